@@ -1,0 +1,23 @@
+"""One way to make randomness: a NumPy generator from whatever the user calls a random state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+RandomState = int | np.random.Generator | np.random.SeedSequence | None
+
+
+def generator(random_state: RandomState = None) -> np.random.Generator:
+    """A generator from a seed, a seed sequence, or a generator (returned as it is).
+
+    Examples
+    --------
+    >>> bool(generator(0).integers(10) == generator(0).integers(10))
+    True
+    """
+    return np.random.default_rng(random_state)
+
+
+def kernel_seed(rng: np.random.Generator) -> np.uint64:
+    """A seed for a compiled kernel that carries its own small generator."""
+    return np.uint64(rng.integers(1, 2**63, dtype=np.int64))

@@ -1,0 +1,327 @@
+"""The one graph type of the project: a directed graph as CSR arrays plus node labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from atpgraph.errors import InputError
+
+IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class DiGraph:
+    """A directed graph: sorted CSR adjacency, node labels and optional edge weights.
+
+    Nodes are numbered 0 … n − 1 in the order in which their labels were first seen. The edges
+    are sorted by (source, target) and there are no parallel ones; edge *e* goes from
+    ``sources[e]`` to ``targets[e]``. Self-loops are kept until a stage removes them.
+
+    Build one with :meth:`from_edges`, or :func:`atpgraph.as_graph` for anything else.
+
+    Parameters
+    ----------
+    indptr : int64 array of n + 1 entries
+        The edges of node u are ``indptr[u] : indptr[u + 1]``.
+    targets : int32 array of m entries
+        Target of every edge, ascending within a node.
+    labels : array of n entries
+        The users' names of the nodes: int64, or object for anything hashable.
+    weights : float64 array of m entries, optional
+        Edge weights, carried through; no algorithm needs them.
+
+    Examples
+    --------
+    >>> graph = DiGraph.from_edges([("a", "b"), ("b", "c"), ("c", "a"), ("a", "b")])
+    >>> graph
+    DiGraph(nodes=3, edges=3, self_loops=0)
+    >>> list(graph.edges())
+    [('a', 'b'), ('b', 'c'), ('c', 'a')]
+    """
+
+    indptr: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int32]
+    labels: npt.NDArray[Any]
+    weights: npt.NDArray[np.float64] | None = field(default=None)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: npt.ArrayLike | Iterable[tuple[Hashable, Hashable]],
+        *,
+        weights: npt.ArrayLike | None = None,
+        nodes: Iterable[Hashable] | None = None,
+    ) -> DiGraph:
+        """Build a graph from pairs of labels.
+
+        Parameters
+        ----------
+        edges : array of shape (m, 2), or iterable of pairs
+            Labels of source and target.
+        weights : array of m entries, optional
+            Weights of parallel edges are added up.
+        nodes : iterable of labels, optional
+            Nodes to list first, in this order, edges or not.
+        """
+        first = None if nodes is None else _label_array(list(nodes))
+        pairs = _pair_array(edges)
+        ends = np.ascontiguousarray(pairs).reshape(-1)
+        if first is not None:
+            ends = _concatenate_labels(first, ends)
+        codes, labels = factorize(ends)
+        if first is not None and len(first):
+            if len(np.unique(codes[: len(first)])) < len(first):
+                raise InputError("The list of nodes names a node twice; list each node once.")
+            codes = codes[len(first) :]
+        return cls.from_codes(codes[0::2], codes[1::2], labels, weights)
+
+    @classmethod
+    def from_codes(
+        cls,
+        sources: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        labels: npt.ArrayLike | int,
+        weights: npt.ArrayLike | None = None,
+    ) -> DiGraph:
+        """Build a graph from node numbers; `labels` may be just the number of nodes."""
+        names = np.arange(labels) if isinstance(labels, int) else np.asarray(labels)
+        n = len(names)
+        source = np.asarray(sources, dtype=np.int64).reshape(-1)
+        target = np.asarray(targets, dtype=np.int64).reshape(-1)
+        if len(source) != len(target):
+            raise InputError(f"{len(source)} sources but {len(target)} targets.")
+        if n >= 2**31:
+            raise InputError(f"{n:,} nodes; at most {2**31 - 1:,} are supported.")
+        if len(source) and (
+            min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n
+        ):
+            raise InputError(f"An edge names a node number outside 0 … {n - 1}.")
+        values: npt.NDArray[np.float64] | None = None
+        if weights is not None:
+            values = np.asarray(weights, dtype=np.float64).reshape(-1)
+            if len(values) != len(source):
+                raise InputError(f"{len(source)} edges but {len(values)} weights.")
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                raise InputError(
+                    f"Edge {bad[0]} has the weight {values[bad[0]]}; weights must be finite."
+                )
+        keys = source * max(n, 1) + target
+        if values is None:
+            keys = np.unique(keys)
+        else:
+            keys, where = np.unique(keys, return_inverse=True)
+            values = np.bincount(where, values, len(keys)).astype(np.float64)
+        source, target = np.divmod(keys, max(n, 1))
+        return cls(_indptr(source, n), target.astype(np.int32), names, values)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, labels: npt.ArrayLike | None = None) -> DiGraph:
+        """Build a graph from a square sparse matrix: entry (i, j) is the edge i → j.
+
+        Explicit zeros are no edges. A boolean matrix, or one whose entries are all 1, gives an
+        unweighted graph.
+        """
+        coo = sp.coo_array(matrix)
+        if coo.shape[0] != coo.shape[1]:
+            raise InputError(f"An adjacency matrix is square; this one is {coo.shape}.")
+        rows, cols = coo.coords
+        keep = coo.data != 0
+        data = coo.data[keep]
+        weights = None if np.all(data == 1) else data
+        names = coo.shape[0] if labels is None else _label_array(labels)
+        if not isinstance(names, int) and len(names) != coo.shape[0]:
+            raise InputError(f"{coo.shape[0]} nodes but {len(names)} labels.")
+        return cls.from_codes(rows[keep], cols[keep], names, weights)
+
+    def __repr__(self) -> str:
+        return (
+            f"DiGraph(nodes={self.n_nodes}, edges={self.n_edges}, self_loops={self.n_self_loops})"
+        )
+
+    def __len__(self) -> int:
+        return self.n_nodes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.labels)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges, self-loops included."""
+        return len(self.targets)
+
+    @cached_property
+    def sources(self) -> npt.NDArray[np.int32]:
+        """Source of every edge."""
+        return np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def n_self_loops(self) -> int:
+        """Number of edges from a node to itself."""
+        return int(np.count_nonzero(self.sources == self.targets))
+
+    @property
+    def out_degree(self) -> npt.NDArray[np.int64]:
+        """Number of out-edges of every node."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def in_degree(self) -> npt.NDArray[np.int64]:
+        """Number of in-edges of every node."""
+        return np.bincount(self.targets, minlength=self.n_nodes).astype(np.int64)
+
+    def edges(self) -> Iterable[tuple[Any, Any]]:
+        """All edges as pairs of labels."""
+        names = self.labels.tolist()
+        for u, v in zip(self.sources.tolist(), self.targets.tolist(), strict=True):
+            yield names[u], names[v]
+
+    def edge_labels(self, which: npt.ArrayLike | None = None) -> tuple[Any, Any]:
+        """Labels of the sources and of the targets of the edges (or of those in `which`)."""
+        select: Any = slice(None) if which is None else which
+        return self.labels[self.sources[select]], self.labels[self.targets[select]]
+
+    @cached_property
+    def _code_of(self) -> dict[Any, int]:
+        return {name: code for code, name in enumerate(self.labels.tolist())}
+
+    def codes(self, labels: Hashable | Sequence[Hashable] | npt.NDArray[Any]) -> IntArray:
+        """Node numbers of the labels; a label the graph does not have is an error."""
+        names = _label_array(labels if isinstance(labels, (list, np.ndarray)) else [labels])
+        found = self.codes_or_minus_one(names)
+        if len(found) and found.min() < 0:
+            raise InputError(f"The graph has no node {names[found.argmin()]!r}.")
+        return found
+
+    def codes_or_minus_one(self, labels: Sequence[Hashable] | npt.NDArray[Any]) -> IntArray:
+        """Node numbers of the labels, −1 where the graph has no such node."""
+        code_of = self._code_of
+        names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
+        return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+
+    def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
+        """Edge numbers of pairs of node numbers, −1 where there is no such edge."""
+        u = np.asarray(sources, dtype=np.int64)
+        v = np.asarray(targets, dtype=np.int64)
+        keys = self.sources.astype(np.int64) * self.n_nodes + self.targets
+        wanted = u * self.n_nodes + v
+        if not len(keys):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        known = (keys[at] == wanted) & (u >= 0) & (v >= 0)
+        return np.where(known, at, -1).astype(np.int64)
+
+    def keep_edges(self, mask: npt.ArrayLike) -> DiGraph:
+        """The same nodes with only the edges where `mask` is true."""
+        keep = np.asarray(mask, dtype=bool)
+        weights = None if self.weights is None else self.weights[keep]
+        indptr = _indptr(self.sources[keep], self.n_nodes)
+        return DiGraph(indptr, self.targets[keep], self.labels, weights)
+
+    @cached_property
+    def _reversed(self) -> tuple[DiGraph, npt.NDArray[np.int64]]:
+        # A stable sort by target keeps sources ascending inside each target.
+        order = np.argsort(self.targets, kind="stable")
+        weights = None if self.weights is None else self.weights[order]
+        indptr = _indptr(self.targets[order], self.n_nodes)
+        return DiGraph(indptr, self.sources[order], self.labels, weights), order
+
+    def reverse(self) -> DiGraph:
+        """The graph with every edge turned round."""
+        return self._reversed[0]
+
+    @property
+    def reverse_order(self) -> npt.NDArray[np.int64]:
+        """Edge *k* of :meth:`reverse` is edge ``reverse_order[k]`` of this graph."""
+        return self._reversed[1]
+
+    def to_scipy(self) -> sp.csr_array:
+        """The adjacency matrix, with the weights or ones."""
+        data = np.ones(self.n_edges) if self.weights is None else self.weights
+        shape = (self.n_nodes, self.n_nodes)
+        return sp.csr_array((data, self.targets, self.indptr), shape=shape)
+
+
+def factorize(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Number the distinct values in the order of their first appearance.
+
+    Examples
+    --------
+    >>> codes, labels = factorize(np.array([30, 10, 30, 20]))
+    >>> codes.tolist(), labels.tolist()
+    ([0, 1, 0, 2], [30, 10, 20])
+    """
+    if values.dtype == object:
+        code_of: dict[Any, int] = {}
+        try:
+            codes = [code_of.setdefault(value, len(code_of)) for value in values.tolist()]
+        except TypeError as error:
+            raise InputError(f"A node label must be hashable: {error}.") from None
+        return np.array(codes, dtype=np.int64), _object_array(list(code_of))
+    unique, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    number = np.empty(len(unique), dtype=np.int64)
+    number[order] = np.arange(len(unique))
+    return number[inverse.reshape(-1)], _label_array(unique[order])
+
+
+def _indptr(sorted_sources: IntArray, n: int) -> npt.NDArray[np.int64]:
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(sorted_sources, minlength=n), out=indptr[1:])
+    return indptr
+
+
+def _object_array(values: Sequence[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    for position, value in enumerate(values):  # np.array would unpack tuples into columns
+        array[position] = value
+    return array
+
+
+def _label_array(values: Any) -> npt.NDArray[Any]:
+    """Labels as int64 where all are plain integers, else as objects."""
+    array = values if isinstance(values, np.ndarray) else None
+    if array is None:
+        values = list(values)
+        if all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in values):
+            try:
+                return np.array(values, dtype=np.int64)
+            except OverflowError:
+                pass
+        return _object_array(values)
+    if array.dtype.kind in "iu" and (array.dtype != np.uint64 or not (array >> 63).any()):
+        return array.astype(np.int64)
+    if array.dtype == object:
+        return array
+    return _object_array(array.tolist())
+
+
+def _concatenate_labels(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if first.dtype == second.dtype and first.dtype != object:
+        return np.concatenate([first, second])
+    return np.concatenate([first.astype(object), _label_array(second).astype(object)])
+
+
+def _pair_array(edges: Any) -> npt.NDArray[Any]:
+    if isinstance(edges, np.ndarray) and edges.dtype.kind in "iuSU":
+        array = edges
+    else:
+        pairs = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+        for position, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise InputError(f"Edge {position} is {pair!r}; an edge is a pair of labels.")
+        array = _label_array([end for pair in pairs for end in pair]).reshape(-1, 2)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise InputError(f"Edges have the shape (m, 2); these have {array.shape}.")
+    return array
