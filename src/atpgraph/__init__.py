@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atpgraph.errors import AtpError, InputError
     from atpgraph.graph._write import write_edgelist
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.graph.edgelist import read_edgelist
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AtpError",
     "DiGraph",
+    "InputError",
     "PlantedCycles",
     "citation_dag",
     "gnm",
@@ -36,6 +39,8 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "AtpError": "atpgraph.errors",
+    "InputError": "atpgraph.errors",
     "DiGraph": "atpgraph.graph.digraph",
     "PlantedCycles": "atpgraph.graph.generators",
     "citation_dag": "atpgraph.graph.generators",

@@ -52,7 +52,10 @@ def choose_columns(names: Sequence[str]) -> Columns:
 def check_delimiter(delimiter: str | None) -> None:
     """Refuse what cannot separate fields."""
     if delimiter is not None and (
-        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter.isalnum()
+        or delimiter in '"\r\n\0+-.'
     ):
         raise InputError(
             f"The delimiter {delimiter!r} is not usable; give one ASCII character such as ',' "

@@ -155,10 +155,13 @@ def scan(
 
 
 @kernel
-def number_labels(data: Any, fields: Any, codes: Any) -> Any:
+def number_labels(
+    data: Any, fields: Any, codes: Any, spans: Any, hashes: Any, table: Any, row: Any, known: Any
+) -> Any:
     """Number the distinct ids by first appearance, source before target.
 
-    Open addressing over a table that doubles; equal hashes are settled byte by byte.
+    Open addressing; equal hashes are settled byte by byte. Stops where the table is half full, to
+    be called again with larger arrays.
 
     Parameters
     ----------
@@ -166,18 +169,23 @@ def number_labels(data: Any, fields: Any, codes: Any) -> Any:
     fields : int64 array of shape (rows, 3, 2)
     codes : int64 array of shape (rows, 2)
         Output: node numbers.
+    spans : int64 array of shape (size / 2, 2)
+        Output: first byte and end of every distinct id.
+    hashes : uint64 array of size / 2
+        Output: hash of every distinct id.
+    table : int64 array, its size a power of two
+        Numbers of the ids by hash; −1 where free.
+    row, known : int
+        Where to begin, and how many ids are known.
 
     Returns
     -------
-    spans : int64 array of shape (labels, 2)
-        First byte and end of every distinct id.
+    row, known : int
+        How far it got.
     """
-    size = 1 << 12
-    table = np.full(size, -1, dtype=np.int64)
-    spans = np.empty((size // 2, 2), dtype=np.int64)
-    hashes = np.empty(size // 2, dtype=np.uint64)
-    known = 0
-    for row in range(len(codes)):
+    mask = np.uint64(len(table) - 1)
+    one = np.uint64(1)
+    while row < len(codes) and known + 2 <= len(spans):
         for side in range(2):
             start = fields[row, side, 0]
             end = fields[row, side, 1]
@@ -185,47 +193,41 @@ def number_labels(data: Any, fields: Any, codes: Any) -> Any:
             for p in range(start, end):
                 h = (h ^ np.uint64(data[p])) * np.uint64(1099511628211)
             h ^= h >> np.uint64(32)
-            slot = np.int64(h & np.uint64(size - 1))
-            found = -1
-            while table[slot] >= 0:
-                other = table[slot]
-                if hashes[other] == h and spans[other, 1] - spans[other, 0] == end - start:
-                    shift = spans[other, 0] - start
-                    same = True
-                    for p in range(start, end):
-                        if data[p] != data[p + shift]:
-                            same = False
-                            break
-                    if same:
-                        found = other
+            slot = h & mask
+            while True:
+                found = table[slot]
+                if found < 0:
+                    break
+                shift = spans[found, 0] - start
+                if hashes[found] == h and spans[found, 1] - shift == end:
+                    p = start
+                    while p < end and data[p] == data[p + shift]:
+                        p += 1
+                    if p == end:
                         break
-                slot = (slot + 1) & (size - 1)
+                slot = (slot + one) & mask
             if found < 0:
-                if known == size // 2:
-                    size *= 2
-                    table = np.full(size, -1, dtype=np.int64)
-                    for other in range(known):
-                        slot = np.int64(hashes[other] & np.uint64(size - 1))
-                        while table[slot] >= 0:
-                            slot = (slot + 1) & (size - 1)
-                        table[slot] = other
-                    more_spans = np.empty((size // 2, 2), dtype=np.int64)
-                    more_spans[:known] = spans
-                    spans = more_spans
-                    more_hashes = np.empty(size // 2, dtype=np.uint64)
-                    more_hashes[:known] = hashes
-                    hashes = more_hashes
-                    slot = np.int64(h & np.uint64(size - 1))
-                    while table[slot] >= 0:
-                        slot = (slot + 1) & (size - 1)
+                found = known
                 table[slot] = known
                 hashes[known] = h
                 spans[known, 0] = start
                 spans[known, 1] = end
-                found = known
                 known += 1
             codes[row, side] = found
-    return spans[:known].copy()
+        row += 1
+    return row, known
+
+
+@kernel
+def refill(hashes: Any, known: Any, table: Any) -> Any:
+    """Put the known ids into a fresh table."""
+    mask = np.uint64(len(table) - 1)
+    one = np.uint64(1)
+    for number in range(known):
+        slot = hashes[number] & mask
+        while table[slot] >= 0:
+            slot = (slot + one) & mask
+        table[slot] = number
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from atpgraph.graph._dialect import check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
 
 _CHUNK = 1 << 20
+_SPECIAL_IN_TABS = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t]')
+_SPECIAL = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t,;]')
 
 
 def write_edgelist(
@@ -65,9 +68,12 @@ def write_edgelist(
         codes, weights = numbers.reshape(-1, 2), None
     texts = _texts(labels)
     if header is None:
-        header = kind in (".csv", ".tsv") or _mistakable(texts, codes)
+        header = kind in (".csv", ".tsv") or (labels.dtype == object and _mistakable(texts, codes))
     names = ["source", "target"] if weights is None else ["source", "target", "weight"]
-    cells = [_quoted(text, delimiter) for text in texts]
+    if labels.dtype == object:
+        cells = [_quoted(text, delimiter) for text in texts]
+    else:
+        cells = list(map(str.encode, texts))
     # Separators are attached to the few labels, so that an edge is one addition of two objects.
     left = _objects([cell + delimiter.encode() for cell in cells])
     right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
@@ -110,15 +116,9 @@ def _quoted(text: str, delimiter: str) -> bytes:
         raise InputError(f"The label {text!r} is not valid Unicode; rename the node.") from None
     if b"\0" in raw:
         raise InputError(f"The label {text!r} holds a NUL character; rename the node.")
-    special = '"\r\n\t' + delimiter
-    if delimiter != "\t":
-        special += ",;"  # they would mislead the search for the delimiter
-    if (
-        not text
-        or text[0] in " #%\ufeff"
-        or text[-1] == " "
-        or any(character in special for character in text)
-    ):
+    # Commas and semicolons would mislead the search for the delimiter, were it not a tab.
+    special = _SPECIAL_IN_TABS if delimiter == "\t" else _SPECIAL
+    if special.search(text) or delimiter in text:
         return b'"' + raw.replace(b'"', b'""') + b'"'
     return raw
 

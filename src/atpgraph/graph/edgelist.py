@@ -139,14 +139,12 @@ class _Reader:
         """Scan, number the labels, decide about the header, parse the weights."""
         fields, lines = self._scan()
         data = np.frombuffer(self.text, dtype=np.uint8)
-        codes = np.empty((len(fields), 2), dtype=np.int64)
-        spans = _scan.number_labels(data, fields, codes)
+        codes, spans = _number(data, fields)
         numbers, plain = self._integers(spans)
         kinds, values = self._numbers(fields)
         if self.header is None and _first_row_is_header(plain, codes, kinds):
             fields, lines, kinds, values = fields[1:], lines[1:], kinds[1:], values[1:]
-            codes = np.empty((len(fields), 2), dtype=np.int64)
-            spans = _scan.number_labels(data, fields, codes)
+            codes, spans = _number(data, fields)
             numbers, plain = self._integers(spans)
         labels: npt.NDArray[Any]
         if plain.all():
@@ -245,6 +243,26 @@ class _Reader:
         if line is None:
             return InputError(f"{self.path} {problem}; read it with weights=False.")
         return InputError(f"{self.path}, line {line}: {problem}.")
+
+
+def _number(
+    data: npt.NDArray[np.uint8], fields: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Node numbers of the ids of every row, and where each distinct id stands."""
+    codes = np.empty((len(fields), 2), dtype=np.int64)
+    spans = np.empty((0, 2), dtype=np.int64)
+    hashes = np.empty(0, dtype=np.uint64)
+    row = known = 0
+    size = 1 << 13
+    while row < len(codes):
+        # The table doubles (at least) each time, so the work stays linear.
+        spans = np.concatenate([spans[:known], np.empty((size // 2 - known, 2), np.int64)])
+        hashes = np.concatenate([hashes[:known], np.empty(size // 2 - known, np.uint64)])
+        table = np.full(size, -1, dtype=np.int64)
+        _scan.refill(hashes, known, table)
+        row, known = _scan.number_labels(data, fields, codes, spans, hashes, table, row, known)
+        size *= 4
+    return codes, spans[:known].copy()
 
 
 def _first_row_is_header(
