@@ -18,7 +18,7 @@ from atpgraph.graph.digraph import DiGraph, sorted_unique
 Ints = npt.NDArray[np.int64]
 
 # Counting all reachable pairs stops after this many edge visits, a fraction of a second.
-_COUNTING_BUDGET = 50_000_000
+_COUNTING_BUDGET = 10_000_000
 
 
 class PlantedCycles(NamedTuple):
@@ -198,8 +198,9 @@ def _joined_pairs(
     n = dag.n_nodes
     steps = n if max_length is None else max_length
     order = rng.permutation(n)
-    counts, queue = np.empty((2, n), dtype=np.int64)
-    seen = np.full(n, -1, dtype=np.int64)
+    counts = np.empty(n, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int32)
+    seen = np.full(n, -1, dtype=np.int32)
     work = (dag.indptr, dag.targets, order, steps)
     sampled = _reach_counts(*work, _COUNTING_BUDGET, 0, counts, seen, queue)
     if sampled < n:
