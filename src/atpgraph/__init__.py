@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from atpgraph.errors import AtpError, InputError
     from atpgraph.graph._write import write_edgelist
+    from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.graph.edgelist import read_edgelist
     from atpgraph.graph.generators import (
@@ -29,12 +30,14 @@ __all__ = [
     "DiGraph",
     "InputError",
     "PlantedCycles",
+    "as_graph",
     "citation_dag",
     "gnm",
     "noisy_hierarchy",
     "plant_cycles",
     "random_dag",
     "read_edgelist",
+    "to_networkx",
     "write_edgelist",
 ]
 
@@ -43,12 +46,14 @@ _MODULE_OF = {
     "InputError": "atpgraph.errors",
     "DiGraph": "atpgraph.graph.digraph",
     "PlantedCycles": "atpgraph.graph.generators",
+    "as_graph": "atpgraph.graph.convert",
     "citation_dag": "atpgraph.graph.generators",
     "gnm": "atpgraph.graph.generators",
     "noisy_hierarchy": "atpgraph.graph.generators",
     "plant_cycles": "atpgraph.graph.generators",
     "random_dag": "atpgraph.graph.generators",
     "read_edgelist": "atpgraph.graph.edgelist",
+    "to_networkx": "atpgraph.graph.convert",
     "write_edgelist": "atpgraph.graph._write",
 }
 
