@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from atpgraph._files import atomic_path
 from atpgraph.errors import InputError
-from atpgraph.graph._dialect import check_delimiter, choose_columns
+from atpgraph.graph._dialect import are_words, check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
 
 _CHUNK = 1 << 20
@@ -130,8 +130,10 @@ def _mistakable(texts: list[str], codes: npt.NDArray[Any]) -> bool:
     first = [texts[code] for code in codes[0]]
     if choose_columns(first).named:
         return True
+    if len(codes) == 1 or not are_words(first):
+        return False
     plain = np.array([_is_integer(text) for text in texts], dtype=bool)[codes].all(axis=1)
-    return not plain[0] and bool(plain[1:].all())
+    return bool(plain[1:].all())
 
 
 def _is_integer(text: str) -> bool:

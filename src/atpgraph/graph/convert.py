@@ -168,7 +168,7 @@ def _column(table: Any, names: list[Any], at: int) -> npt.NDArray[Any]:
 
 def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if values.dtype.kind == "f":
-        return np.isnan(values).astype(np.bool_)
+        return np.asarray(values != values)
     if values.dtype != object:
         return np.zeros(len(values), dtype=bool)
     return np.fromiter((_is_missing(value) for value in values), bool, len(values))

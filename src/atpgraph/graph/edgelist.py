@@ -16,6 +16,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import (
     Columns,
+    are_words,
     check_delimiter,
     choose_columns,
     first_record,
@@ -54,9 +55,9 @@ def read_edgelist(
         decides: a tab, else the more frequent of comma and semicolon, else blanks.
     header : bool, optional
         Whether the first line names columns. Without it, it does if it has names such as
-        source/target, src/dst or from/to, or if it is the only line whose ids are not integers or
-        whose third field is not a number. Columns named source, target (or alike) and weight are
-        found by name wherever they stand.
+        source/target, src/dst or from/to, or if its ids are words and it is the only line whose
+        ids are not integers or whose third field is not a number. Columns named source, target
+        (or alike) and weight are found by name wherever they stand.
     comments : str
         Characters that make a line a comment when one of them comes first; ``""`` for none.
     weights : "auto", True or False
@@ -142,7 +143,7 @@ class _Reader:
         codes, spans = _number(data, fields)
         numbers, plain = self._integers(spans)
         kinds, values = self._numbers(fields)
-        if self.header is None and _first_row_is_header(plain, codes, kinds):
+        if self.header is None and self._first_row_is_header(spans, plain, codes, kinds):
             fields, lines, kinds, values = fields[1:], lines[1:], kinds[1:], values[1:]
             codes, spans = _number(data, fields)
             numbers, plain = self._integers(spans)
@@ -150,7 +151,7 @@ class _Reader:
         if plain.all():
             labels = numbers
         else:
-            names = [self.text[start:end].decode() for start, end in spans.tolist()]
+            names = [self._decode(start, end) for start, end in spans.tolist()]
             labels = np.array(names, dtype=object)
         weight = self._weights(fields, lines, kinds, values)
         return DiGraph.from_codes(codes[:, 0], codes[:, 1], labels, weight)
@@ -215,6 +216,25 @@ class _Reader:
                     kinds[row] = _scan.NOT_FINITE
         return kinds, values
 
+    def _first_row_is_header(
+        self,
+        spans: npt.NDArray[np.int64],
+        plain: npt.NDArray[np.bool_],
+        codes: npt.NDArray[np.int64],
+        kinds: npt.NDArray[np.uint8],
+    ) -> bool:
+        """Whether the first row has words for ids, and alone has them, or a word for a weight."""
+        first = [self._decode(*spans[code]) for code in codes[0]]
+        if len(codes) < 2 or not are_words(first):
+            return False
+        if np.all(plain[codes[1:]]):
+            return True
+        words = kinds == _scan.WORD
+        return bool(words[0] and not words[1:].any())
+
+    def _decode(self, start: int, end: int) -> str:
+        return self.text[start:end].decode()
+
     def _weights(
         self,
         fields: npt.NDArray[np.int64],
@@ -234,7 +254,7 @@ class _Reader:
         remedy = "correct it, or read with weights=False to ignore the column"
         if start < 0:
             raise self._error(int(lines[bad[0]]), f"no weight, unlike other lines; {remedy}")
-        shown = _shown(self.text[start:end].decode())
+        shown = _shown(self._decode(start, end))
         raise self._error(
             int(lines[bad[0]]), f"the weight {shown} is not a finite number; {remedy}"
         )
@@ -265,19 +285,6 @@ def _number(
     return codes, spans[:known].copy()
 
 
-def _first_row_is_header(
-    plain: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], kinds: npt.NDArray[np.uint8]
-) -> bool:
-    """Whether only the first row has words for ids, or a word for a weight."""
-    if len(codes) < 2:
-        return False
-    words: npt.NDArray[np.bool_] = ~np.all(plain[codes], axis=1)
-    if words[0] and not words[1:].any():
-        return True
-    words = kinds == _scan.WORD
-    return bool(words[0] and not words[1:].any())
-
-
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:39] + "…")
 
@@ -297,7 +304,7 @@ def _load(path: Path) -> bytearray:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the name.") from None
     except PermissionError:
-        if path.is_dir():  # what Windows says about a directory
+        if os.path.isdir(path):  # what Windows says about a directory
             raise InputError(f"{path} is a directory; name a file.") from None
         raise InputError(f"{path} may not be read: permission denied.") from None
     except (OSError, ValueError) as error:
