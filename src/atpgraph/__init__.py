@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from atpgraph.errors import AtpError, InputError
-    from atpgraph.graph._write import write_edgelist
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
-    from atpgraph.graph.edgelist import read_edgelist
+    from atpgraph.graph.edgelist import read_edgelist, write_edgelist
     from atpgraph.graph.generators import (
         PlantedCycles,
         citation_dag,
@@ -54,7 +53,7 @@ _MODULE_OF = {
     "random_dag": "atpgraph.graph.generators",
     "read_edgelist": "atpgraph.graph.edgelist",
     "to_networkx": "atpgraph.graph.convert",
-    "write_edgelist": "atpgraph.graph._write",
+    "write_edgelist": "atpgraph.graph.edgelist",
 }
 
 

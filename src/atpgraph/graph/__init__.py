@@ -1,9 +1,8 @@
 """Directed graphs: the type, reading and writing, conversion, generators."""
 
-from atpgraph.graph._write import write_edgelist
 from atpgraph.graph.convert import as_graph, to_networkx
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.edgelist import read_edgelist
+from atpgraph.graph.edgelist import read_edgelist, write_edgelist
 from atpgraph.graph.generators import (
     PlantedCycles,
     citation_dag,

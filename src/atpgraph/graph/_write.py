@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._files import atomic_path
+from atpgraph._progress import stage
 from atpgraph.errors import InputError
 from atpgraph.graph._dialect import are_words, check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
@@ -77,7 +78,7 @@ def write_edgelist(
     # Separators are attached to the few labels, so that an edge is one addition of two objects.
     left = _objects([cell + delimiter.encode() for cell in cells])
     right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
-    with atomic_path(target) as temporary:
+    with stage(f"writing {target.name}"), atomic_path(target) as temporary:
         try:
             with open(temporary, "wb") as raw:
                 # No name and no time inside, so that the same graph gives the same bytes.

@@ -23,7 +23,10 @@ from atpgraph.graph._dialect import (
     line_end,
     split_record,
 )
+from atpgraph.graph._write import write_edgelist
 from atpgraph.graph.digraph import DiGraph
+
+__all__ = ["read_edgelist", "write_edgelist"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -178,15 +181,17 @@ class _Reader:
             raise self._error(
                 line,
                 f"{has} where an edge needs {needs}, separated by {separator}; "
-                "correct the line or give the delimiter",
+                "correct the line or pass the delimiter to read_edgelist",
             )
         if problem == _scan.OPEN_QUOTE:
             raise self._error(
-                line, "a quoted field is never closed; close it or read with quotes=False"
+                line,
+                "a quoted field is never closed; close it or pass quotes=False to read_edgelist",
             )
         if problem == _scan.AFTER_QUOTE:
             raise self._error(
-                line, "text follows a closing quote; correct it or read with quotes=False"
+                line,
+                "text follows a closing quote; correct it or pass quotes=False to read_edgelist",
             )
         if problem == _scan.EMPTY_ID:
             raise self._error(line, "the id of a node is empty; name both ends of the edge")
@@ -251,7 +256,7 @@ class _Reader:
         if len(bad) == 0:
             return values
         start, end = fields[bad[0], 2].tolist()
-        remedy = "correct it, or read with weights=False to ignore the column"
+        remedy = "correct it, or pass weights=False to read_edgelist to ignore the column"
         if start < 0:
             raise self._error(int(lines[bad[0]]), f"no weight, unlike other lines; {remedy}")
         shown = _shown(self._decode(start, end))
@@ -261,7 +266,7 @@ class _Reader:
 
     def _error(self, line: int | None, problem: str) -> InputError:
         if line is None:
-            return InputError(f"{self.path} {problem}; read it with weights=False.")
+            return InputError(f"{self.path} {problem}; pass weights=False to read_edgelist.")
         return InputError(f"{self.path}, line {line}: {problem}.")
 
 
