@@ -14,13 +14,16 @@ WORD, SIMPLE, LONG, NOT_FINITE = range(4)
 
 _TAB, _LF, _CR, _SPACE, _QUOTE = 9, 10, 13, 32, 34
 
+_OTHER, _BLANK, _DELIMITER, _END = range(4)
+
 
 @kernel
 def scan(
     data: Any,
     position: Any,
     line: Any,
-    delimiter: Any,
+    classes: Any,
+    delimited: Any,
     quotes: Any,
     comment: Any,
     columns: Any,
@@ -32,11 +35,14 @@ def scan(
     Parameters
     ----------
     data : uint8 array
-        The file. Doubled quotes inside quoted fields are undone in place.
+        The file, ending with a line feed, which every loop can rely on. Doubled quotes inside
+        quoted fields are undone in place.
     position, line : int
         Where to start, and the number of that line.
-    delimiter : int
-        A byte, or 0 for runs of spaces and tabs.
+    classes : uint8 array of 256
+        What a byte does, see :func:`byte_classes`.
+    delimited : bool
+        Whether a delimiter separates the fields; else blanks do.
     quotes : bool
         Whether a field that begins with a double quote runs to the next single one.
     comment : bool array of 256
@@ -54,103 +60,79 @@ def scan(
         Number of records, and what is wrong with which line, if anything.
     """
     n = len(data)
-    blank_tab = delimiter != _TAB
+    # Without a delimiter a blank ends a field, else it may stand inside one.
+    stop = _DELIMITER if delimited else _BLANK
     row = 0
     p = position
     while p < n:
         begin = p
-        while p < n and (data[p] == _SPACE or data[p] == _TAB):
+        while data[p] == _SPACE or data[p] == _TAB:
             p += 1
-        if p == n:
-            break
         if comment[data[p]]:
-            while p < n and data[p] != _LF and data[p] != _CR:
+            while classes[data[p]] != _END:
                 p += 1
-        elif data[p] != _LF and data[p] != _CR:
+        elif classes[data[p]] != _END:
             p = begin
             lines[row] = line
-            fields[row, 2, 0] = -1
-            fields[row, 2, 1] = -1
+            for wanted in range(3):
+                fields[row, wanted, 0] = -1
             column = 0
             while True:
-                while p < n and (data[p] == _SPACE or (blank_tab and data[p] == _TAB)):
+                while classes[data[p]] == _BLANK:
                     p += 1
-                if quotes and p < n and data[p] == _QUOTE:
+                start = p
+                if quotes and data[p] == _QUOTE:
                     opened = line
                     p += 1
                     start = p
                     end = p
-                    closed = False
                     while p < n:
                         c = data[p]
                         if c == _QUOTE:
                             p += 1
-                            if p == n or data[p] != _QUOTE:
-                                closed = True
+                            if data[p] != _QUOTE:
                                 break
-                        elif c == _LF or (c == _CR and (p + 1 == n or data[p + 1] != _LF)):
+                        elif c == _LF or (c == _CR and data[p + 1] != _LF):
                             line += 1
                         data[end] = c
                         end += 1
                         p += 1
-                    if not closed:
+                    if p == n:
                         return row, OPEN_QUOTE, opened, column
-                    after = p
-                    while p < n and (data[p] == _SPACE or (blank_tab and data[p] == _TAB)):
-                        p += 1
-                    if p < n and data[p] != _LF and data[p] != _CR:
-                        if delimiter == 0:
-                            if p == after:
-                                return row, AFTER_QUOTE, line, column
-                        elif data[p] != delimiter:
+                    if classes[data[p]] < stop:
+                        while classes[data[p]] == _BLANK:
+                            p += 1
+                        if classes[data[p]] < _DELIMITER:
                             return row, AFTER_QUOTE, line, column
                     is_empty = False
                 else:
-                    start = p
-                    if delimiter == 0:
-                        while p < n and not (
-                            data[p] == _SPACE or data[p] == _TAB or data[p] == _LF or data[p] == _CR
-                        ):
-                            p += 1
-                        end = p
-                    else:
-                        while p < n and not (
-                            data[p] == delimiter or data[p] == _LF or data[p] == _CR
-                        ):
-                            p += 1
-                        end = p
-                        while end > start and (
-                            data[end - 1] == _SPACE or (blank_tab and data[end - 1] == _TAB)
-                        ):
-                            end -= 1
+                    while classes[data[p]] < stop:
+                        p += 1
+                    end = p
+                    while end > start and classes[data[end - 1]] == _BLANK:
+                        end -= 1
                     is_empty = start == end
-                for wanted in range(3):
-                    if columns[wanted] == column:
-                        if not is_empty:
+                if not is_empty:
+                    for wanted in range(3):
+                        if columns[wanted] == column:
                             fields[row, wanted, 0] = start
                             fields[row, wanted, 1] = end
-                        elif wanted < 2:
-                            fields[row, wanted, 0] = -1
                 column += 1
-                if delimiter == 0:
-                    while p < n and (data[p] == _SPACE or data[p] == _TAB):
-                        p += 1
-                    if p == n or data[p] == _LF or data[p] == _CR:
-                        break
-                elif p < n and data[p] == delimiter:
+                while classes[data[p]] == _BLANK:
                     p += 1
-                else:
+                if classes[data[p]] == _END:
                     break
-            if column <= columns[0] or column <= columns[1]:
+                if classes[data[p]] == _DELIMITER:
+                    p += 1
+            if column <= max(columns[0], columns[1]):
                 return row, FEW_FIELDS, lines[row], column
-            if fields[row, 0, 0] < 0 or fields[row, 1, 0] < 0:
+            if min(fields[row, 0, 0], fields[row, 1, 0]) < 0:
                 return row, EMPTY_ID, lines[row], column
             row += 1
-        if p < n:
-            if data[p] == _CR and p + 1 < n and data[p + 1] == _LF:
-                p += 1
+        if data[p] == _CR and data[p + 1] == _LF:
             p += 1
-            line += 1
+        p += 1
+        line += 1
     return row, OK, 0, 0
 
 
@@ -339,6 +321,16 @@ def _is_not_finite(data: Any, start: Any, end: Any) -> Any:
     spelled = spelled and (data[start + 3] | 32) == 105 and (data[start + 4] | 32) == 110
     spelled = spelled and (data[start + 5] | 32) == 105 and (data[start + 6] | 32) == 116
     return spelled and (data[start + 7] | 32) == 121
+
+
+def byte_classes(delimiter: str) -> Any:
+    """What each byte does: part of a field, blank, delimiter, or end of the line."""
+    classes = np.full(256, _OTHER, dtype=np.uint8)
+    classes[[_SPACE, _TAB]] = _BLANK
+    classes[[_LF, _CR]] = _END
+    if delimiter != " ":
+        classes[ord(delimiter)] = _DELIMITER
+    return classes
 
 
 def comment_mask(comments: str) -> Any:

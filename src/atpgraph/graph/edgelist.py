@@ -111,6 +111,7 @@ class _Reader:
         quotes: bool,
     ) -> None:
         self.path = path
+        text += b"\n"  # what the kernel relies on; one blank line more is none
         self.text = text
         self.weights = weights
         self.quotes = quotes
@@ -167,7 +168,8 @@ class _Reader:
             np.frombuffer(self.text, dtype=np.uint8),
             self.start,
             _line_number(self.text, self.start),
-            0 if self.delimiter == " " else ord(self.delimiter),
+            _scan.byte_classes(self.delimiter),
+            self.delimiter != " ",
             self.quotes,
             _scan.comment_mask(self.comments),
             np.array(self.columns[:3], dtype=np.int64),
