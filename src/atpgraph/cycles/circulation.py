@@ -147,7 +147,8 @@ def _cheapest_path(
 ) -> tuple[int, int]:
     """Dial's algorithm on reduced costs from all nodes with excess to the nearest with a deficit.
 
-    Returns the distance (−1: none within reach) and the edges scanned; `distance` is exact below it.
+    Returns that distance (−1: none within reach) and the edges scanned; `distance` is exact below
+    it.
     """
     n = len(excess)
     far = len(bucket)
