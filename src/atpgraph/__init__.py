@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atpgraph.cycles import Agony, CycleBreak, TrueSkill, agony, break_cycles, pagerank, trueskill
     from atpgraph.errors import AtpError, InputError
+    from atpgraph.hierarchy import levels
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.graph.edgelist import read_edgelist, write_edgelist
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "levels",
+    "trueskill",
+    "pagerank",
+    "break_cycles",
+    "agony",
+    "TrueSkill",
+    "CycleBreak",
+    "Agony",
     "AtpError",
     "DiGraph",
     "InputError",
@@ -41,6 +51,14 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "levels": "atpgraph.hierarchy",
+    "trueskill": "atpgraph.cycles",
+    "pagerank": "atpgraph.cycles",
+    "break_cycles": "atpgraph.cycles",
+    "agony": "atpgraph.cycles",
+    "TrueSkill": "atpgraph.cycles",
+    "CycleBreak": "atpgraph.cycles",
+    "Agony": "atpgraph.cycles",
     "AtpError": "atpgraph.errors",
     "InputError": "atpgraph.errors",
     "DiGraph": "atpgraph.graph.digraph",
