@@ -9,9 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atpgraph.cycles import Agony, CycleBreak, TrueSkill, agony, break_cycles, pagerank, trueskill
+    from atpgraph.cycles import (
+        Agony,
+        CycleBreak,
+        TrueSkill,
+        agony,
+        break_cycles,
+        pagerank,
+        trueskill,
+    )
     from atpgraph.errors import AtpError, InputError
-    from atpgraph.hierarchy import levels
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.graph.edgelist import read_edgelist, write_edgelist
@@ -23,30 +30,31 @@ if TYPE_CHECKING:
         plant_cycles,
         random_dag,
     )
+    from atpgraph.hierarchy import levels
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "levels",
-    "trueskill",
-    "pagerank",
-    "break_cycles",
-    "agony",
-    "TrueSkill",
-    "CycleBreak",
     "Agony",
     "AtpError",
+    "CycleBreak",
     "DiGraph",
     "InputError",
     "PlantedCycles",
+    "TrueSkill",
+    "agony",
     "as_graph",
+    "break_cycles",
     "citation_dag",
     "gnm",
+    "levels",
     "noisy_hierarchy",
+    "pagerank",
     "plant_cycles",
     "random_dag",
     "read_edgelist",
     "to_networkx",
+    "trueskill",
     "write_edgelist",
 ]
 

@@ -21,7 +21,10 @@ def test_any_share_of_the_two_solvers_gives_the_same_optimum(
 ) -> None:
     """With no budget OR-Tools does it all; the optimum is the same wherever they hand over."""
     graphs = [generators.gnm(60, 300, seed) for seed in range(10)]
-    graphs += [generators.gnm(300, 900, 1), generators.noisy_hierarchy(400, 1500, 200, random_state=2).graph]
+    graphs += [
+        generators.gnm(300, 900, 1),
+        generators.noisy_hierarchy(400, 1500, 200, random_state=2).graph,
+    ]
     expected = [circulation.largest_circulation(g.sources, g.targets).sum() for g in graphs]
     monkeypatch.setattr(circulation, "WORK_PER_EDGE", work)
     monkeypatch.setattr(circulation, "MAX_STEP", step)

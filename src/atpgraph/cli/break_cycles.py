@@ -53,8 +53,7 @@ def break_cycles(
             )
         if output is not None and removed is not None and output.resolve() == removed.resolve():
             raise InputError(f"--output and --removed are both {output}; name two files.")
-        with stage(f"reading {graph.name}"):
-            read = read_edgelist(graph)
+        read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
         methods: dict[str, dict[str, Any]] = {}
         breaker = CycleBreaker(read, seed)
@@ -82,7 +81,7 @@ def break_cycles(
         columns = ["method", *next(iter(methods.values()))]
         rows = [[name, *row.values()] for name, row in methods.items()]
         loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
-        lines = [
+        lines: list[Any] = [
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}, "
             f"agony {breaker.agony:,}",
             table(columns, rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,8 +35,7 @@ def hierarchy(
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
 
-        with stage(f"reading {graph.name}"):
-            read = read_edgelist(graph)
+        read = read_edgelist(graph)
         with stage(f"breaking cycles by {method}"):
             result = break_cycles(read, method, random_state=seed)
         level = levels(result.dag)
@@ -60,7 +59,7 @@ def hierarchy(
         rows: list[tuple[object, object]] = [(at, size) for at, size in enumerate(width, start=1)]
         if len(rows) > 24:
             rows[12:-12] = [("…", None)]
-        lines = [
+        lines: list[Any] = [
             f"{graph}: {len(width):,} levels, the widest is level {widest} with "
             f"{int(width.max(initial=0)):,} of {read.n_nodes:,} nodes "
             f"({len(result.removed):,} edges removed by {method})",
