@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from atpgraph._jit import kernel
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.scc import strongly_connected_components
 
 Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
@@ -32,14 +32,11 @@ class _Condensation:
     component: Ints
     indptr: Ints
     targets: Ints
-    order: npt.NDArray[np.int64]  # components, sources first
-    members: npt.NDArray[np.int64]  # nodes, component by component
-    start: npt.NDArray[np.int64]  # members of c: start[c] : start[c + 1]
+    members: Ints  # nodes, component by component
+    start: Ints  # members of c: start[c] : start[c + 1]
 
 
-def one_way_pairs(
-    graph: DiGraph, count: int, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Up to `count` distinct pairs (u, v) where v reaches u but u does not reach v.
 
     Parameters
@@ -69,7 +66,7 @@ def one_way_pairs(
     found = np.zeros(len(size), dtype=np.int64)
     totals = np.zeros(len(lows), dtype=np.int64)
     for block, low in enumerate(lows):
-        _reach(dag.order, dag.indptr, dag.targets, dag.start, low, rows)
+        _reach(dag.indptr, dag.targets, dag.start, low, rows)
         _count(rows, dag.start, low, found)
         totals[block] = found @ size
     total = int(totals.sum())
@@ -84,7 +81,7 @@ def one_way_pairs(
         first, last = np.searchsorted(numbers, [ends[block] - totals[block], ends[block]])
         if first == last:
             continue
-        _reach(dag.order, dag.indptr, dag.targets, dag.start, low, rows)
+        _reach(dag.indptr, dag.targets, dag.start, low, rows)
         _count(rows, dag.start, low, found)
         upto = np.cumsum(found * size)
         rest = numbers[first:last] - (ends[block] - totals[block])
@@ -100,8 +97,8 @@ def one_way_pairs(
 
 
 def _condense(graph: DiGraph) -> _Condensation:
-    n_components, labels = connected_components(graph.to_scipy(), connection="strong")
-    component = labels.astype(np.int64)
+    component = strongly_connected_components(graph).astype(np.int64)
+    n_components = int(component.max()) + 1 if len(component) else 0
     a, b = component[graph.sources], component[graph.targets]
     keep = a != b
     shape = (n_components, n_components)
@@ -113,43 +110,17 @@ def _condense(graph: DiGraph) -> _Condensation:
         component,
         indptr,
         targets,
-        _topological_order(indptr, targets),
         np.argsort(component, kind="stable"),
         start.astype(np.int64),
     )
 
 
 @kernel
-def _topological_order(
-    indptr: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    n = len(indptr) - 1
-    waiting = np.zeros(n, dtype=np.int64)
-    for target in targets:
-        waiting[target] += 1
-    order = np.empty(n, dtype=np.int64)
-    filled = 0
-    for node in range(n):
-        if waiting[node] == 0:
-            order[filled] = node
-            filled += 1
-    for at in range(n):
-        node = order[at]
-        for e in range(indptr[node], indptr[node + 1]):
-            waiting[targets[e]] -= 1
-            if waiting[targets[e]] == 0:
-                order[filled] = targets[e]
-                filled += 1
-    return order
-
-
-@kernel
-def _reach(order: Ints, indptr: Ints, targets: Ints, start: Ints, low: int, rows: Bits) -> None:
+def _reach(indptr: Ints, targets: Ints, start: Ints, low: int, rows: Bits) -> None:
     """Row c: the members of c and of all its descendants, as bits of the block from `low`."""
     words = rows.shape[1]
     one = np.uint64(1)
-    for at in range(len(order) - 1, -1, -1):
-        c = order[at]
+    for c in range(len(indptr) - 1):  # numbered in reverse topological order: children first
         for w in range(words):
             rows[c, w] = np.uint64(0)
         for e in range(indptr[c], indptr[c + 1]):

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigs
 from atpgraph._random import RandomState, generator
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.scc import cyclic_edges
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 from atpgraph.linkpred.rivals._factor import Matrix, Product, singular_factors
 
@@ -159,8 +160,7 @@ def spectral_radius(graph: DiGraph, rng: np.random.Generator) -> float:
     would only slow the eigenvalue solver down.
     """
     A = graph.to_scipy()
-    _, label = sp.csgraph.connected_components(A, connection="strong")
-    inner = label[graph.sources] == label[graph.targets]
+    inner = cyclic_edges(graph)
     if not inner.any():
         return 0.0
     nodes = np.unique(graph.sources[inner])

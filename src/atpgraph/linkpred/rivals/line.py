@@ -43,6 +43,10 @@ class LINE(EmbeddingMethod):
     when it reads a directed graph. With out-degrees alone, nodes without out-edges would never be
     noise and their target vectors would only grow.
 
+    A node without out-edges keeps its initial source vector, near zero, and its pairs score about
+    0, above most trained pairs, whose optimum (pointwise mutual information − ln K) is negative.
+    So AUC below ½ is possible where negatives start at such nodes; the ATP paper reports it too.
+
     References
     ----------
     Tang, Qu, Wang, Zhang, Yan, Mei: LINE: large-scale information network embedding. WWW 2015.
