@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph._progress import stage
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.edgelist import read_edgelist
@@ -214,10 +215,12 @@ def _pooch() -> Any:
 
 def _download(dataset: Dataset) -> Path:
     pooch = _pooch()
+    pooch.get_logger().setLevel("WARNING")
     waiting = f"{dataset.file}.unchecked"
     try:
-        # No checksum of the archive is published; the edges inside are checked below.
-        file = Path(pooch.retrieve(dataset.url, known_hash=None, fname=waiting, path=_cache()))
+        with stage(f"downloading {dataset.url}"):
+            # No checksum of the archive is published; the edges inside are checked below.
+            file = Path(pooch.retrieve(dataset.url, known_hash=None, fname=waiting, path=_cache()))
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise AtpError(

@@ -139,22 +139,32 @@ class LabResult:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the curves, as plain lists and dictionaries."""
+        """Everything but the curves, as plain lists and dictionaries.
+
+        ``methods`` holds the rows of the table; under ``protocols`` each has, for every protocol,
+        the mean, low and high of every metric and of the seconds, the values of the seeds, and the
+        paired comparison with the best row. ``other_dims`` holds the rows of further dimensions.
+        """
         return {
             "graph": self.graph,
             "nodes": self.nodes,
             "edges": self.edges,
             "test_edges": self.test_edges,
+            "test_edges_requested": self.requested,
             "seeds": self.seeds,
             "dims": self.dims,
             "protocols": self.protocols,
             "unavailable": self.unavailable,
-            "methods": [self._row_json(row) for row in self.methods],
+            "methods": {row.key: self._row_json(row) for row in self.main()},
+            "other_dims": [
+                {"method": row.key} | self._row_json(row)
+                for row in self.methods
+                if row not in self.main()
+            ],
         }
 
     def _row_json(self, row: MethodResult) -> dict[str, Any]:
         about: dict[str, Any] = {
-            "method": row.key,
             "name": row.name,
             "group": row.group,
             "dim": row.dim,
@@ -288,11 +298,12 @@ def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:
 def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) -> MethodResult:
     try:
         method = row.make(k, seed)
-        with peak_memory() as peak:
-            started = time.perf_counter()
-            method.fit(split.train)
-            seconds = time.perf_counter() - started
-        found = evaluate(method, split)
+        with stage(f"{so_far.name}, seed {seed}"):
+            with peak_memory() as peak:
+                started = time.perf_counter()
+                method.fit(split.train)
+                seconds = time.perf_counter() - started
+            found = evaluate(method, split)
     except Exception as error:  # whatever a method does, the other rows go on
         if not isinstance(error, AtpError):
             log.exception("%s failed", row.key)

@@ -98,8 +98,7 @@ def _summary(result: LabResult) -> str:
             elif top is not None and _level_with(result, row, top, protocol):
                 text = f"≈ {text}"
             cells.append(text + _range(row.interval(protocol, metric)))
-        memory = "" if row.memory is None else f"{row.memory / 1e6:,.0f}"
-        rows.append([*cells, f"{row.seconds.mean:,.2f}", memory])
+        rows.append([*cells, _small(row.seconds.mean, 0.01), _megabytes(row.memory)])
     note = (
         '<p class="quiet">Bold: the best mean. Small print: 95 % interval over the seeds '
         "(Student's t). ≈: not worse than the best in a paired t-test over the seeds "
@@ -309,6 +308,14 @@ def _metric(metric: str) -> str:
 
 def _value(value: Interval) -> str:
     return f"{value.mean:.4f}"
+
+
+def _small(value: float, unit: float) -> str:
+    return f"&lt; {unit:g}" if value < unit else f"{value:,.{2 if unit < 1 else 0}f}"
+
+
+def _megabytes(count: int | None) -> str:
+    return "unknown" if count is None else _small(count / 1e6, 1)
 
 
 def _range(value: Interval) -> str:

@@ -55,7 +55,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
     >>> bar_chart([Bar("a", 0.5)], title="AUC", unit="AUC").count('class="bar"')
     1
     """
-    space, step = 150, 22
+    space, step = 160, 22
     height = _TOP + step * len(bars) + 30
     limit = top or _nice_top(max([bar.value for bar in bars] + _finite([b.high for b in bars])))
     width = _WIDTH - space - 52
@@ -80,7 +80,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
                 f'M{high:.1f} {middle - 3}v6"/>'
             )
         parts.append(
-            f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{_number(bar.value)}</text>'
+            f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{_fixed(bar.value)}</text>'
         )
     parts.append(_label(space + width / 2, height - 2, unit))
     return _svg("bars", title, height, parts)
@@ -297,7 +297,7 @@ def _colour(number: int | None) -> str:
     return "var(--muted)" if number is None else f"var(--c{number % N_COLOURS})"
 
 
-def _short(text: str, most: int = 22) -> str:
+def _short(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -326,6 +326,10 @@ def _nice_top(value: float) -> float:
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= value * 0.999)
+
+
+def _fixed(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
 
 
 def _number(value: float) -> str:

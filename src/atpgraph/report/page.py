@@ -46,7 +46,8 @@ th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
 td small { display: block; color: var(--quiet); font-size: .72rem; }
 td.text { text-align: left; white-space: normal; }
 tr:hover td { background: var(--wash); }
-.grid { display: grid; gap: 1.6rem; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); }
+.grid { display: grid; gap: 1.6rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
 .grid.small { gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }
 figure { margin: 0; }
 svg.chart { width: 100%; height: auto; max-width: 40rem; display: block; }
