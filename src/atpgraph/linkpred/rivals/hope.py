@@ -140,14 +140,15 @@ class HOPE(EmbeddingMethod):
         """(I − matrix)⁻¹ x as the sum of the series x + matrix x + matrix² x + …"""
         total, term = x.copy(), x
         accuracy = 1e-3 * self.tolerance
-        for _ in range(self.max_terms):
-            term = matrix @ term
-            total += term
-            size = np.abs(term).max()
-            if size <= accuracy * np.abs(total).max():
-                return total
-            if not np.isfinite(size):
-                break
+        with np.errstate(over="ignore", invalid="ignore"):  # seen below as a size not finite
+            for _ in range(self.max_terms):
+                term = matrix @ term
+                total += term
+                size = np.abs(term).max()
+                if not np.isfinite(size):
+                    break
+                if size <= accuracy * np.abs(total).max():
+                    return total
         raise AtpError(
             f"{self.name}: the series of paths does not converge; choose a smaller beta."
         )
