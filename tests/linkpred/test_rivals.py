@@ -221,7 +221,7 @@ def two_communities() -> tuple[DiGraph, np.ndarray, np.ndarray]:
     [
         LINE(8, samples_per_edge=400),
         APP(8, walks=300),
-        NRP(4, regularization=0.1),
+        NRP(2, regularization=0.1),
         HOPE(2, "katz"),
         AdjacencySVD(2),
     ],
