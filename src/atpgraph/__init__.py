@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atpgraph.graph._write import write_edgelist
+    from atpgraph.errors import AtpError, InputError
+    from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
-    from atpgraph.graph.edgelist import read_edgelist
+    from atpgraph.graph.edgelist import read_edgelist, write_edgelist
     from atpgraph.graph.generators import (
         PlantedCycles,
         citation_dag,
@@ -24,27 +25,35 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AtpError",
     "DiGraph",
+    "InputError",
     "PlantedCycles",
+    "as_graph",
     "citation_dag",
     "gnm",
     "noisy_hierarchy",
     "plant_cycles",
     "random_dag",
     "read_edgelist",
+    "to_networkx",
     "write_edgelist",
 ]
 
 _MODULE_OF = {
+    "AtpError": "atpgraph.errors",
+    "InputError": "atpgraph.errors",
     "DiGraph": "atpgraph.graph.digraph",
     "PlantedCycles": "atpgraph.graph.generators",
+    "as_graph": "atpgraph.graph.convert",
     "citation_dag": "atpgraph.graph.generators",
     "gnm": "atpgraph.graph.generators",
     "noisy_hierarchy": "atpgraph.graph.generators",
     "plant_cycles": "atpgraph.graph.generators",
     "random_dag": "atpgraph.graph.generators",
     "read_edgelist": "atpgraph.graph.edgelist",
-    "write_edgelist": "atpgraph.graph._write",
+    "to_networkx": "atpgraph.graph.convert",
+    "write_edgelist": "atpgraph.graph.edgelist",
 }
 
 
