@@ -84,6 +84,22 @@ def test_hope_is_the_best_low_rank_approximation(large: DiGraph, name: str) -> N
     assert all_scores(hope, 200) == pytest.approx(best, abs=1e-5 * s[0])
 
 
+def test_inexact_products_do_not_give_false_singular_vectors(large: DiGraph) -> None:
+    S = proximity(large, "katz", 0.11)  # one large singular value, many small ones
+    noise = np.random.default_rng(0)
+
+    def rough(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+        y = matrix @ x
+        return y + 1e-6 * np.abs(y).max() * noise.standard_normal(y.shape)
+
+    source, target = singular_factors(
+        200, 30, lambda x: rough(S, x), lambda x: rough(S.T, x), np.random.default_rng(1), 1e-4
+    )
+    values = np.linalg.svd(S, compute_uv=False)[:30]
+    assert (source**2).sum(axis=0) == pytest.approx(values, rel=1e-2)
+    assert (target**2).sum(axis=0) == pytest.approx(values, rel=1e-2)
+
+
 def test_katz_decay_is_half_of_the_largest_that_converges(small: DiGraph, large: DiGraph) -> None:
     for graph in (small, large):
         radius = np.abs(np.linalg.eigvals(dense(graph))).max()
