@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ def peak_memory() -> Iterator[PeakMemory]:
     """
     peak = PeakMemory()
     gc.collect()
+    _return_free_memory()
     resettable = _reset_mark()
     before = _resident() if resettable else _mark()
     try:
@@ -44,6 +46,12 @@ def peak_memory() -> Iterator[PeakMemory]:
         after = _mark()
         if before is not None and after is not None:
             peak.bytes = max(after - before, 0)
+
+
+def _return_free_memory() -> None:
+    """Ask the C library to hand back what earlier work freed, which would hide new use."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _reset_mark() -> bool:
