@@ -11,7 +11,6 @@ pairs with those numbers. Every pair has the same probability, and none is drawn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 
 _BLOCK_BYTES = 64 * 2**20
+_PICK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,7 @@ def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> tuple
     found = np.zeros(len(size), dtype=np.int64)
     totals = np.zeros(len(lows), dtype=np.int64)
     for block, low in enumerate(lows):
-        _reach(dag.indptr, dag.targets, dag.start, low, rows)
-        _count(rows, dag.start, low, found)
+        _reach(dag.indptr, dag.targets, dag.start, low, rows, found)
         totals[block] = found @ size
     total = int(totals.sum())
     if total <= count:
@@ -81,17 +80,14 @@ def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> tuple
         first, last = np.searchsorted(numbers, [ends[block] - totals[block], ends[block]])
         if first == last:
             continue
-        _reach(dag.indptr, dag.targets, dag.start, low, rows)
-        _count(rows, dag.start, low, found)
+        _reach(dag.indptr, dag.targets, dag.start, low, rows, found)
         upto = np.cumsum(found * size)
         rest = numbers[first:last] - (ends[block] - totals[block])
         above = np.searchsorted(upto, rest, side="right")
         rest -= upto[above] - (found * size)[above]
         which, bit = np.divmod(rest, found[above])
         v[first:last] = dag.members[dag.start[above] + which]
-        column = np.empty(last - first, dtype=np.int64)
-        _pick(rows, dag.start, low, above, bit, column)
-        u[first:last] = dag.members[column]
+        u[first:last] = dag.members[_pick(rows, dag.start, low, above, bit)]
     shuffled = rng.permutation(len(u))
     return u[shuffled], v[shuffled]
 
@@ -116,58 +112,46 @@ def _condense(graph: DiGraph) -> _Condensation:
 
 
 @kernel
-def _reach(indptr: Ints, targets: Ints, start: Ints, low: int, rows: Bits) -> None:
-    """Row c: the members of c and of all its descendants, as bits of the block from `low`."""
+def _reach(indptr: Ints, targets: Ints, start: Ints, low: int, rows: Bits, found: Ints) -> None:
+    """Row c: the members of c and of all its descendants, as bits of the block from `low`.
+
+    ``found[c]`` counts the strict descendants. Components are numbered in reverse topological
+    order, so children come first.
+    """
     words = rows.shape[1]
     one = np.uint64(1)
-    for c in range(len(indptr) - 1):  # numbered in reverse topological order: children first
+    for c in range(len(found)):
         for w in range(words):
             rows[c, w] = np.uint64(0)
         for e in range(indptr[c], indptr[c + 1]):
             child = targets[e]
             for w in range(words):
                 rows[c, w] |= rows[child, w]
+        found[c] = 0
+        for w in range(words):
+            word = rows[c, w]  # the parallel sum of its bits follows
+            word -= (word >> one) & np.uint64(0x5555555555555555)
+            word = (word & np.uint64(0x3333333333333333)) + (
+                (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+            )
+            word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+            found[c] += np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
         first = max(start[c] - low, 0)
         last = min(start[c + 1] - low, 64 * words)
         for column in range(first, last):
             rows[c, column // 64] |= one << np.uint64(column % 64)
 
 
-@kernel
-def _ones(word: Any) -> Any:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@kernel
-def _count(rows: Bits, start: Ints, low: int, found: Ints) -> None:
-    """Strict descendants of every component inside the block."""
-    words = rows.shape[1]
-    for c in range(len(found)):
-        own = min(start[c + 1] - low, 64 * words) - max(start[c] - low, 0)
-        number = -max(own, 0)
-        for w in range(words):
-            number += _ones(rows[c, w])
-        found[c] = number
-
-
-@kernel
-def _pick(rows: Bits, start: Ints, low: int, components: Ints, bits: Ints, column: Ints) -> None:
-    """Position (from 0 over all members) of the bits[i]-th strict descendant of a component."""
-    words = rows.shape[1]
-    for i in range(len(components)):
-        c = components[i]
-        left = bits[i]
-        for position in range(64 * words):
-            if low + position >= start[c] and low + position < start[c + 1]:
-                continue
-            word = rows[c, position // 64]
-            if (word >> np.uint64(position % 64)) & np.uint64(1):
-                if left == 0:
-                    column[i] = low + position
-                    break
-                left -= 1
+def _pick(rows: Bits, start: Ints, low: int, components: Ints, numbers: Ints) -> Ints:
+    """Position, over all members, of strict descendant numbers[i] of components[i]."""
+    picked = np.empty(len(components), dtype=np.int64)
+    columns = low + np.arange(64 * rows.shape[1])
+    for first in range(0, len(components), _PICK):
+        part = slice(first, first + _PICK)
+        c = components[part]
+        octets = rows[c].astype("<u8").view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, bitorder="little").astype(bool)
+        bits &= (columns < start[c, None]) | (columns >= start[c + 1, None])
+        rank = np.cumsum(bits, axis=1, dtype=np.int32)
+        picked[part] = low + np.argmax(rank > numbers[part, None], axis=1)
+    return picked

@@ -1,203 +1,103 @@
-"""Kernels of the stochastic embeddings: skip-gram with negative sampling over directed pairs.
+"""Skip-gram with negative sampling over directed pairs: the learning step LINE and APP share.
 
-One thread, one small generator (xorshift64*) carried in the kernel: same seed, same bytes.
+Randomness stays outside of the kernel: pairs and noise nodes are drawn with NumPy, a chunk at a
+time. One thread learns, so the same seed gives the same bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._jit import fast_kernel, kernel
+from atpgraph._jit import fast_kernel
 
-Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-State = npt.NDArray[np.uint64]
+
+CHUNK = 2**18
 
 
-def alias_table(weights: Floats) -> tuple[Floats, Codes]:
-    """Walker's tables for drawing i with probability weights[i] / Σ weights in constant time.
+def noise_table(weights: npt.NDArray[np.float64], size: int = 2**20) -> Codes:
+    """Nodes repeated in proportion to their weights, so that a uniform draw is a weighted one.
+
+    Every share is right to within one of the (at least) `size` places.
 
     Examples
     --------
-    >>> chance, other = alias_table(np.array([1.0, 3.0]))
-    >>> chance.tolist(), other.tolist()
-    ([0.5, 1.0], [1, 1])
+    >>> np.bincount(noise_table(np.array([1.0, 3.0]), size=40)).tolist()
+    [10, 30]
     """
-    return _alias(weights * (len(weights) / weights.sum()))
+    places = max(size, 16 * len(weights))
+    ends = np.round(np.cumsum(weights) * (places / weights.sum())).astype(np.int64)
+    return np.repeat(np.arange(len(weights), dtype=np.int32), np.diff(ends, prepend=0))
 
 
-@kernel
-def _alias(scaled: Floats) -> tuple[Floats, Codes]:
-    n = len(scaled)
-    chance = np.ones(n)
-    other = np.arange(n).astype(np.int32)
-    small, large = np.empty(n, np.int64), np.empty(n, np.int64)
-    n_small, n_large = 0, 0
-    for i in range(n):
-        if scaled[i] < 1.0:
-            small[n_small] = i
-            n_small += 1
-        else:
-            large[n_large] = i
-            n_large += 1
-    while n_small > 0 and n_large > 0:
-        n_small -= 1
-        low = small[n_small]
-        high = large[n_large - 1]
-        chance[low] = scaled[low]
-        other[low] = high
-        scaled[high] -= 1.0 - scaled[low]
-        if scaled[high] < 1.0:
-            n_large -= 1
-            small[n_small] = high
-            n_small += 1
-    return chance, other
+def train(
+    pairs: Iterable[tuple[Codes, Codes]],
+    total: int,
+    noise: Codes,
+    shape: tuple[int, int],
+    negatives: int,
+    learning_rate: float,
+    rng: np.random.Generator,
+) -> tuple[Vectors, Vectors]:
+    """Maximise ln σ(s_u·t_v) + Σ_w ln σ(−s_u·t_w) over pairs (u, v) and noise nodes w.
 
+    Parameters
+    ----------
+    pairs : iterable of (u, v)
+        Chunks of pairs in the order of learning.
+    total : int
+        About how many pairs there will be: the learning rate falls linearly until then.
+    noise : array
+        See :func:`noise_table`.
+    shape : (nodes, dimension)
+    negatives : int
+        Noise nodes per pair.
+    learning_rate : float
+    rng : numpy.random.Generator
 
-@kernel
-def _next(state: State) -> Any:
-    """Next number of xorshift64*; state is an array of one uint64, never 0."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@kernel
-def _uniform(state: State) -> Any:
-    return np.float64(_next(state) >> np.uint64(11)) * 1.1102230246251565e-16
-
-
-@kernel
-def _below(state: State, n: int) -> Any:
-    return np.int64(_uniform(state) * n)
-
-
-@kernel
-def _draw(state: State, chance: Floats, other: Codes) -> Any:
-    i = _below(state, len(chance))
-    if _uniform(state) < chance[i]:
-        return i
-    return np.int64(other[i])
+    Returns
+    -------
+    source, target : float32 arrays
+        Source vectors start small and random, target vectors at zero.
+    """
+    source = ((rng.random(shape) - 0.5) / shape[1]).astype(np.float32)
+    target = np.zeros(shape, dtype=np.float32)
+    done = 0
+    for u, v in pairs:
+        others = noise[rng.integers(len(noise), size=(len(u), negatives))]
+        share = np.maximum(1.0 - (done + np.arange(len(u))) / max(total, 1), 1e-4)
+        _learn(source, target, u, v, others, (learning_rate * share).astype(np.float32))
+        done += len(u)
+    return source, target
 
 
 @fast_kernel
 def _learn(
-    source: Vectors,
-    target: Vectors,
-    u: Any,
-    v: Any,
-    negatives: int,
-    chance: Floats,
-    other: Codes,
-    rate: Any,
-    state: State,
-    step: Vectors,
+    source: Vectors, target: Vectors, heads: Codes, tails: Codes, noise: Codes, rates: Vectors
 ) -> None:
-    """One step on ln σ(s_u·t_v) + Σ ln σ(−s_u·t_w) over `negatives` noise nodes w."""
     k = source.shape[1]
-    step[:] = 0.0
-    for i in range(negatives + 1):
-        node, label = v, np.float32(1.0)
-        if i > 0:
-            node, label = _draw(state, chance, other), np.float32(0.0)
-            if node == v:
+    step = np.empty(k, dtype=np.float32)
+    one = np.float32(1.0)
+    for i in range(len(heads)):
+        u, v = heads[i], tails[i]
+        step[:] = 0.0
+        for j in range(noise.shape[1] + 1):
+            node: Any = v if j == 0 else noise[i, j - 1]
+            if j > 0 and node == v:
                 continue
-        dot = np.float32(0.0)
+            dot = np.float32(0.0)
+            for c in range(k):
+                dot += source[u, c] * target[node, c]
+            # Beyond ±30 the sigmoid is 0 or 1 in single precision.
+            sigma = one / (one + np.exp(-min(max(dot, np.float32(-30.0)), np.float32(30.0))))
+            gain = rates[i] * ((one if j == 0 else np.float32(0.0)) - sigma)
+            for c in range(k):
+                step[c] += gain * target[node, c]
+                target[node, c] += gain * source[u, c]
         for c in range(k):
-            dot += source[u, c] * target[node, c]
-        if dot > 30.0:
-            sigma = np.float32(1.0)
-        elif dot < -30.0:
-            sigma = np.float32(0.0)
-        else:
-            sigma = np.float32(1.0) / (np.float32(1.0) + np.exp(-dot))
-        gain = rate * (label - sigma)
-        for c in range(k):
-            step[c] += gain * target[node, c]
-            target[node, c] += gain * source[u, c]
-    for c in range(k):
-        source[u, c] += step[c]
-
-
-@fast_kernel
-def train_edges(
-    heads: Codes,
-    tails: Codes,
-    edge_chance: Floats,
-    edge_other: Codes,
-    chance: Floats,
-    other: Codes,
-    source: Vectors,
-    target: Vectors,
-    samples: int,
-    negatives: int,
-    rate: float,
-    seed: np.uint64,
-) -> None:
-    """LINE: `samples` edges drawn by weight, each one step; the rate falls linearly."""
-    state = np.array([seed], dtype=np.uint64)
-    step = np.zeros(source.shape[1], dtype=np.float32)
-    for i in range(samples):
-        e = _draw(state, edge_chance, edge_other)
-        now = np.float32(rate * max(1.0 - i / samples, 1e-4))
-        _learn(
-            source,
-            target,
-            np.int64(heads[e]),
-            np.int64(tails[e]),
-            negatives,
-            chance,
-            other,
-            now,
-            state,
-            step,
-        )
-
-
-@fast_kernel
-def train_walks(
-    indptr: Ints,
-    targets: Codes,
-    chance: Floats,
-    other: Codes,
-    source: Vectors,
-    target: Vectors,
-    walks: int,
-    max_steps: int,
-    stop: float,
-    negatives: int,
-    rate: float,
-    seed: np.uint64,
-) -> None:
-    """APP: from every node `walks` walks that end with probability `stop` after each step.
-
-    The pair (start, end) is one step; walks that end where they began teach nothing.
-    """
-    n = len(indptr) - 1
-    state = np.array([seed], dtype=np.uint64)
-    step = np.zeros(source.shape[1], dtype=np.float32)
-    order = np.arange(n)
-    for round_ in range(walks):
-        for i in range(n - 1, 0, -1):
-            j = _below(state, i + 1)
-            order[i], order[j] = order[j], order[i]
-        now = np.float32(rate * max(1.0 - round_ / walks, 1e-4))
-        for u in order:
-            node = u
-            for _ in range(max_steps):
-                degree = indptr[node + 1] - indptr[node]
-                if degree == 0:
-                    break
-                node = np.int64(targets[indptr[node] + _below(state, degree)])
-                if _uniform(state) < stop:
-                    break
-            if node != u:
-                _learn(source, target, u, node, negatives, chance, other, now, state, step)
+            source[u, c] += step[c]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-from atpgraph._random import RandomState, generator, kernel_seed
+from atpgraph._random import RandomState, generator
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
-from atpgraph.linkpred.rivals._skipgram import alias_table, train_walks
+from atpgraph.linkpred.rivals._skipgram import Codes, train
 
 
 class APP(EmbeddingMethod):
@@ -88,20 +90,33 @@ class APP(EmbeddingMethod):
     def fit(self, graph: DiGraph) -> Self:
         """Train on the ends of random walks."""
         rng = generator(self.random_state)
-        n, k = graph.n_nodes, self.n_components
-        self.source_ = ((rng.random((n, k)) - 0.5) / k).astype(np.float32)
-        self.target_ = np.zeros((n, k), dtype=np.float32)
-        train_walks(
-            graph.indptr,
-            graph.targets,
-            *alias_table(np.ones(n)),
-            self.source_,
-            self.target_,
-            self.walks,
-            self.max_steps,
-            self.stop,
+        walkers = np.flatnonzero(graph.out_degree > 0)
+        self.source_, self.target_ = train(
+            self._pairs(graph, walkers, rng),
+            self.walks * len(walkers),
+            np.arange(graph.n_nodes, dtype=np.int32),
+            (graph.n_nodes, self.n_components),
             self.negatives,
             self.learning_rate,
-            kernel_seed(rng),
+            rng,
         )
         return self
+
+    def _pairs(
+        self, graph: DiGraph, walkers: npt.NDArray[np.int64], rng: np.random.Generator
+    ) -> Iterator[tuple[Codes, Codes]]:
+        """Start and end of one walk from every node, in random order, as often as asked."""
+        degree = graph.out_degree
+        for _ in range(self.walks):
+            start = rng.permutation(walkers)
+            end = start.copy()
+            going = np.arange(len(start))
+            for _ in range(self.max_steps):
+                going = going[degree[end[going]] > 0]
+                at = end[going]
+                end[going] = graph.targets[graph.indptr[at] + rng.integers(degree[at])]
+                going = going[rng.random(len(going)) >= self.stop]
+                if not len(going):
+                    break
+            moved = end != start  # a walk that came back teaches nothing
+            yield start[moved].astype(np.int32), end[moved].astype(np.int32)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator, kernel_seed
+from atpgraph._random import RandomState, generator
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
-from atpgraph.linkpred.rivals._skipgram import alias_table, train_edges
+from atpgraph.linkpred.rivals._skipgram import CHUNK, Codes, noise_table, train
 
 
 class LINE(EmbeddingMethod):
@@ -83,24 +84,32 @@ class LINE(EmbeddingMethod):
         """Train on edges drawn at random."""
         if not graph.n_edges:
             raise InputError("LINE learns from edges, and the graph has none.")
-        rng = generator(self.random_state)
-        n, k = graph.n_nodes, self.n_components
-        weights = np.ones(graph.n_edges) if graph.weights is None else graph.weights
-        if weights.min() <= 0:
+        if graph.weights is not None and graph.weights.min() <= 0:
             raise InputError("LINE draws edges by weight; all weights must be positive.")
+        rng = generator(self.random_state)
         noise = (graph.out_degree + graph.in_degree).astype(np.float64) ** self.noise_power
-        self.source_ = ((rng.random((n, k)) - 0.5) / k).astype(np.float32)
-        self.target_ = np.zeros((n, k), dtype=np.float32)
-        train_edges(
-            graph.sources,
-            graph.targets,
-            *alias_table(weights.copy()),
-            *alias_table(noise),
-            self.source_,
-            self.target_,
-            int(self.samples_per_edge * graph.n_edges),
+        total = int(self.samples_per_edge * graph.n_edges)
+        self.source_, self.target_ = train(
+            self._pairs(graph, total, rng),
+            total,
+            noise_table(noise),
+            (graph.n_nodes, self.n_components),
             self.negatives,
             self.learning_rate,
-            kernel_seed(rng),
+            rng,
         )
         return self
+
+    def _pairs(
+        self, graph: DiGraph, total: int, rng: np.random.Generator
+    ) -> Iterator[tuple[Codes, Codes]]:
+        """Edges drawn at random, by weight if there are weights."""
+        upto = None if graph.weights is None else np.cumsum(graph.weights)
+        for low in range(0, total, CHUNK):
+            size = min(CHUNK, total - low)
+            if upto is None:
+                edges = rng.integers(graph.n_edges, size=size)
+            else:
+                edges = np.searchsorted(upto, rng.random(size) * upto[-1], side="right")
+                edges = np.minimum(edges, graph.n_edges - 1)  # rounding at the very end
+            yield graph.sources[edges], graph.targets[edges]

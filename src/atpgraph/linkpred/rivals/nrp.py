@@ -53,7 +53,7 @@ class NRP(EmbeddingMethod):
 
     Notes
     -----
-    The update of one weight is the exact minimiser; it costs O(k²) with sums over all nodes kept
+    The update of one weight is the exact minimiser; it costs O(k) with sums over all nodes kept
     up to date. Nodes without out-edges end the walk.
 
     References
@@ -125,7 +125,6 @@ class NRP(EmbeddingMethod):
         return np.ascontiguousarray(scaled), np.ascontiguousarray(V)
 
 
-@kernel
 def _reweight(
     X: Floats,
     Y: Floats,
@@ -136,54 +135,53 @@ def _reweight(
     penalty: float,
     order: npt.NDArray[np.int64],
 ) -> None:
-    """One round over the weights `b` of Y, in place; with X and Y exchanged, over those of X."""
-    n, k = X.shape
-    gram = np.zeros((k, k))  # Σ_u f_u² X_u X_uᵀ
-    total = np.zeros(k)  # Σ_u f_u X_u
-    demand = np.zeros(k)  # Σ_u wanted_u f_u X_u
-    reach = np.zeros(k)  # Σ_v b_v Y_v
-    own = np.zeros(k)  # Σ_u f_u² b_u (X_u·Y_u) X_u
-    for u in range(n):
-        self_dot = 0.0
-        for i in range(k):
-            self_dot += X[u, i] * Y[u, i]
-        for i in range(k):
-            x = f[u] * X[u, i]
-            total[i] += x
-            demand[i] += wanted_x[u] * x
-            reach[i] += b[u] * Y[u, i]
-            own[i] += f[u] * b[u] * self_dot * x
-            for j in range(k):
-                gram[i, j] += x * f[u] * X[u, j]
+    """One round over the weights `b` of Y, in place; with X and Y exchanged, over those of X.
+
+    With x_u = f_u X_u, the best b_v solves one linear equation whose coefficients are sums over
+    u ≠ v. Only Σ b_v Y_v and Σ b_u (x_u·Y_u) x_u change during the round.
+    """
+    x = f[:, None] * X
+    itself = np.einsum("ik,ik->i", x, Y)  # x_v·Y_v: the share of u = v in the sums
+    incoming = Y @ x.sum(axis=0) - itself
+    toward = Y @ (x.T @ x)
+    squares = np.einsum("ik,ik->i", toward, Y)
+    constant = Y @ (wanted_x @ x) - wanted_x * itself + incoming * wanted_y
+    scale = squares - itself**2 + incoming**2 + penalty
+    reach = b @ Y
+    own = (b * itself) @ x
+    _descend(x, Y, b, itself, toward, squares, constant, scale, reach, own, order)
+
+
+@kernel
+def _descend(
+    x: Floats,
+    Y: Floats,
+    b: Floats,
+    itself: Floats,
+    toward: Floats,
+    squares: Floats,
+    constant: Floats,
+    scale: Floats,
+    reach: Floats,
+    own: Floats,
+    order: npt.NDArray[np.int64],
+) -> None:
+    k = len(reach)
+    floor = 1.0 / len(b)
     for v in order:
-        y = Y[v]
-        dot, to_reach, square, cross = 0.0, 0.0, 0.0, 0.0
-        sum_all, sum_demand, sum_own = 0.0, 0.0, 0.0
+        cross, at_home, doubles = 0.0, 0.0, 0.0
         for i in range(k):
-            dot += X[v, i] * y[i]
-            to_reach += X[v, i] * reach[i]
-            sum_all += total[i] * y[i]
-            sum_demand += demand[i] * y[i]
-            sum_own += own[i] * y[i]
-            gram_y = 0.0
-            for j in range(k):
-                gram_y += gram[i, j] * y[j]
-            square += y[i] * gram_y
-            cross += gram_y * reach[i]
-        self_square = f[v] * f[v] * dot * dot
-        # Sums over u ≠ v: the share of u = v is taken off each.
-        incoming = sum_all - f[v] * dot
-        squares = square - self_square
-        others = cross - b[v] * square - f[v] * f[v] * dot * (to_reach - b[v] * dot)
-        doubles = sum_own - b[v] * self_square
-        pull = sum_demand - wanted_x[v] * f[v] * dot - others + doubles
-        best = (pull + incoming * wanted_y[v]) / (squares + incoming * incoming + penalty)
-        best = max(best, 1.0 / n)
-        change = best - b[v]
-        b[v] = best
+            cross += toward[v, i] * reach[i]
+            at_home += x[v, i] * reach[i]
+            doubles += own[i] * Y[v, i]
+        # What the other weights predict already, v itself and the pairs (u, u) left out.
+        others = cross - b[v] * squares[v] - itself[v] * (at_home - b[v] * itself[v])
+        best = (constant[v] - others + doubles - b[v] * itself[v] ** 2) / scale[v]
+        change = max(best, floor) - b[v]
+        b[v] += change
         for i in range(k):
-            reach[i] += change * y[i]
-            own[i] += change * f[v] * f[v] * dot * X[v, i]
+            reach[i] += change * Y[v, i]
+            own[i] += change * itself[v] * x[v, i]
 
 
 def objective(
