@@ -204,7 +204,10 @@ def _costs(result: LabResult, done: list[MethodResult]) -> str:
         ]
         name = _METRIC_NAME[metric]
         chart = scatter_chart(
-            points, title=f"{name} against time, {protocol}", x_label="seconds to fit", y_label=name
+            points,
+            title=f"{name} against time, {protocol}",
+            x_label="seconds to fit (at least 0.001)",
+            y_label=name,
         )
         figures.append(f"<figure><h3>{escape(protocol)}</h3>{chart}</figure>")
     return f'<div class="grid">{"".join(figures)}</div>'

@@ -136,24 +136,31 @@ def scatter_chart(
     x_log: bool = True,
     height: int = 330,
 ) -> str:
-    """Labelled points; labels are moved up or down until they do not cover each other."""
+    """Labelled points; a label that had to move away from its point is tied to it by a line."""
     frame = _Frame([p.x for p in points], [p.y for p in points], x_log, None, height)
     parts = [frame.axes(x_label, y_label)]
-    taken: list[tuple[float, float, float]] = []
-    for point in sorted(points, key=lambda point: -point.y):
-        x, y = frame.x(point.x), frame.y(point.y)
-        text, width = _short(point.label), 6.2 * len(_short(point.label))
-        left = x + 7 + width < _WIDTH
-        start = x + 7 if left else x - 7 - width
-        place = _free_place(start, y, width, taken, height)
-        taken.append((start, place, width))
+    places = [(frame.x(point.x), frame.y(point.y)) for point in points]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    labels = []
+    for point, (x, y) in sorted(zip(points, places, strict=True), key=lambda pair: pair[1][1]):
+        text = _short(point.label)
+        left, middle = _free_place(x, y, 5.8 * len(text), taken, height)
+        taken.append((left, middle - 6, left + 5.8 * len(text), middle + 6))
+        if abs(middle - y) > 2:
+            end = left - 1 if left > x else left + 5.8 * len(text) + 1
+            parts.append(f'<path class="axis" d="M{x:.1f} {y:.1f}L{end:.1f} {middle:.1f}"/>')
+        # Anchored at the end next to the point, since the width is only an estimate.
+        anchor, at = ("start", left) if left > x else ("end", left + 5.8 * len(text))
+        labels.append(
+            f'<text class="soft" x="{at:.1f}" y="{middle + 4:.1f}" text-anchor="{anchor}">'
+            f"{escape(text)}</text>"
+        )
         parts.append(
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="4.5" '
             f'fill="{_colour(point.colour)}"><title>{escape(point.label)}: {_number(point.y)} at '
             f"{_number(point.x)}</title></circle>"
-            f'<text class="soft" x="{start:.1f}" y="{place + 4:.1f}">{escape(text)}</text>'
         )
-    return _svg("points", title, height, parts)
+    return _svg("points", title, height, parts + labels)
 
 
 def histogram(
@@ -255,19 +262,25 @@ class _Frame:
         return "".join(parts)
 
 
+_Box = tuple[float, float, float, float]
+
+
 def _free_place(
-    start: float, y: float, width: float, taken: list[tuple[float, float, float]], height: int
-) -> float:
-    for shift in (0, 12, -12, 24, -24, 36, -36, 48, -48):
-        place = y + shift
-        if not _TOP <= place <= height - _BOTTOM:
-            continue
-        if all(
-            abs(place - other) >= 11 or start + width < left or left + size < start
-            for left, other, size in taken
-        ):
-            return place
-    return y
+    x: float, y: float, width: float, taken: Sequence[_Box], height: int
+) -> tuple[float, float]:
+    """Left end and middle of a label near (x, y) that covers nothing, if there is such a place."""
+    for shift in (0, 11, -11, 22, -22, 33, -33, 44, -44, 55, -55, 66, -66):
+        away = 8 + abs(shift) / 3
+        for left in (x + away, x - away - width):
+            box = (left, y + shift - 6, left + width, y + shift + 6)
+            inside = left >= _LEFT and box[2] <= _WIDTH and _TOP <= box[1] <= height - _BOTTOM - 12
+            if inside and not any(_overlap(box, other) for other in taken):
+                return left, y + shift
+    return min(x + 8, _WIDTH - width), y
+
+
+def _overlap(a: _Box, b: _Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _svg(kind: str, title: str, height: int, parts: Sequence[str], width: int = _WIDTH) -> str:
