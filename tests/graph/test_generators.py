@@ -87,6 +87,15 @@ def test_pairs_too_many_to_count_are_drawn_alike(monkeypatch):
             assert v in reach[u]
 
 
+def test_a_sample_with_too_few_pairs_is_extended(monkeypatch):
+    monkeypatch.setattr(generators, "_COUNTING_BUDGET", -1)
+    star = DiGraph.from_edges([(0, leaf) for leaf in range(1, 41)], nodes=range(100))
+    for seed in range(20):  # some samples hold the one source that counts, most do not
+        assert len(plant_cycles(star, 30, random_state=seed).planted) == 30
+        with pytest.raises(InputError, match="only 40 pairs"):
+            plant_cycles(star, 41, random_state=seed)
+
+
 def test_weights_of_a_dag_are_kept():
     dag = DiGraph.from_edges([("a", "b"), ("b", "c")], weights=[2.5, 3.0])
     graph, planted = plant_cycles(dag, 3, random_state=0)

@@ -202,13 +202,20 @@ def _joined_pairs(
     queue = np.empty(n, dtype=np.int32)
     seen = np.full(n, -1, dtype=np.int32)
     work = (dag.indptr, dag.targets, order, steps)
-    sampled = _reach_counts(*work, _COUNTING_BUDGET, 0, counts, seen, queue)
+    sampled = _reach_counts(*work, _COUNTING_BUDGET, 16, counts, seen, queue)
     if sampled < n:
-        if max_length is None and counts[:sampled].mean() > 0.01 * n:
-            return _frequent_pairs(dag, k, topological, rng)
+        share = counts[:sampled].mean() / n
+        if max_length is None and share > 0.01 and 4 * k < share * n * n:
+            # The share is an estimate, so the passes are limited; 512 pairs are tried in each.
+            found = _frequent_pairs(dag, k, topological, 16 + int(k / share / 128), rng)
+            if len(found) == k:
+                return found // n, found % n
         if sampled < 2 * k:
             seen.fill(-1)
             sampled = _reach_counts(*work, 0, 2 * k, counts, seen, queue)
+        if counts[:sampled].sum() < k:  # the sample has too few pairs: take all sources
+            seen.fill(-1)
+            sampled = _reach_counts(*work, 0, n, counts, seen, queue)
     counts = counts[:sampled]
     ends = np.cumsum(counts)
     pairs = int(ends[-1]) if len(ends) else 0
@@ -227,9 +234,9 @@ def _joined_pairs(
 
 
 def _frequent_pairs(
-    dag: DiGraph, k: int, topological: Ints, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
-    """As :func:`_joined_pairs`, by drawing pairs at random and keeping those that are joined.
+    dag: DiGraph, k: int, topological: Ints, passes: int, rng: np.random.Generator
+) -> Ints:
+    """Draw pairs at random and keep k that are joined, or what there is after the last pass.
 
     One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
     """
@@ -237,7 +244,9 @@ def _frequent_pairs(
     found = np.empty(0, dtype=np.int64)
     word, bit = np.divmod(np.arange(512), 64)
     bits = np.left_shift(np.uint64(1), bit.astype(np.uint64))
-    while len(found) < k:
+    for _ in range(passes):
+        if len(found) >= k:
+            break
         start, end = rng.integers(0, n, size=(2, 512))
         masks = np.zeros((n, 8), dtype=np.uint64)
         np.bitwise_or.at(masks, (start, word), bits)
@@ -246,7 +255,7 @@ def _frequent_pairs(
         found = np.concatenate([found, start[joined] * n + end[joined]])
         # The first to appear stay, so that no pair is favoured.
         found = found[np.sort(np.unique(found, return_index=True)[1])]
-    return found[:k] // n, found[:k] % n
+    return found[:k]
 
 
 def _distinct(population: int, count: int, rng: np.random.Generator) -> Ints:
