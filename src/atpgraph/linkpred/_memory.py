@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +35,6 @@ def peak_memory() -> Iterator[PeakMemory]:
     True
     """
     peak = PeakMemory()
-    gc.collect()
     _return_free_memory()
     resettable = _reset_mark()
     before = _resident() if resettable else _mark()
