@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from atpgraph import __version__
 from atpgraph._progress import stage
+from atpgraph._show import LogReporter
 from atpgraph.cli._app import app
 from atpgraph.cli._console import Json, Quiet, Seed, json_ready, session, table
 from atpgraph.errors import BudgetError, InputError
