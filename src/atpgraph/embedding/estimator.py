@@ -241,7 +241,8 @@ class ATP(Estimator):
 
     def score_pairs(self, u: Labels, v: Labels) -> npt.NDArray[np.float64]:
         """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
-        return pair_scores(self.source_, self.target_, *self._pairs(u, v))
+        sources, targets = self._pairs(u, v)
+        return pair_scores(self.source_, self.target_, sources, targets)
 
     def predict_proba(self, u: Labels, v: Labels) -> npt.NDArray[np.float64]:
         """σ(⟨s_u, t_v⟩) for every pair; a half where nothing indicates a path."""
@@ -258,19 +259,18 @@ class ATP(Estimator):
 
         Exact. One node gives arrays of k entries, several give a row each.
         """
-        return self._top(u, k, self.source_, self.target_)
+        return self._top(u, k, "source_", "target_")
 
     def top_sources(self, v: Labels, k: int = 10) -> tuple[npt.NDArray[Any], Floats]:
         """The k nodes that most strongly lead to each node of `v`, and the scores."""
-        return self._top(v, k, self.target_, self.source_)
+        return self._top(v, k, "target_", "source_")
 
-    def _top(
-        self, nodes: Labels, k: int, queries: Floats, vectors: Floats
-    ) -> tuple[npt.NDArray[Any], Floats]:
+    def _top(self, nodes: Labels, k: int, near: str, far: str) -> tuple[npt.NDArray[Any], Floats]:
         if k < 1:
             raise InputError(f"k is {k}; it must be at least 1.")
         codes = self._fitted().codes(nodes).astype(np.int64)
-        found, scores = top_by_product(queries[codes], vectors, k, skip=codes)
+        queries, vectors = getattr(self, near)[codes], getattr(self, far)
+        found, scores = top_by_product(queries, vectors, k, skip=codes)
         labels = self.labels_[found]
         if isinstance(nodes, (list, np.ndarray)):
             return labels, scores
