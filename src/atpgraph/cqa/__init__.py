@@ -1,0 +1,1 @@
+"""Community question answering: Stack Exchange dumps, competition graphs, question difficulty."""

@@ -1,0 +1,283 @@
+"""From the text of attributes to typed columns, with every row that does not fit accounted for."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.cqa._xml import parse_block
+from atpgraph.cqa.schema import (
+    ANSWER,
+    BOUNTY_CLOSE,
+    BOUNTY_START,
+    COMMUNITY,
+    LARGEST_ID,
+    QUESTION,
+    TABLES,
+    Attribute,
+    DumpFile,
+)
+from atpgraph.errors import MissingDependencyError
+
+_FABRICATED_FROM = 1_000_000_000  # 2025 dumps hold made-up posts from here on, owned by Community
+
+
+def load_arrow() -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.compute`, or the sentence that says how to get them."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "cqa", "A Stack Exchange site") from error
+    return pyarrow, pyarrow.compute
+
+
+def table_schema(table: str) -> Any:
+    """Arrow schema of a table of the store."""
+    arrow, _ = load_arrow()
+    types = {
+        "int64": arrow.int64(),
+        "string": arrow.string(),
+        "list<string>": arrow.list_(arrow.string()),
+    }
+    return arrow.schema([(name, types[kind]) for name, kind in TABLES[table]])
+
+
+@dataclass
+class Batch:
+    """What one block of rows became.
+
+    Attributes
+    ----------
+    tables : dict
+        Arrow record batches, by table of the store.
+    read : int
+        Rows that were understood, whether or not they go to a table.
+    broken : list of str
+        One message for every row that was not.
+    counts : Counter
+        Rows set aside on purpose and values repaired, by what they are.
+    """
+
+    tables: dict[str, Any] = field(default_factory=dict)
+    read: int = 0
+    broken: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def read_block(block: bytes, file: DumpFile) -> Batch:
+    """Parse a block of rows of `file` into typed record batches."""
+    names = tuple(attribute.name for attribute in file.attributes)
+    rows = parse_block(block, names)
+    batch = Batch(broken=[f"a row is not XML: {why}" for why in rows.broken])
+    if rows.cleaned:
+        batch.counts["illegal characters removed"] += rows.cleaned
+    columns = _typed(rows.columns, file.attributes, batch.broken)
+    batch.read = len(columns["Id"])
+    if batch.read:
+        _SPLIT[file.name](columns, batch)
+    return batch
+
+
+Columns = dict[str, Any]  # attribute name -> Arrow array
+
+
+def _typed(
+    texts: list[list[str | None]], attributes: tuple[Attribute, ...], broken: list[str]
+) -> Columns:
+    """Typed Arrow columns of the sound rows; a message in `broken` for each of the others."""
+    arrow, compute = load_arrow()
+    columns: Columns = {}
+    bad = np.zeros(len(texts[0]), dtype=np.bool_)
+    reasons: dict[int, str] = {}
+    for attribute, text in zip(attributes, texts, strict=True):
+        column = arrow.array(text, arrow.string())
+        if attribute.kind != "text":
+            column, wrong = _convert(column, attribute.kind)
+            _note(wrong, bad, reasons, attribute.name, text)
+        if attribute.required:
+            missing = column.is_null().to_numpy(zero_copy_only=False) & ~bad
+            _note(missing, bad, reasons, attribute.name, text)
+        columns[attribute.name] = column
+    if not bad.any():
+        return columns
+    for row in np.flatnonzero(bad).tolist():
+        number = texts[0][row]
+        which = f"the row with Id {number[:20]!r}" if number else "a row without Id"
+        broken.append(f"{which} {reasons[row]}")
+    keep = arrow.array(~bad)
+    return {name: compute.filter(column, keep) for name, column in columns.items()}
+
+
+def _note(
+    wrong: npt.NDArray[np.bool_],
+    bad: npt.NDArray[np.bool_],
+    reasons: dict[int, str],
+    name: str,
+    text: list[str | None],
+) -> None:
+    for row in np.flatnonzero(wrong).tolist():
+        value = text[row]
+        shown = "lacks " + name if value is None else f"has {name} = {value[:40]!r}"
+        reasons.setdefault(row, shown)
+    bad |= wrong
+
+
+def _convert(column: Any, kind: str) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Integers of a text column, and which values are not what they should be."""
+    arrow, compute = load_arrow()
+    wrong = np.zeros(len(column), dtype=np.bool_)
+    try:
+        if kind == "time":
+            values = column.cast(arrow.timestamp("ms")).cast(arrow.int64())
+        else:
+            values = column.cast(arrow.int64())
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
+        read = _time if kind == "time" else _integer
+        parsed = [None if text is None else read(text) for text in column.to_pylist()]
+        values = arrow.array(parsed, arrow.int64())
+        wrong = (values.is_null().to_numpy(zero_copy_only=False)) & (
+            column.is_valid().to_numpy(zero_copy_only=False)
+        )
+    if kind != "time":
+        # ids are positive; other numbers have 32 bits, and so have ids
+        lowest = 1 if kind == "id" else -LARGEST_ID
+        inside = compute.and_(
+            compute.greater_equal(values, lowest), compute.less_equal(values, LARGEST_ID)
+        )
+        wrong |= ~compute.fill_null(inside, True).to_numpy(zero_copy_only=False)
+    return values, wrong
+
+
+def _integer(text: str) -> int | None:
+    try:
+        value = int(text) if len(text) < 20 else None
+    except ValueError:
+        return None
+    return value
+
+
+def _time(text: str) -> int | None:
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=datetime.UTC)
+        since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        return None
+    return since // datetime.timedelta(milliseconds=1)
+
+
+def _person(users: Any) -> Any:
+    """User ids, with NULL for Community and for anything else that is no person."""
+    _, compute = load_arrow()
+    return compute.if_else(compute.greater(users, 0), users, None)
+
+
+def _posts(columns: Columns, batch: Batch) -> None:
+    arrow, compute = load_arrow()
+    community = compute.fill_null(compute.equal(columns["OwnerUserId"], COMMUNITY), False)
+    kinds = columns["PostTypeId"]
+    made_up = compute.and_(community, compute.greater_equal(columns["Id"], _FABRICATED_FROM))
+    question = compute.and_not(compute.equal(kinds, QUESTION), made_up)
+    answer = compute.and_not(compute.equal(kinds, ANSWER), made_up)
+    orphan = compute.and_(answer, columns["ParentId"].is_null())
+    if orphan.true_count:
+        ids = compute.filter(columns["Id"], orphan).to_pylist()
+        batch.broken += [f"the row with Id '{number}' lacks ParentId" for number in ids]
+        batch.read -= len(ids)
+        answer = compute.and_not(answer, orphan)
+    owned = compute.or_(question, answer)
+    counts = {
+        "fabricated posts left out": made_up.true_count,
+        "posts of other types left out": len(kinds)
+        - owned.true_count
+        - orphan.true_count
+        - made_up.true_count,
+        "posts without owner": compute.and_(owned, columns["OwnerUserId"].is_null()).true_count,
+        "posts owned by Community": compute.and_(owned, community).true_count,
+    }
+    batch.counts.update({name: count for name, count in counts.items() if count})
+    owner = _person(columns["OwnerUserId"])
+    score = compute.fill_null(columns["Score"], 0)
+    everything = arrow.table(
+        {
+            "id": columns["Id"],
+            "created_ms": columns["CreationDate"],
+            "owner_id": owner,
+            "question_id": columns["ParentId"],
+            "accepted_answer_id": columns["AcceptedAnswerId"],
+            "score": score,
+            "views": columns["ViewCount"],
+            "title": columns["Title"],
+            "body": columns["Body"],
+            "tags": columns["Tags"],
+        }
+    )
+    questions = everything.filter(question)
+    tags = _tag_lists(questions["tags"])
+    questions = questions.set_column(questions.schema.get_field_index("tags"), "tags", tags)
+    for table, rows in (("questions", questions), ("answers", everything.filter(answer))):
+        schema = table_schema(table)
+        batch.tables[table] = rows.select(schema.names).cast(schema)
+
+
+def _tag_lists(texts: Any) -> Any:
+    """Lists of tags from ``<a><b>`` (old dumps) and ``|a|b|`` (new ones)."""
+    arrow, compute = load_arrow()
+    plain = compute.replace_substring(texts, "><", "|")
+    plain = compute.replace_substring_regex(plain, r"^[<|]+|[>|]+$", "")
+    lists = compute.split_pattern(plain, "|")
+    empty = arrow.scalar([], arrow.list_(arrow.string()))
+    return compute.if_else(compute.equal(plain, ""), empty, lists)
+
+
+def _users(columns: Columns, batch: Batch) -> None:
+    _, compute = load_arrow()
+    person = compute.greater(columns["Id"], 0)
+    left_out = len(person) - person.true_count
+    if left_out:
+        batch.counts["accounts that are no person left out"] += left_out
+    _store("users", ("Id", "CreationDate", "Reputation"), columns, batch, person)
+
+
+def _votes(columns: Columns, batch: Batch) -> None:
+    # Who favourited a post is nobody's business here; who paid a bounty is part of the bounty.
+    _, compute = load_arrow()
+    kinds = columns["VoteTypeId"]
+    bounty = compute.or_(compute.equal(kinds, BOUNTY_START), compute.equal(kinds, BOUNTY_CLOSE))
+    columns["UserId"] = compute.if_else(bounty, _person(columns["UserId"]), None)
+    order = ("Id", "PostId", "VoteTypeId", "CreationDate", "BountyAmount", "UserId")
+    _store("votes", order, columns, batch)
+
+
+def _tags(columns: Columns, batch: Batch) -> None:
+    _store("tags", ("Id", "TagName", "Count"), columns, batch)
+
+
+def _links(columns: Columns, batch: Batch) -> None:
+    order = ("Id", "CreationDate", "PostId", "RelatedPostId", "LinkTypeId")
+    _store("links", order, columns, batch)
+
+
+def _store(
+    table: str, order: tuple[str, ...], columns: Columns, batch: Batch, keep: Any = None
+) -> None:
+    arrow, _ = load_arrow()
+    schema = table_schema(table)
+    rows = arrow.table([columns[name] for name in order], schema=schema)
+    batch.tables[table] = rows if keep is None else rows.filter(keep)
+
+
+_SPLIT = {
+    "Posts.xml": _posts,
+    "Users.xml": _users,
+    "Votes.xml": _votes,
+    "Tags.xml": _tags,
+    "PostLinks.xml": _links,
+}
