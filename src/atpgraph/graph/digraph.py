@@ -73,7 +73,7 @@ class DiGraph:
             Nodes to list first, in this order, edges or not.
         """
         first = None if nodes is None else _label_array(list(nodes))
-        pairs = _pair_array(edges)
+        pairs = pair_array(edges)
         ends = np.ascontiguousarray(pairs).reshape(-1)
         if first is not None:
             ends = _concatenate_labels(first, ends)
@@ -313,7 +313,7 @@ def _concatenate_labels(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> np
     return np.concatenate([first.astype(object), _label_array(second).astype(object)])
 
 
-def _pair_array(edges: Any) -> npt.NDArray[Any]:
+def pair_array(edges: Any) -> npt.NDArray[Any]:
     if isinstance(edges, np.ndarray) and edges.dtype.kind in "iuSU":
         array = edges
     else:

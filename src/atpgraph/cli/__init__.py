@@ -1,0 +1,27 @@
+"""The command ``atp``: thin commands over the library.
+
+How to add a command
+--------------------
+1. Write ``cli/<name>.py`` with one function whose parameters are the options (Typer reads the
+   annotations; take ``--json``, ``--quiet`` and ``--seed`` from :mod:`atpgraph.cli._console`).
+   Import only typer and ``_console`` at the top: NumPy, Numba and the library are imported inside
+   the function, so that ``atp --help`` stays fast.
+2. Run the body inside ``with session(json=json, quiet=quiet) as out:`` and end it with one
+   ``out.result(payload, table)``: the payload is printed with ``--json``, the table without.
+   Progress, the notice of a first compilation and errors in one sentence come with the session.
+3. Add one line to the list in ``cli/_app.py``.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line; what ``atp`` calls."""
+    import sys
+
+    try:
+        from atpgraph.cli._app import app
+
+        app(prog_name="atp")
+    except KeyboardInterrupt:  # before or after a command's own session
+        sys.exit(130)

@@ -1,0 +1,40 @@
+"""The list of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from atpgraph import __version__
+from atpgraph.cli import generate
+
+app = typer.Typer(
+    name="atp",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"atp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _atp(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Embed directed graphs so that direction and reachability survive."""
+
+
+# One line per command, in the order in which the help lists them:
+# app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
+app.add_typer(generate.app, name="generate")

@@ -1,0 +1,253 @@
+"""What all commands share: options, output, progress and errors.
+
+Results go to standard output, everything else to standard error. See the package docstring for
+how a command uses this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json as jsonlib
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atpgraph._progress import report_to
+from atpgraph.errors import AtpError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead of text.", show_default=False)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress or notes.", show_default=False)
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
+
+
+class Session:
+    """The output side of one running command."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        self.json = json
+        self.quiet = quiet
+        self._payload: dict[str, Any] | None = None
+        self._shown: tuple[str | Table, ...] = ()
+
+    def note(self, text: str) -> None:
+        """Tell the person something that is not a result."""
+        if not self.quiet:
+            _say(f"atp: {text}")
+
+    def result(self, payload: dict[str, Any], *shown: str | Table) -> None:
+        """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
+
+        It is printed when the session ends, after the progress bars are gone.
+        """
+        self._payload, self._shown = payload, shown
+
+    def _print(self) -> None:
+        if self._payload is None:
+            return
+        if self.json:
+            # ASCII only, so that it prints whatever the encoding of the terminal.
+            print(jsonlib.dumps(json_ready(self._payload), indent=2, allow_nan=False))
+            return
+        for item in self._shown:
+            if isinstance(item, str):
+                print(item)
+            else:
+                _print_table(item)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    """A table for :meth:`Session.result`; numbers are aligned right and get separators."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[_cell(value) for value in row] for row in rows]
+    result = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+    for position, name in enumerate(columns):
+        column = [row[position] for row in cells]
+        numeric = any(right for _, right in column) and all(
+            right or not text for text, right in column
+        )
+        result.add_column(name, justify="right" if numeric else "left")
+    for row in cells:
+        result.add_row(*(Text(text) for text, _ in row))
+    return result
+
+
+def _cell(value: object) -> tuple[str, bool]:
+    """The text of a cell, and whether it is a number."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None:
+        return "", False
+    if isinstance(value, bool):
+        return ("yes" if value else "no"), False
+    if isinstance(value, int):
+        return f"{value:,}", True
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "–", True
+        return (f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"), True
+    return str(value), False
+
+
+def _print_table(item: Table) -> None:
+    from rich.console import Console
+    from rich.measure import measure_renderables
+
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:  # never wrap or cut what another program will read
+        wide = Console(file=sys.stdout, width=10_000)
+        needed = measure_renderables(wide, wide.options, [item]).maximum
+        console = Console(file=sys.stdout, width=max(80, needed), color_system=None)
+    console.print(item)
+
+
+def json_ready(value: Any) -> Any:
+    """Plain JSON values: NumPy scalars and arrays unpacked, NaN and infinity as null.
+
+    Examples
+    --------
+    >>> json_ready({"auc": float("nan"), 3: (1, 2.5)})
+    {'auc': None, '3': [1, 2.5]}
+    """
+    if isinstance(value, dict):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if hasattr(value, "tolist"):
+        return json_ready(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} does not fit into JSON")
+
+
+class _LogReporter:
+    """Stages as lines, for files and pipes."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, float]] = []
+
+    def start(self, name: str, total: float | None) -> int:
+        self.stages.append((name, time.perf_counter()))
+        _say(f"atp: {name} …")
+        return len(self.stages) - 1
+
+    def advance(self, stage: int, amount: float) -> None:
+        pass
+
+    def finish(self, stage: int) -> None:
+        name, started = self.stages[stage]
+        _say(f"atp: {name}: {time.perf_counter() - started:.1f} s")
+
+
+class _BarReporter:
+    """Stages as bars on a terminal; they disappear when the work is done."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(file=sys.stderr),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def start(self, name: str, total: float | None) -> int:
+        return self.progress.add_task(name, total=total)
+
+    def advance(self, stage: int, amount: float) -> None:
+        from rich.progress import TaskID
+
+        self.progress.advance(TaskID(stage), amount)
+
+    def finish(self, stage: int) -> None:
+        from rich.progress import TaskID
+
+        self.progress.remove_task(TaskID(stage))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _reporting(session: Session) -> Iterator[None]:
+    from atpgraph._jit import on_compilation
+
+    if session.quiet:
+        yield
+        return
+    announcement = "compiling kernels, once per installation …"
+    if sys.stderr.isatty():
+        bars = _BarReporter()
+        with (
+            bars.progress,
+            on_compilation(lambda: bars.progress.console.print(f"atp: {announcement}")),
+            report_to(bars),
+        ):
+            yield
+    else:
+        with on_compilation(lambda: session.note(announcement)), report_to(_LogReporter()):
+            yield
+
+
+@contextlib.contextmanager
+def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
+    """Run the body of a command: progress on, errors turned into one sentence and an exit code.
+
+    With ``ATP_DEBUG=1`` in the environment, errors keep their traceback.
+    """
+    held = Session(json=json, quiet=quiet)
+    debug = os.environ.get("ATP_DEBUG", "") not in ("", "0")
+    try:
+        with _reporting(held):
+            yield held
+        held._print()
+        sys.stdout.flush()
+    except (typer.Exit, typer.Abort):
+        raise
+    except KeyboardInterrupt:
+        _say("atp: interrupted")
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        # The reader went away. Leave nothing for the interpreter to flush into the closed pipe.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(141) from None
+    except AtpError as error:
+        if debug:
+            raise
+        _say(f"atp: error: {error}")
+        raise typer.Exit(error.exit_code) from None
+    except Exception as error:
+        if debug:
+            raise
+        text = " ".join(str(error).split()) or "no message"
+        _say(
+            f"atp: error: a bug in atpgraph, {type(error).__name__}: {text} "
+            "(set ATP_DEBUG=1 and run again for the traceback to report)."
+        )
+        raise typer.Exit(1) from None

@@ -1,0 +1,20 @@
+"""Breaking cycles: node scores, removal strategies, and the methods made of them."""
+
+from atpgraph.cycles.agony import Agony, agony
+from atpgraph.cycles.breaking import Agreement, CycleBreak, CycleBreaker, break_cycles
+from atpgraph.cycles.methods import METHODS
+from atpgraph.cycles.pagerank import pagerank
+from atpgraph.cycles.trueskill import TrueSkill, trueskill
+
+__all__ = [
+    "METHODS",
+    "Agony",
+    "Agreement",
+    "CycleBreak",
+    "CycleBreaker",
+    "TrueSkill",
+    "agony",
+    "break_cycles",
+    "pagerank",
+    "trueskill",
+]

@@ -1,0 +1,156 @@
+"""Break the cycles of a graph."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._random import RandomState, generator
+from atpgraph.cycles.methods import METHODS, Workspace
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class CycleBreak:
+    """A graph with its cycles broken.
+
+    Attributes
+    ----------
+    method : str
+        The method that chose the edges.
+    graph : DiGraph
+        The graph as it was.
+    dag : DiGraph
+        The same nodes without the removed edges; acyclic.
+    removed : int64 array
+        Numbers of the removed edges in `graph`, self-loops included.
+    scores : float64 array
+        The score that condemned each removed edge: how far it goes down in the units of the
+        method's node score; votes; the probability of pointing down for ``"bayes"``; infinity for
+        a self-loop.
+    timings : dict
+        Seconds by stage.
+    """
+
+    method: str
+    graph: DiGraph
+    dag: DiGraph
+    removed: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float64]
+    timings: dict[str, float]
+
+    @property
+    def removed_edges(self) -> list[tuple[Any, Any]]:
+        """The removed edges as pairs of labels."""
+        sources, targets = self.graph.edge_labels(self.removed)
+        return list(zip(sources.tolist(), targets.tolist(), strict=True))
+
+    def agreement(self, truth: IntArray) -> Agreement:
+        """Compare the removed edges with the edges numbered in `truth`."""
+        hits = len(np.intersect1d(self.removed, truth))
+        precision = hits / len(self.removed) if len(self.removed) else 0.0
+        recall = hits / len(truth) if len(truth) else 0.0
+        both = precision + recall
+        return Agreement(precision, recall, 2.0 * precision * recall / both if both else 0.0)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well the removed edges match the ones that should go."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class CycleBreaker:
+    """Several methods on one graph, sharing what they have in common.
+
+    Parameters
+    ----------
+    graph : DiGraph
+    random_state : int, Generator or None
+        Seed of all draws: the order of TrueSkill matches and ties. Each method has draws of its
+        own, so its result does not depend on which others ran.
+
+    Examples
+    --------
+    >>> breaker = CycleBreaker(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (0, 2)]))
+    >>> [breaker.run(method).removed_edges for method in ("sa-g", "ts-g")]
+    [[(2, 0)], [(2, 0)]]
+    """
+
+    def __init__(self, graph: DiGraph, random_state: RandomState = 0) -> None:
+        self.graph = graph
+        self._space = Workspace(graph, int(generator(random_state).integers(2**63)))
+
+    @property
+    def agony(self) -> int:
+        """Minimum social agony of the graph."""
+        return self._space.agony.value
+
+    def run(self, method: str) -> CycleBreak:
+        """Break the cycles by one method."""
+        if method not in METHODS:
+            close = difflib.get_close_matches(method.lower(), METHODS, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise InputError(
+                f"There is no cycle-breaking method {method!r}{hint} Known: {', '.join(METHODS)}."
+            )
+        started = time.perf_counter()
+        space = self._space
+        edges = space.core_edges
+        prepared = time.perf_counter()
+        condemned, core_scores = space.solve(method)
+        solved = time.perf_counter()
+        score = np.full(self.graph.n_edges, -np.inf)
+        score[self.graph.sources == self.graph.targets] = np.inf
+        score[edges[condemned]] = core_scores[condemned]
+        removed = np.flatnonzero(score > -np.inf)
+        keep = np.ones(self.graph.n_edges, dtype=np.bool_)
+        keep[removed] = False
+        dag = self.graph.keep_edges(keep)
+        timings = {
+            "components": prepared - started,
+            "choose": solved - prepared,
+            "remove": time.perf_counter() - solved,
+        }
+        return CycleBreak(method, self.graph, dag, removed, score[removed], timings)
+
+
+def break_cycles(
+    graph: Any, method: str = "h-voting", *, random_state: RandomState = 0
+) -> CycleBreak:
+    """Remove edges until the graph has no cycles.
+
+    Parameters
+    ----------
+    graph : DiGraph, or anything :func:`atpgraph.as_graph` takes
+    method : str
+        One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
+        ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
+        ``bayes`` (the most accurate on noisy hierarchies).
+    random_state : int, Generator or None
+        Seed of the draws; ties are drawn, never decided by the order of the input.
+
+    Returns
+    -------
+    CycleBreak
+
+    Examples
+    --------
+    >>> result = break_cycles(DiGraph.from_edges([("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]))
+    >>> result.removed_edges
+    [('c', 'a')]
+    >>> result.dag
+    DiGraph(nodes=3, edges=3, self_loops=0)
+    """
+    from atpgraph.graph.convert import as_graph
+
+    return CycleBreaker(as_graph(graph), random_state).run(method)

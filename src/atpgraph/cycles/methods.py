@@ -1,0 +1,258 @@
+"""The ways to break cycles: which edges go, and the score that condemned them.
+
+All of them work inside the strongly connected components only, on the *core*: the graph of the
+edges that lie on cycles, without self-loops. Two mechanisms serve them all, each one offline pass:
+
+*By edge* (greedy and voting): edges have a total order; the worst edge that lies on a cycle goes,
+again and again. So an edge goes exactly if it closes a cycle with better edges only.
+
+*By node* (forward, backward, degree ratio): nodes have a total order; the top node of a component
+loses its out-edges (or in-edges) inside it and so leaves all cycles, again and again. So an edge
+goes exactly if its later end loses that side and both ends are in one component of the nodes up to
+that end.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.cycles.agony import Agony, agony
+from atpgraph.cycles.arrangement import degree_ratio, dfs_climb, eades_position
+from atpgraph.cycles.offline_scc import closes_cycle
+from atpgraph.cycles.pagerank import pagerank
+from atpgraph.cycles.posterior import downward_probability
+from atpgraph.cycles.trueskill import TrueSkill, trueskill
+from atpgraph.graph.digraph import BoolArray, DiGraph
+from atpgraph.graph.scc import cyclic_edges
+
+Scores = npt.NDArray[np.float64]
+SetsOf = dict[str, BoolArray]
+
+# Set on generated graphs, see docs/cycle-breaking.md.
+COLDNESS = 3.0
+N_CHAINS = 4
+BURN_IN = 30
+N_SAMPLES = 50
+SLACK = 1.1
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One graph, its cyclic core, and the node scores that several methods share."""
+
+    graph: DiGraph
+    seed: int
+    _cache: dict[str, tuple[BoolArray, Scores]] = field(default_factory=dict)
+
+    def rng(self, name: str) -> np.random.Generator:
+        """A generator of its own for each purpose, whatever else runs before it."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+    @cached_property
+    def core_edges(self) -> npt.NDArray[np.int64]:
+        """Numbers of the edges on cycles, without self-loops."""
+        proper = self.graph.sources != self.graph.targets
+        return np.flatnonzero(cyclic_edges(self.graph) & proper)
+
+    @cached_property
+    def core_nodes(self) -> npt.NDArray[np.int64]:
+        """Numbers of the nodes on cycles."""
+        on_cycle = np.zeros(self.graph.n_nodes, dtype=np.bool_)
+        on_cycle[self.graph.sources[self.core_edges]] = True
+        return np.flatnonzero(on_cycle)
+
+    @cached_property
+    def core(self) -> DiGraph:
+        """The edges on cycles; node i of it is ``core_nodes[i]``."""
+        number = np.zeros(self.graph.n_nodes, dtype=np.int64)
+        number[self.core_nodes] = np.arange(len(self.core_nodes))
+        ends = self.graph.sources[self.core_edges], self.graph.targets[self.core_edges]
+        return DiGraph.from_codes(number[ends[0]], number[ends[1]], len(self.core_nodes))
+
+    @cached_property
+    def agony(self) -> Agony:
+        """Minimum agony of the graph and its ranks."""
+        return agony(self.graph)
+
+    @cached_property
+    def trueskill(self) -> TrueSkill:
+        """TrueSkill of the nodes."""
+        return trueskill(self.graph, random_state=self.rng("trueskill"))
+
+    @cached_property
+    def agony_score(self) -> Scores:
+        return self.agony.centred[self.core_nodes]
+
+    @cached_property
+    def trueskill_score(self) -> Scores:
+        return self.trueskill.score[self.core_nodes]
+
+    def drop(self, score: Scores) -> Scores:
+        """How far each core edge goes down: score of the source minus score of the target."""
+        return np.asarray(score[self.core.sources] - score[self.core.targets])
+
+    def solve(self, method: str) -> tuple[BoolArray, Scores]:
+        """Core edges that `method` removes, and the score of every core edge; remembered."""
+        if method not in self._cache:
+            self._cache[method] = METHODS[method].run(self)
+        return self._cache[method]
+
+
+def remove_by_edge(space: Workspace, *keys: Scores, name: str) -> BoolArray:
+    """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw)."""
+    core = space.core
+    draw = space.rng(f"ties of {name}").random(core.n_edges)
+    order = np.lexsort([draw, *reversed(keys)])
+    time = np.empty(core.n_edges, dtype=np.int64)
+    time[order] = np.arange(core.n_edges)
+    return closes_cycle(core.n_nodes, core.sources, core.targets, time)
+
+
+def remove_by_node(
+    space: Workspace, key: Scores, loses_out_edges: BoolArray, *, name: str
+) -> BoolArray:
+    """Repeatedly let the cyclic node with the largest key lose its out-edges, or its in-edges."""
+    core = space.core
+    draw = space.rng(f"ties of {name}").random(core.n_nodes)
+    time = np.empty(core.n_nodes, dtype=np.int64)
+    time[np.lexsort([draw, key])] = np.arange(core.n_nodes)
+    at_source, at_target = time[core.sources], time[core.targets]
+    closes = closes_cycle(
+        core.n_nodes, core.sources, core.targets, np.maximum(at_source, at_target)
+    )
+    loses = np.where(
+        at_source > at_target, loses_out_edges[core.sources], ~loses_out_edges[core.targets]
+    )
+    return closes & loses
+
+
+def _greedy(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+    drop = space.drop(score)
+    return remove_by_edge(space, drop, name=name), drop
+
+
+def _forward(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+    out = np.ones(space.core.n_nodes, dtype=np.bool_)
+    return remove_by_node(space, score, out, name=name), space.drop(score)
+
+
+def _backward(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+    out = np.zeros(space.core.n_nodes, dtype=np.bool_)
+    return remove_by_node(space, -score, out, name=name), space.drop(score)
+
+
+def _voting(space: Workspace, names: tuple[str, ...], name: str) -> tuple[BoolArray, Scores]:
+    """The edge that most of the methods remove goes first.
+
+    Ties go by how far the edge goes down, each score measured in its own standard deviations.
+    """
+    with ThreadPoolExecutor() as pool:
+        # The shared scores first, one thread each; then the strategies on top of them.
+        wanted = {"agony_score" if n.startswith("sa") else "trueskill_score" for n in names}
+        scores = list(pool.map(lambda attribute: getattr(space, attribute), sorted(wanted)))
+        votes = sum(removed.astype(np.float64) for removed, _ in pool.map(space.solve, names))
+    drop = np.zeros(space.core.n_edges)
+    for score in scores:
+        drop += space.drop(score) / max(float(np.std(score)), 1e-12) if len(score) else 0.0
+    assert not isinstance(votes, int)
+    return remove_by_edge(space, votes, drop, name=name), votes
+
+
+def _pagerank(space: Workspace) -> tuple[BoolArray, Scores]:
+    return _greedy(space, pagerank(space.graph)[space.core_nodes], "pagerank")
+
+
+def _dfs(space: Workspace) -> tuple[BoolArray, Scores]:
+    core = space.core
+    shuffled = space.rng("dfs").permutation(core.n_nodes)
+    mixed = DiGraph.from_codes(shuffled[core.sources], shuffled[core.targets], core.n_nodes)
+    climb = np.zeros(mixed.n_edges, dtype=np.int32)
+    dfs_climb(mixed.indptr, mixed.targets, climb)
+    edge = mixed.find_edges(shuffled[core.sources], shuffled[core.targets])
+    return climb[edge] > 0, climb[edge].astype(np.float64)
+
+
+def _eades(space: Workspace) -> tuple[BoolArray, Scores]:
+    core = space.core
+    shuffled = space.rng("eades").permutation(core.n_nodes)
+    mixed = DiGraph.from_codes(shuffled[core.sources], shuffled[core.targets], core.n_nodes)
+    back = mixed.reverse()
+    position = eades_position(mixed.indptr, mixed.targets, back.indptr, back.targets)[shuffled]
+    drop = space.drop(position.astype(np.float64))
+    return drop > 0, drop
+
+
+def _mfas(space: Workspace) -> tuple[BoolArray, Scores]:
+    core = space.core
+    ratio = degree_ratio(core.out_degree, core.in_degree)
+    loses_out = core.in_degree >= core.out_degree
+    removed = remove_by_node(space, ratio, loses_out, name="mfas")
+    return removed, np.maximum(ratio[core.sources], ratio[core.targets])
+
+
+def _bayes(space: Workspace) -> tuple[BoolArray, Scores]:
+    """Greedy by the posterior probability of pointing down; agony where that removes far less."""
+    core = space.core
+    probability, position = downward_probability(
+        core,
+        space.agony_score,
+        space.rng("bayes"),
+        coldness=COLDNESS,
+        n_chains=N_CHAINS,
+        burn_in=BURN_IN,
+        n_samples=N_SAMPLES,
+    )
+    removed = remove_by_edge(space, probability, space.drop(position), name="bayes")
+    by_agony, _ = space.solve("sa-g")
+    if np.count_nonzero(removed) > SLACK * np.count_nonzero(by_agony):
+        removed = by_agony
+    return removed, probability
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to break cycles."""
+
+    name: str
+    summary: str
+    run: Callable[[Workspace], tuple[BoolArray, Scores]]
+
+
+def _scored(prefix: str, attribute: str, what: str) -> list[Method]:
+    def make(rule: Any, letter: str, how: str) -> Method:
+        name = f"{prefix}-{letter}"
+        return Method(name, f"{what}, {how}", lambda s: rule(s, getattr(s, attribute), name))
+
+    return [
+        make(_greedy, "g", "greedy: the edge that goes down most"),
+        make(_forward, "f", "forward: the top node loses its out-edges"),
+        make(_backward, "b", "backward: the bottom node loses its in-edges"),
+    ]
+
+
+SA = ("sa-g", "sa-f", "sa-b")
+TS = ("ts-g", "ts-f", "ts-b")
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in [
+        Method("dfs", "back edges of a depth-first search", _dfs),
+        Method("mfas", "the most one-sided node loses its few edges", _mfas),
+        Method("eades", "greedy line of Eades, Lin and Smyth", _eades),
+        Method("pagerank", "PageRank, greedy", _pagerank),
+        *_scored("sa", "agony_score", "social agony"),
+        Method("sa-voting", "vote of sa-g, sa-f, sa-b", lambda s: _voting(s, SA, "sa-voting")),
+        *_scored("ts", "trueskill_score", "TrueSkill"),
+        Method("ts-voting", "vote of ts-g, ts-f, ts-b", lambda s: _voting(s, TS, "ts-voting")),
+        Method("h-voting", "vote of all six", lambda s: _voting(s, SA + TS, "h-voting")),
+        Method("bayes", "posterior probability of pointing down", _bayes),
+    ]
+}

@@ -1,0 +1,155 @@
+"""When does an edge close a cycle, as edges arrive in order? Offline, in O(m log m).
+
+Every removal strategy of the package asks one question of each edge: once all edges that arrive
+no later than it are there, do its ends lie in one strongly connected component? Asking edge by
+edge costs one SCC pass each. Here all edges are answered together by divide and conquer over
+time: take the SCCs of the edges that arrived by the middle; edges inside one of them were answered
+in the first half, and only those need be looked at there; for the second half the SCCs are
+contracted to single nodes. So each edge is in one subproblem per level of the recursion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._jit import kernel
+from atpgraph.graph.digraph import BoolArray, IntArray
+from atpgraph.graph.scc import tarjan
+
+
+@kernel
+def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) -> None:
+    """Set closes[edge_id[i]] where the ends of edge i are in one SCC of the edges up to time[i].
+
+    The edges come sorted by time; all of them lie inside SCCs of the whole graph. `u`, `v`, `time`
+    and `edge_id` are scratch afterwards.
+
+    A subproblem is a slice of the edges, sorted by time, whose ends all are in one SCC once the
+    whole slice is there. Edges with time < `low_time` are older than the subproblem: they carry
+    connectivity and have been answered.
+    """
+    m = len(u)
+    number = np.full(n, -1, dtype=np.int32)
+    seen = np.empty(n, dtype=np.int32)
+    indptr = np.empty(n + 1, dtype=np.int64)
+    fill = np.empty(n + 1, dtype=np.int64)
+    targets = np.empty(m, dtype=np.int32)
+    component, low, stack, path = (
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+    )
+    cursor = np.empty(n, dtype=np.int64)
+    later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
+    later_time, later_id = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    # Halving the new edges at each level bounds the depth, and with it the pending slices.
+    tasks = np.empty((256, 3), dtype=np.int64)
+    tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, m, 0
+    pending = 1
+    while pending > 0:
+        pending -= 1
+        begin, end, low_time = tasks[pending, 0], tasks[pending, 1], tasks[pending, 2]
+        # First edge of the slice that is not older than the subproblem.
+        a, b = begin, end
+        while a < b:
+            half = (a + b) // 2
+            if time[half] < low_time:
+                a = half + 1
+            else:
+                b = half
+        new = a
+        if new == end:
+            continue
+        if time[new] == time[end - 1]:
+            for i in range(new, end):  # one arrival joins everything: each new edge closes a cycle
+                closes[edge_id[i]] = True
+            continue
+        middle = time[(new + end - 1) // 2]
+        if middle == time[end - 1]:
+            # Step back to the last earlier time, so that both halves have new edges.
+            i = (new + end - 1) // 2
+            while time[i] == middle:
+                i -= 1
+            middle = time[i]
+        # Number the nodes of the slice compactly and build the graph of the first half.
+        count = 0
+        for i in range(begin, end):
+            for side in range(2):
+                x = u[i] if side == 0 else v[i]
+                if number[x] < 0:
+                    number[x] = count
+                    seen[count] = x
+                    indptr[count] = 0
+                    count += 1
+            u[i], v[i] = number[u[i]], number[v[i]]
+        indptr[count] = 0
+        for i in range(count):
+            number[seen[i]] = -1
+        split = begin
+        while split < end and time[split] <= middle:
+            indptr[u[split] + 1] += 1
+            split += 1
+        for i in range(count):
+            indptr[i + 1] += indptr[i]
+            fill[i] = indptr[i]
+        for i in range(begin, split):
+            targets[fill[u[i]]] = v[i]
+            fill[u[i]] += 1
+        tarjan(count, indptr, targets, component, low, stack, path, cursor)
+        # Edges inside a component of the first half stay; the rest go on, contracted.
+        keep = begin
+        later = 0
+        for i in range(begin, end):
+            cu, cv = component[u[i]], component[v[i]]
+            if cu == cv:
+                if time[i] <= middle:
+                    u[keep], v[keep], time[keep], edge_id[keep] = u[i], v[i], time[i], edge_id[i]
+                    keep += 1
+                else:
+                    closes[edge_id[i]] = True
+            else:
+                later_u[later], later_v[later] = cu, cv
+                later_time[later], later_id[later] = time[i], edge_id[i]
+                later += 1
+        for i in range(later):
+            u[keep + i], v[keep + i] = later_u[i], later_v[i]
+            time[keep + i], edge_id[keep + i] = later_time[i], later_id[i]
+        tasks[pending, 0], tasks[pending, 1], tasks[pending, 2] = keep, keep + later, middle + 1
+        tasks[pending + 1, 0], tasks[pending + 1, 1], tasks[pending + 1, 2] = begin, keep, low_time
+        pending += 2
+
+
+def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -> BoolArray:
+    """For each edge: are its ends in one SCC of the edges that arrive no later than it?
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    sources, targets : integer arrays
+        The edges. All must lie on cycles of the whole graph.
+    time : integer array
+        When each edge arrives; equal times arrive together.
+
+    Examples
+    --------
+    The third edge closes the triangle, the first two do not:
+
+    >>> closes_cycle(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([0, 1, 2])).tolist()
+    [False, False, True]
+    """
+    closes = np.zeros(len(sources), dtype=np.bool_)
+    order: npt.NDArray[np.int64] = np.argsort(time, kind="stable").astype(np.int64)
+    _closes_cycle(
+        n,
+        sources[order].astype(np.int32),
+        targets[order].astype(np.int32),
+        time[order].astype(np.int64),
+        order,
+        closes,
+    )
+    return closes

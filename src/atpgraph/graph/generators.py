@@ -1,0 +1,291 @@
+"""Random directed graphs: DAGs, planted cycles, G(n, m) with cycles, citation-like DAGs.
+
+Node labels are 0 … n − 1 and say nothing about the hidden order of a DAG.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
+
+from atpgraph._jit import kernel
+from atpgraph._random import RandomState, generator
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph
+
+Ints = npt.NDArray[np.int64]
+
+# Counting all reachable pairs stops after this many edge visits (about a second); beyond it, the
+# pairs are drawn from a random sample of the sources.
+_COUNTING_BUDGET = 200_000_000
+
+
+class PlantedCycles(NamedTuple):
+    """A graph with cycles, and the edges that made them.
+
+    Attributes
+    ----------
+    graph : DiGraph
+        The DAG plus the planted edges; the same nodes.
+    planted : int64 array
+        Edge numbers of the planted edges in `graph`, ascending.
+    """
+
+    graph: DiGraph
+    planted: Ints
+
+
+def random_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
+    """Draw a DAG uniformly: m distinct edges that agree with a hidden random order.
+
+    Parameters
+    ----------
+    n, m : int
+        Number of nodes and of edges.
+    random_state : int, Generator or None
+        Seed.
+
+    Examples
+    --------
+    >>> random_dag(100, 300, random_state=0)
+    DiGraph(nodes=100, edges=300, self_loops=0)
+    """
+    _check_size(n, m, n * (n - 1) // 2, "a DAG")
+    rng = generator(random_state)
+    earlier, later = _triangle(_distinct(n * (n - 1) // 2, m, rng))
+    name = rng.permutation(n)
+    return DiGraph.from_codes(name[earlier], name[later], n)
+
+
+def gnm(n: int, m: int, random_state: RandomState = None) -> DiGraph:
+    """Draw a directed graph uniformly: m distinct edges, no self-loops, cycles as they come.
+
+    Examples
+    --------
+    >>> gnm(100, 300, random_state=0)
+    DiGraph(nodes=100, edges=300, self_loops=0)
+    """
+    _check_size(n, m, n * (n - 1), "a directed graph")
+    source, target = np.divmod(_distinct(n * (n - 1), m, generator(random_state)), max(n - 1, 1))
+    target += target >= source
+    return DiGraph.from_codes(source, target, n)
+
+
+def plant_cycles(
+    dag: DiGraph, k: int, max_length: int | None = None, random_state: RandomState = None
+) -> PlantedCycles:
+    """Add k edges to a DAG, each from a node back to one that reaches it.
+
+    The pairs are drawn without replacement, uniformly over all reachable pairs. Where those are
+    too many to count, they are drawn uniformly over the pairs of a random sample of sources, at
+    least 2 k of them.
+
+    Parameters
+    ----------
+    dag : DiGraph
+        A graph without cycles.
+    k : int
+        Number of edges to plant.
+    max_length : int, optional
+        Only pairs whose shortest path has at most this many edges.
+    random_state : int, Generator or None
+        Seed.
+
+    Examples
+    --------
+    >>> dag = random_dag(100, 300, random_state=0)
+    >>> graph, planted = plant_cycles(dag, 20, random_state=0)
+    >>> graph.n_edges, len(planted)
+    (320, 20)
+    """
+    if k < 0:
+        raise InputError(f"Cannot plant {k} edges; give a number that is not negative.")
+    if max_length is not None and max_length < 1:
+        raise InputError(f"The path length is at most {max_length}; give 1 or more.")
+    _check_acyclic(dag)
+    rng = generator(random_state)
+    steps = dag.n_nodes if max_length is None else max_length
+    order = rng.permutation(dag.n_nodes)
+    counts = _reach_counts(dag.indptr, dag.targets, order, steps, _COUNTING_BUDGET, 2 * k)
+    ends = np.cumsum(counts)
+    pairs = int(ends[-1]) if len(ends) else 0
+    if k > pairs:
+        raise InputError(
+            f"Cannot plant {k:,} edges: only {pairs:,} pairs of nodes are joined by a path"
+            + (f" of at most {max_length} edges." if max_length is not None else ".")
+        )
+    wanted = _distinct(pairs, k, rng)
+    at = np.searchsorted(ends, wanted, side="right")
+    start = order[at]
+    end = _reach_pick(dag.indptr, dag.targets, start, wanted - (ends[at] - counts[at]), steps)
+    weights = None
+    if dag.weights is not None:
+        weights = np.concatenate([dag.weights, np.ones(k)])
+    graph = DiGraph.from_codes(
+        np.concatenate([dag.sources, end]),
+        np.concatenate([dag.targets, start]),
+        dag.labels,
+        weights,
+    )
+    return PlantedCycles(graph, np.sort(graph.find_edges(end, start).astype(np.int64)))
+
+
+def noisy_hierarchy(
+    n: int, m: int, k: int, max_length: int | None = None, random_state: RandomState = None
+) -> PlantedCycles:
+    """A random DAG of n nodes and m edges, with k planted edges against its order.
+
+    Examples
+    --------
+    >>> noisy_hierarchy(100, 300, 20, random_state=0).graph
+    DiGraph(nodes=100, edges=320, self_loops=0)
+    """
+    rng = generator(random_state)
+    return plant_cycles(random_dag(n, m, rng), k, max_length, rng)
+
+
+def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
+    """A shallow DAG shaped like a citation network: newer papers cite older ones.
+
+    Papers belong to fields of bounded size and arrive one after another. A paper cites earlier
+    papers of its field, the first ones most (so in-degrees are skewed and paths are short), and
+    now and then one of a few classics that cite nothing. What a paper reaches is therefore
+    bounded by its field, whatever the size of the graph.
+
+    Parameters
+    ----------
+    n, m : int
+        Number of papers and of citations, m ≤ n (n − 1) / 8.
+    random_state : int, Generator or None
+        Seed.
+
+    Examples
+    --------
+    >>> citation_dag(1000, 2000, random_state=0)
+    DiGraph(nodes=1000, edges=2000, self_loops=0)
+    """
+    _check_size(n, m, n * (n - 1) // 8, "a citation graph")
+    rng = generator(random_state)
+    field = int(min(n, max(64, 32 * m // max(n, 1))))
+    classics = n // 1000
+    keys = np.empty(0, dtype=np.int64)
+    while len(keys) < m:
+        size = int(1.1 * (m - len(keys))) + 64
+        paper = rng.integers(1, n, size=size)
+        # Papers arrive in rounds: the field of paper p is p mod the number of fields.
+        fields = -(-n // field)
+        position = paper // fields
+        cited = (position * rng.random(size) ** 2).astype(np.int64) * fields + paper % fields
+        classic = (rng.random(size) < 0.05) & (paper >= classics) & (classics > 0)
+        cited[classic] = (classics * rng.random(np.count_nonzero(classic)) ** 2).astype(np.int64)
+        keep = (cited < paper) & (paper >= classics)
+        keys = np.unique(np.concatenate([keys, paper[keep] * n + cited[keep]]))
+    keys = rng.permutation(keys)[:m]
+    name = rng.permutation(n)
+    return DiGraph.from_codes(name[keys // max(n, 1)], name[keys % max(n, 1)], n)
+
+
+def _check_size(n: int, m: int, most: int, what: str) -> None:
+    if n < 0 or m < 0:
+        raise InputError(f"{n} nodes and {m} edges; give numbers that are not negative.")
+    if n >= 2**31:
+        raise InputError(f"{n:,} nodes; at most {2**31 - 1:,} are supported.")
+    if m > most:
+        raise InputError(f"{m:,} edges are too many: {what} of {n:,} nodes has at most {most:,}.")
+
+
+def _check_acyclic(graph: DiGraph) -> None:
+    if graph.n_nodes == 0:
+        return
+    components, _ = connected_components(graph.to_scipy(), directed=True, connection="strong")
+    if components < graph.n_nodes or graph.n_self_loops:
+        raise InputError(
+            "Cycles can be planted only in a graph without any; break its cycles first."
+        )
+
+
+def _distinct(population: int, count: int, rng: np.random.Generator) -> Ints:
+    """`count` distinct numbers below `population`, uniformly, ascending."""
+    if 2 * count > population:
+        left_out = np.zeros(population, dtype=bool)
+        left_out[_distinct(population, population - count, rng)] = True
+        return np.flatnonzero(~left_out)
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < count:
+        # Every draw is symmetric in the numbers, so the first to be distinct are uniform.
+        draw = rng.integers(0, population, size=int(1.1 * (count - len(found))) + 16)
+        found = np.unique(np.concatenate([found, draw]))
+    if len(found) > count:
+        found = np.sort(rng.permutation(found)[:count])
+    return found
+
+
+def _triangle(index: Ints) -> tuple[Ints, Ints]:
+    """The pair (i, j), i < j, number j (j − 1) / 2 + i."""
+    j = ((1 + np.sqrt(8.0 * index + 1)) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > index  # the square root is rounded
+    j += j * (j + 1) // 2 <= index
+    return index - j * (j - 1) // 2, j
+
+
+@kernel
+def _reach(
+    indptr: Any, targets: Any, source: Any, steps: Any, seen: Any, stamp: Any, queue: Any
+) -> Any:
+    """Breadth-first search; what it reached is queue[1 : returned count]."""
+    queue[0] = source
+    seen[source] = stamp
+    count = 1
+    start = 0
+    visits = 0
+    for _ in range(steps):
+        end = count
+        for at in range(start, end):
+            u = queue[at]
+            visits += indptr[u + 1] - indptr[u]
+            for edge in range(indptr[u], indptr[u + 1]):
+                v = targets[edge]
+                if seen[v] != stamp:
+                    seen[v] = stamp
+                    queue[count] = v
+                    count += 1
+        if count == end:
+            break
+        start = end
+    return count, visits
+
+
+@kernel
+def _reach_counts(
+    indptr: Any, targets: Any, order: Any, steps: Any, budget: Any, least: Any
+) -> Any:
+    """Number of nodes reached from each source in `order`, or from its first ones."""
+    n = len(indptr) - 1
+    seen = np.full(n, -1, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int64)
+    counts = np.zeros(n, dtype=np.int64)
+    work = 0
+    for position in range(n):
+        if work > budget and position >= least:
+            return counts[:position].copy()
+        count, visits = _reach(indptr, targets, order[position], steps, seen, position, queue)
+        counts[position] = count - 1
+        work += visits
+    return counts
+
+
+@kernel
+def _reach_pick(indptr: Any, targets: Any, sources: Any, ranks: Any, steps: Any) -> Any:
+    """For each source (equal ones adjacent) the node it reached as number `rank`."""
+    n = len(indptr) - 1
+    seen = np.full(n, -1, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int64)
+    picked = np.empty(len(sources), dtype=np.int64)
+    for i in range(len(sources)):
+        if i == 0 or sources[i] != sources[i - 1]:
+            _reach(indptr, targets, sources[i], steps, seen, i, queue)
+        picked[i] = queue[1 + ranks[i]]
+    return picked

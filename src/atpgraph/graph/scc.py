@@ -1,0 +1,94 @@
+"""Strongly connected components, without recursion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._jit import kernel
+from atpgraph.graph.digraph import BoolArray, DiGraph
+
+
+@kernel
+def tarjan(
+    n: int, indptr: Any, targets: Any, component: Any, low: Any, stack: Any, path: Any, edge: Any
+) -> int:
+    """Write the component of each of `n` nodes into `component`; return how many there are.
+
+    Components are numbered in reverse topological order: an edge between two of them goes from
+    the higher number to the lower. The other arrays are scratch of at least `n` entries.
+    """
+    for v in range(n):
+        component[v] = -1
+        low[v] = -1
+    count = 0
+    clock = 0
+    top = 0
+    for root in range(n):
+        if low[root] >= 0:
+            continue
+        depth = 0
+        path[0] = root
+        edge[root] = indptr[root]
+        low[root] = clock
+        clock += 1
+        while depth >= 0:
+            v = path[depth]
+            e = edge[v]
+            # component[v]: −1 a root so far, −2 not a root (an older open node is reachable).
+            end = indptr[v + 1]
+            opened = False
+            while e < end:
+                w = targets[e]
+                if low[w] < 0:
+                    edge[v] = e  # looked at again afterwards, to take over low[w]
+                    depth += 1
+                    path[depth] = w
+                    edge[w] = indptr[w]
+                    low[w] = clock
+                    clock += 1
+                    opened = True
+                    break
+                if component[w] < 0 and low[w] < low[v]:
+                    low[v] = low[w]
+                    component[v] = -2
+                e += 1
+            if opened:
+                continue
+            depth -= 1
+            if component[v] == -2:
+                stack[top] = v
+                top += 1
+            else:
+                while top > 0 and low[stack[top - 1]] >= low[v]:
+                    top -= 1
+                    component[stack[top]] = count
+                component[v] = count
+                count += 1
+    return count
+
+
+def strongly_connected_components(graph: DiGraph) -> npt.NDArray[np.int32]:
+    """Number of the strongly connected component of every node.
+
+    Components are numbered in reverse topological order.
+
+    Examples
+    --------
+    >>> graph = DiGraph.from_edges([(0, 1), (1, 0), (1, 2)])
+    >>> strongly_connected_components(graph).tolist()
+    [1, 1, 0]
+    """
+    n = graph.n_nodes
+    component, low, stack, path = (np.empty(n, dtype=np.int32) for _ in range(4))
+    edge = np.empty(n, dtype=np.int64)
+    tarjan(n, graph.indptr, graph.targets, component, low, stack, path, edge)
+    return component
+
+
+def cyclic_edges(graph: DiGraph) -> BoolArray:
+    """True for the edges that lie on a cycle: both ends in one component (self-loops too)."""
+    component = strongly_connected_components(graph)
+    return np.asarray(component[graph.sources] == component[graph.targets])

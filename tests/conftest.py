@@ -1,0 +1,24 @@
+"""Where the tests find real data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real graphs and sites, or a skip that says why."""
+    root = Path(__file__).resolve().parent.parent
+    candidate = Path(os.environ.get("ATP_DATA", root.parent / "shared" / "data"))
+    if not (candidate / "graphs").is_dir():
+        pytest.skip(f"real data not found at {candidate}; set ATP_DATA to run this test")
+    return candidate

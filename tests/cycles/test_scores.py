@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import trueskill as reference
+from hypothesis import given
+
+from atpgraph.cycles import pagerank, trueskill
+from atpgraph.errors import InputError
+from atpgraph.graph import DiGraph
+from tests.strategies import digraphs
+
+
+@given(digraphs())
+def test_trueskill_equals_the_trueskill_package_on_the_same_matches(graph: DiGraph) -> None:
+    ours = trueskill(graph, max_passes=3, target=2.0, random_state=5)
+    proper = graph.sources != graph.targets
+    losers, winners = graph.sources[proper], graph.targets[proper]
+    environment = reference.TrueSkill()
+    ratings = [environment.create_rating() for _ in range(graph.n_nodes)]
+    rng = np.random.default_rng(5)
+    for _ in range(ours.n_passes):
+        for match in rng.permutation(len(losers)):
+            w, x = winners[match], losers[match]
+            ratings[w], ratings[x] = reference.rate_1vs1(ratings[w], ratings[x], env=environment)
+    assert ours.mu == pytest.approx([r.mu for r in ratings], abs=1e-5)
+    assert ours.sigma == pytest.approx([r.sigma for r in ratings], abs=1e-5)
+
+
+def test_trueskill_stops_once_the_edges_agree() -> None:
+    chain = DiGraph.from_edges([(i, i + 1) for i in range(20)])
+    skill = trueskill(chain)
+    assert skill.n_passes < 15
+    assert np.mean(skill.score[:-1] <= skill.score[1:]) >= 0.95
+
+
+def test_trueskill_survives_certain_upsets() -> None:
+    skill = trueskill(DiGraph.from_edges([(0, 1), (1, 0)]), mu=1e6, sigma=1e-3, tau=0.0, beta=1e-3)
+    assert np.all(np.isfinite(skill.score))
+
+
+@given(digraphs())
+def test_pagerank_equals_networkx(graph: DiGraph) -> None:
+    other = nx.DiGraph(list(graph.edges()))
+    other.add_nodes_from(range(graph.n_nodes))
+    expected = nx.pagerank(other, tol=1e-12, max_iter=1000)
+    assert pagerank(graph) == pytest.approx([expected[v] for v in range(graph.n_nodes)], abs=1e-8)
+
+
+def test_bad_parameters_get_a_sentence() -> None:
+    graph = DiGraph.from_edges([(0, 1)])
+    with pytest.raises(InputError, match="damping"):
+        pagerank(graph, damping=1.0)
+    with pytest.raises(InputError, match="draw_probability"):
+        trueskill(graph, draw_probability=1.0)
+    with pytest.raises(InputError, match="positive"):
+        trueskill(graph, beta=0.0)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph.errors import InputError
+from atpgraph.graph import DiGraph
+from tests.strategies import digraphs
+
+labels = st.one_of(st.integers(-3, 3), st.text(max_size=2), st.tuples(st.integers(0, 2)), st.none())
+
+
+@given(st.lists(st.tuples(labels, labels)))
+def test_any_hashable_label_comes_back_in_order(edges: list) -> None:
+    graph = DiGraph.from_edges(edges)
+    assert graph.labels.tolist() == list(dict.fromkeys(end for edge in edges for end in edge))
+    assert set(graph.edges()) == set(edges)
+    assert graph.n_edges == len(set(edges))
+    assert graph.n_self_loops == sum(u == v for u, v in set(edges))
+
+
+@given(digraphs())
+def test_reverse_and_order(graph: DiGraph) -> None:
+    back = graph.reverse()
+    order = graph.reverse_order
+    assert back.sources.tolist() == graph.targets[order].tolist()
+    assert back.targets.tolist() == graph.sources[order].tolist()
+    assert (graph.to_scipy() != back.to_scipy().T).nnz == 0
+    assert graph.in_degree.tolist() == back.out_degree.tolist()
+
+
+def test_weights_of_parallel_edges_add_up_and_are_carried_through() -> None:
+    graph = DiGraph.from_edges([(1, 2), (2, 3), (1, 2)], weights=[1.0, 2.0, 3.0])
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [4.0, 2.0]
+    assert graph.keep_edges([False, True]).weights.tolist() == [2.0]
+    assert graph.reverse().weights.tolist() == [4.0, 2.0]
+
+
+def test_listed_nodes_come_first_edges_or_not() -> None:
+    graph = DiGraph.from_edges([("b", "a")], nodes=["z", "a"])
+    assert graph.labels.tolist() == ["z", "a", "b"]
+    with pytest.raises(InputError, match="twice"):
+        DiGraph.from_edges([], nodes=["a", "a"])
+
+
+def test_numpy_edges_keep_labels_and_types() -> None:
+    graph = DiGraph.from_edges(np.array([[10, 7], [7, 10]], dtype=np.uint8))
+    assert graph.labels.dtype == np.int64
+    assert graph.labels.tolist() == [10, 7]
+    text = DiGraph.from_edges(np.array([["b", "a"]]))
+    assert list(text.edges()) == [("b", "a")]
+    assert type(text.labels[0]) is str
+
+
+def test_codes_and_edges_are_found_or_named() -> None:
+    graph = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    assert graph.codes(["c", "a"]).tolist() == [2, 0]
+    assert graph.codes("b").tolist() == [1]
+    assert graph.find_edges([0, 1, 2], [1, 2, 0]).tolist() == [0, 1, -1]
+    with pytest.raises(InputError, match="no node 'x'"):
+        graph.codes(["a", "x"])
+
+
+def test_scipy_matrices() -> None:
+    matrix = sp.csr_array(np.array([[0, 2.0], [0, 1.0]]))
+    graph = DiGraph.from_scipy(matrix)
+    assert (graph.n_edges, graph.n_self_loops) == (2, 1)
+    assert (graph.to_scipy() != matrix).nnz == 0
+    assert DiGraph.from_scipy(matrix.astype(bool)).weights is None
+    with pytest.raises(InputError, match="square"):
+        DiGraph.from_scipy(sp.csr_array((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"edges": [(1, 2, 3)]}, "pair of labels"),
+        ({"edges": np.zeros((2, 3), dtype=int)}, "shape"),
+        ({"edges": [(1, 2)], "weights": [np.nan]}, "finite"),
+        ({"edges": [(1, 2)], "weights": [1.0, 2.0]}, "2 weights"),
+        ({"edges": [([], 2)]}, "hashable"),
+    ],
+)
+def test_bad_edges_get_a_sentence(arguments: dict, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        DiGraph.from_edges(**arguments)
+
+
+def test_empty_graph() -> None:
+    graph = DiGraph.from_edges([])
+    assert (graph.n_nodes, graph.n_edges, graph.n_self_loops) == (0, 0, 0)
+    assert graph.reverse().n_edges == 0
+    assert graph.to_scipy().shape == (0, 0)
