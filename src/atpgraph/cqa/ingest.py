@@ -94,11 +94,11 @@ def ingest(
     Parameters
     ----------
     dump : path
-        A folder with ``Posts.xml`` and, where present, ``Users.xml``, ``Votes.xml``, ``Tags.xml`` and
-        ``PostLinks.xml``; or the site's ``.7z`` archive.
+        A folder with ``Posts.xml`` and, where present, ``Users.xml``, ``Votes.xml``,
+        ``Tags.xml`` and ``PostLinks.xml``; or the site's ``.7z`` archive.
     site : path
-        Folder of the store, made if needed. A store that is there is replaced at the very end; if the
-        ingest fails or is interrupted it stays as it was.
+        Folder of the store, made if needed. A store that is there is replaced at the very end;
+        if the ingest fails or is interrupted it stays as it was.
     allow_bad_rows : bool
         Accept files with more than 1 % unreadable rows, and files that were cut off.
     workers : int, optional
@@ -122,17 +122,14 @@ def ingest(
     """
     load_arrow()
     load_lxml()
-    if workers is None:
-        workers = min(4, os.cpu_count() or 1)
+    threads = max(1, min(4, os.cpu_count() or 1) if workers is None else workers)
     files: dict[str, FileReport] = {}
     with new_version(site) as writer, ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(max(1, workers), "atp-ingest"))
+        pool = stack.enter_context(ThreadPoolExecutor(threads, "atp-ingest"))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
 
         def opener(name: str, size: int) -> Sink:
-            return _FileSink(
-                FILES[name], size, writer, pool, max(1, workers), allow_bad_rows, files
-            )
+            return _FileSink(FILES[name], size, writer, pool, threads, allow_bad_rows, files)
 
         stream(Path(dump), opener)
         missing = {name: file.without for name, file in FILES.items() if name not in files}
@@ -241,8 +238,8 @@ class _FileSink(Sink):
         total = self.rows + self.unreadable
         if self.unreadable > BAD_ROWS_LIMIT * total:
             raise InputError(
-                f"{self.unreadable:,} of {total:,} rows of {self.file.name} cannot be read ({what}). "
-                "Get the file again, or pass --allow-bad-rows to leave them out."
+                f"{self.unreadable:,} of {total:,} rows of {self.file.name} cannot be read "
+                f"({what}). Get the file again, or pass --allow-bad-rows to leave them out."
             )
 
 
@@ -262,8 +259,9 @@ class _SeenIds:
             grown = np.zeros(size, dtype=np.uint8)
             grown[: len(self._bits)] = self._bits
             self._bits = grown
-        new = (self._bits[place] & bit) == 0
+        new: npt.NDArray[np.bool_] = (self._bits[place] & bit) == 0
         np.bitwise_or.at(self._bits, place, bit)
         first = np.zeros(len(ids), dtype=np.bool_)
         first[np.unique(ids, return_index=True)[1]] = True
-        return new & first
+        new &= first
+        return new

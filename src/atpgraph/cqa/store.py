@@ -1,9 +1,8 @@
 """A site on disk: a folder of Parquet files behind a manifest.
 
-Why Parquet and not a database file: it is what every tool reads (DuckDB, Polars, pandas, Spark), it is
-the smallest and the fastest to write of what was measured (a quarter of a DuckDB file, see
-``benchmarks/ingest.py``), and it needs no library that Arrow does not bring. The schema is in
-:mod:`atpgraph.cqa.schema`.
+Why Parquet and not a database file: it is what every tool reads (DuckDB, Polars, pandas, Spark); in
+a trial with 101 MB of posts it took 28 MB where a DuckDB file took 132 MB, and less time to write;
+and it needs no library beside Arrow. The schema is in :mod:`atpgraph.cqa.schema`.
 
 ::
 
@@ -91,7 +90,7 @@ class StoreWriter:
 
 @contextlib.contextmanager
 def new_version(site: str | os.PathLike[str]) -> Iterator[StoreWriter]:
-    """Write a new version of the store at `site`; it appears if the block commits, else nothing does."""
+    """Write a new version of the store at `site`; it appears when the block has committed."""
     target = Path(site)
     previous = _prepare(target)
     try:
