@@ -100,8 +100,8 @@ def competition_graph(
         The site.
     ega : {"none", "consecutive", "all-pairs"}
         Expertise gain: people ask harder questions as they learn, so an earlier question of an
-        asker points to a later one. Either each question to the asker's next, or to all that are asked
-        at least `tau_days` later.
+        asker points to a later one: to the asker's next question, or to all that are asked at
+        least `tau_days` later.
     tau_days : float
         The least distance for ``"all-pairs"``.
     edges : EdgeTypes, optional
@@ -115,8 +115,8 @@ def competition_graph(
     """
     if ega not in ("none", "consecutive", "all-pairs"):
         raise InputError(f"ega is none, consecutive or all-pairs, not {ega!r}.")
-    if not (np.isfinite(tau_days) and tau_days >= 0):
-        raise InputError(f"tau is a number of days from 0, not {tau_days}.")
+    if not 0 <= tau_days <= 1e6:
+        raise InputError(f"tau is a number of days from 0 to a million, not {tau_days}.")
     types = edges or EdgeTypes()
     questions, answers = site.questions, site.answers
     keep = ~np.isin(questions.id, np.asarray(list(np.atleast_1d(exclude)), dtype=np.int64))
