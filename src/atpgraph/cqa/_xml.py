@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from atpgraph.errors import InputError, MissingDependencyError
@@ -205,7 +206,7 @@ def parse_block(block: bytes, names: tuple[str, ...]) -> Rows:
     starts = [match.start() for match in re.finditer(_ROW, block)]
     if not starts or block[: starts[0]].strip():
         broken.append("text or an element that is not a row")
-    for start, stop in zip(starts, [*starts[1:], len(block)], strict=True):
+    for start, stop in pairwise([*starts, len(block)]):
         piece = block[start:stop]
         one = _parse(etree, piece, names)
         if one is None:
