@@ -106,7 +106,7 @@ edits = st.lists(
         st.one_of(
             st.binary(max_size=20),
             st.sampled_from(
-                b'<row|/>|&#x0E;|&#x00;|<!--|-->|\xff|"|</posts>|<!DOCTYPE a>|&lol;|<![CDATA[|<?x ?>|'
+                b"<row|/>|&#x0E;|&#x00;|<!--|-->|\xff|</posts>|<!DOCTYPE a>|&lol;|<![CDATA[|<?x ?>|"
                 b"\x00\x00|<|>|<row Id='1'/>".split(b"|")
             ),
         ),

@@ -26,9 +26,9 @@ def read(data: bytes, sizes: list[int], block_bytes: int) -> tuple[list[list[str
         pieces.append(data[start : start + size])
         start += size
     for part in [b for piece in pieces for b in blocks.feed(piece)] + list(blocks.finish()):
-        rows = parse_block(part, ("Id", "A"))
+        rows = parse_block(part, {"": ("Id", "A")})
         assert not rows.broken
-        for column, more in zip(found, rows.columns, strict=True):
+        for column, more in zip(found, rows.columns[""], strict=True):
             column += more
     return found, blocks.truncated
 
@@ -71,14 +71,14 @@ def test_an_empty_table():
 )
 def test_illegal_characters_are_removed_and_counted_and_the_row_stays(bad):
     block = f'<row Id="1" A="a{bad}b{bad}"/><row Id="2" A="&#xA;&#9;&#x10FFFF;"/>'.encode()
-    rows = parse_block(block, ("Id", "A"))
-    assert rows.columns == [["1", "2"], ["ab", "\n\t\U0010ffff"]]
+    rows = parse_block(block, {"": ("Id", "A")})
+    assert rows.columns[""] == [["1", "2"], ["ab", "\n\t\U0010ffff"]]
     assert (rows.broken, rows.cleaned) == ([], 2)
 
 
 def test_bytes_that_are_no_utf8_become_replacement_characters():
-    rows = parse_block(b'<row Id="1" A="a\xff\xfeb"/>', ("Id", "A"))
-    assert rows.columns[1] == ["a\ufffd\ufffdb"]
+    rows = parse_block(b'<row Id="1" A="a\xff\xfeb"/>', {"": ("Id", "A")})
+    assert rows.columns[""][1] == ["a\ufffd\ufffdb"]
     assert (rows.broken, rows.cleaned) == ([], 2)
 
 
@@ -94,17 +94,17 @@ def test_bytes_that_are_no_utf8_become_replacement_characters():
     ],
 )
 def test_one_broken_row_costs_one_row(broken):
-    rows = parse_block(b'<row Id="1"/>' + broken + b'<row Id="4"/>', ("Id",))
-    assert rows.columns[0][0] == "1"
-    assert rows.columns[0][-1] == "4"
+    rows = parse_block(b'<row Id="1"/>' + broken + b'<row Id="4"/>', {"": ("Id",)})
+    assert rows.columns[""][0][0] == "1"
+    assert rows.columns[""][0][-1] == "4"
     assert len(rows.broken) == 1
 
 
 def test_other_elements_are_reported():
-    rows = parse_block(b'<row Id="1"/><other/><row Id="2"/>', ("Id",))
-    assert rows.columns == [["1", "2"]]
-    rows = parse_block(b'<other/><row Id="2"/>', ("Id",))
-    assert (rows.columns, len(rows.broken)) == ([["2"]], 1)
+    rows = parse_block(b'<row Id="1"/><other/><row Id="2"/>', {"": ("Id",)})
+    assert rows.columns[""] == [["1", "2"]]
+    rows = parse_block(b'<other/><row Id="2"/>', {"": ("Id",)})
+    assert (rows.columns[""], len(rows.broken)) == ([["2"]], 1)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_row_that_is_too_large_is_skipped_and_counted(monkeypatch):
     blocks = RowBlocks("Posts.xml", "posts", 64)
     pieces = [part for i in range(0, len(data), 50) for part in blocks.feed(data[i : i + 50])]
     pieces += blocks.finish()
-    ids = [number for part in pieces for number in parse_block(part, ("Id",)).columns[0]]
+    ids = [number for part in pieces for number in parse_block(part, {"": ("Id",)}).columns[""][0]]
     assert ids == ["1", "3", "4"]
     assert (blocks.oversized, blocks.truncated) == (1, False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,10 @@ import numpy.typing as npt
 
 from atpgraph.cqa._xml import parse_block
 from atpgraph.cqa.schema import (
-    ANSWER,
     BOUNTY_CLOSE,
     BOUNTY_START,
     COMMUNITY,
     LARGEST_ID,
-    QUESTION,
     TABLES,
     Attribute,
     DumpFile,
@@ -72,15 +71,26 @@ class Batch:
 
 def read_block(block: bytes, file: DumpFile) -> Batch:
     """Parse a block of rows of `file` into typed record batches."""
-    names = tuple(attribute.name for attribute in file.attributes)
-    rows = parse_block(block, names)
+    names = {
+        layout.kind: tuple(attribute.name for attribute in layout.attributes)
+        for layout in file.layouts
+    }
+    rows = parse_block(block, names, file.switch)
     batch = Batch(broken=[f"a row is not XML: {why}" for why in rows.broken])
     if rows.cleaned:
         batch.counts["illegal characters removed"] += rows.cleaned
-    columns = _typed(rows.columns, file.attributes, batch.broken)
-    batch.read = len(columns["Id"])
-    if batch.read:
-        _SPLIT[file.name](columns, batch)
+    for kind, count in rows.others.items():
+        if kind is None or _integer(kind) is None:
+            shown = f"lacks {file.switch}" if kind is None else f"has {file.switch} = {kind[:40]!r}"
+            batch.broken += [f"a row {shown}"] * count
+        else:
+            batch.read += count
+            batch.counts[f"{file.root} of other types left out"] += count
+    for layout in file.layouts:
+        columns = _typed(rows.columns[layout.kind], layout.attributes, batch.broken)
+        batch.read += len(columns["Id"])
+        if len(columns["Id"]):
+            batch.tables[layout.table] = _FINISH[layout.table](columns, batch)
     return batch
 
 
@@ -179,52 +189,31 @@ def _person(users: Any) -> Any:
     return compute.if_else(compute.greater(users, 0), users, None)
 
 
-def _posts(columns: Columns, batch: Batch) -> None:
-    arrow, compute = load_arrow()
-    community = compute.fill_null(compute.equal(columns["OwnerUserId"], COMMUNITY), False)
-    kinds = columns["PostTypeId"]
+def _posts(columns: Columns, batch: Batch) -> Any:
+    """Which rows are real posts; owners that are no person go."""
+    _, compute = load_arrow()
+    owner = columns["OwnerUserId"]
+    community = compute.fill_null(compute.equal(owner, COMMUNITY), False)
     made_up = compute.and_(community, compute.greater_equal(columns["Id"], _FABRICATED_FROM))
-    question = compute.and_not(compute.equal(kinds, QUESTION), made_up)
-    answer = compute.and_not(compute.equal(kinds, ANSWER), made_up)
-    orphan = compute.and_(answer, columns["ParentId"].is_null())
-    if orphan.true_count:
-        ids = compute.filter(columns["Id"], orphan).to_pylist()
-        batch.broken += [f"the row with Id '{number}' lacks ParentId" for number in ids]
-        batch.read -= len(ids)
-        answer = compute.and_not(answer, orphan)
-    owned = compute.or_(question, answer)
     counts = {
         "fabricated posts left out": made_up.true_count,
-        "posts of other types left out": len(kinds)
-        - owned.true_count
-        - orphan.true_count
-        - made_up.true_count,
-        "posts without owner": compute.and_(owned, columns["OwnerUserId"].is_null()).true_count,
-        "posts owned by Community": compute.and_(owned, community).true_count,
+        "posts without owner": owner.null_count,
+        "posts owned by Community": community.true_count - made_up.true_count,
     }
     batch.counts.update({name: count for name, count in counts.items() if count})
-    owner = _person(columns["OwnerUserId"])
-    score = compute.fill_null(columns["Score"], 0)
-    everything = arrow.table(
-        {
-            "id": columns["Id"],
-            "created_ms": columns["CreationDate"],
-            "owner_id": owner,
-            "question_id": columns["ParentId"],
-            "accepted_answer_id": columns["AcceptedAnswerId"],
-            "score": score,
-            "views": columns["ViewCount"],
-            "title": columns["Title"],
-            "body": columns["Body"],
-            "tags": columns["Tags"],
-        }
-    )
-    questions = everything.filter(question)
-    tags = _tag_lists(questions["tags"])
-    questions = questions.set_column(questions.schema.get_field_index("tags"), "tags", tags)
-    for table, rows in (("questions", questions), ("answers", everything.filter(answer))):
-        schema = table_schema(table)
-        batch.tables[table] = rows.select(schema.names).cast(schema)
+    columns["OwnerUserId"] = _person(owner)
+    columns["Score"] = compute.fill_null(columns["Score"], 0)
+    return compute.invert(made_up) if made_up.true_count else None
+
+
+def _questions(columns: Columns, batch: Batch) -> Any:
+    keep = _posts(columns, batch)
+    columns["Tags"] = _tag_lists(columns["Tags"])
+    return _table("questions", columns, keep)
+
+
+def _answers(columns: Columns, batch: Batch) -> Any:
+    return _table("answers", columns, _posts(columns, batch))
 
 
 def _tag_lists(texts: Any) -> Any:
@@ -237,47 +226,43 @@ def _tag_lists(texts: Any) -> Any:
     return compute.if_else(compute.equal(plain, ""), empty, lists)
 
 
-def _users(columns: Columns, batch: Batch) -> None:
+def _users(columns: Columns, batch: Batch) -> Any:
     _, compute = load_arrow()
     person = compute.greater(columns["Id"], 0)
     left_out = len(person) - person.true_count
     if left_out:
         batch.counts["accounts that are no person left out"] += left_out
-    _store("users", ("Id", "CreationDate", "Reputation"), columns, batch, person)
+    return _table("users", columns, person if left_out else None)
 
 
-def _votes(columns: Columns, batch: Batch) -> None:
+def _votes(columns: Columns, batch: Batch) -> Any:
     # Who favourited a post is nobody's business here; who paid a bounty is part of the bounty.
     _, compute = load_arrow()
     kinds = columns["VoteTypeId"]
     bounty = compute.or_(compute.equal(kinds, BOUNTY_START), compute.equal(kinds, BOUNTY_CLOSE))
     columns["UserId"] = compute.if_else(bounty, _person(columns["UserId"]), None)
-    order = ("Id", "PostId", "VoteTypeId", "CreationDate", "BountyAmount", "UserId")
-    _store("votes", order, columns, batch)
+    return _table("votes", columns)
 
 
-def _tags(columns: Columns, batch: Batch) -> None:
-    _store("tags", ("Id", "TagName", "Count"), columns, batch)
+def _tags(columns: Columns, batch: Batch) -> Any:
+    return _table("tags", columns)
 
 
-def _links(columns: Columns, batch: Batch) -> None:
-    order = ("Id", "CreationDate", "PostId", "RelatedPostId", "LinkTypeId")
-    _store("links", order, columns, batch)
+def _links(columns: Columns, batch: Batch) -> Any:
+    return _table("links", columns)
 
 
-def _store(
-    table: str, order: tuple[str, ...], columns: Columns, batch: Batch, keep: Any = None
-) -> None:
+def _table(table: str, columns: Columns, keep: Any = None) -> Any:
     arrow, _ = load_arrow()
-    schema = table_schema(table)
-    rows = arrow.table([columns[name] for name in order], schema=schema)
-    batch.tables[table] = rows if keep is None else rows.filter(keep)
+    rows = arrow.table(list(columns.values()), schema=table_schema(table))
+    return rows if keep is None else rows.filter(keep)
 
 
-_SPLIT = {
-    "Posts.xml": _posts,
-    "Users.xml": _users,
-    "Votes.xml": _votes,
-    "Tags.xml": _tags,
-    "PostLinks.xml": _links,
+_FINISH: dict[str, Callable[[Columns, Batch], Any]] = {
+    "questions": _questions,
+    "answers": _answers,
+    "users": _users,
+    "votes": _votes,
+    "tags": _tags,
+    "links": _links,
 }

@@ -14,7 +14,8 @@ entities to expand, the parser never resolves an entity or opens a file, and a r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -155,12 +156,17 @@ class RowBlocks:
             self._skipping = False
         cut = self._pending.rfind(_ROW, 1)
         if cut > 0:
-            yield bytes(self._pending[:cut])
+            with memoryview(self._pending) as pending:
+                block = bytes(pending[:cut])
+            yield block
             del self._pending[:cut]
         if len(self._pending) > LARGEST_ROW:
             self.oversized += 1
             self._skipping = True
             self._pending.clear()
+
+
+Names = Mapping[str, tuple[str, ...]]  # kind of row -> its attributes that are wanted
 
 
 @dataclass
@@ -169,58 +175,113 @@ class Rows:
 
     Attributes
     ----------
-    columns : list of lists
-        For every wanted attribute, its text in every row, None where missing.
+    columns : dict of lists
+        For every kind, and every wanted attribute of it, the text in every row, None where missing.
+    others : dict
+        Number of rows of each other kind; None for rows without the attribute that tells.
     broken : list of str
         One message for every row that could not be parsed.
     cleaned : int
         Illegal characters that were removed or replaced to make rows parse.
     """
 
-    columns: list[list[str | None]]
+    columns: dict[str, list[list[str | None]]]
+    others: Counter[str | None]
     broken: list[str]
     cleaned: int = 0
 
 
-def parse_block(block: bytes, names: tuple[str, ...]) -> Rows:
-    """Attributes `names` of every row of `block`, which holds whole rows.
+def parse_block(block: bytes, names: Names, switch: str = "") -> Rows:
+    """Attributes of every row of `block`, which holds whole rows.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole rows.
+    names : dict
+        The attributes wanted, by kind of row.
+    switch : str
+        The attribute that tells the kind; without one, the kind of every row is ``""``.
 
     Examples
     --------
-    >>> parse_block(b'<row Id="1" A="&lt;"/><row Id="2"/>', ("Id", "A")).columns
-    [['1', '2'], ['<', None]]
-    >>> rows = parse_block(b'<row Id="1" A="x&#x0E;y"/><row Id=2/><row Id="3"/>', ("Id", "A"))
+    >>> names = {"": ("Id", "A")}
+    >>> parse_block(b'<row Id="1" A="&lt;"/><row Id="2"/>', names).columns
+    {'': [['1', '2'], ['<', None]]}
+    >>> rows = parse_block(b'<row Id="1" A="x&#x0E;y"/><row Id=2/><row Id="3"/>', names)
     >>> rows.columns, len(rows.broken), rows.cleaned
-    ([['1', '3'], ['xy', None]], 1, 1)
+    ({'': [['1', '3'], ['xy', None]]}, 1, 1)
     """
     etree = load_lxml()
-    values = _parse(etree, block, names)
-    if values is not None:
-        return Rows(_columns(values, len(names)), [])
-    block, cleaned = _clean(block)
-    values = _parse(etree, block, names)
-    if values is not None:
-        return Rows(_columns(values, len(names)), [], cleaned)
-    broken = []
-    values = []
-    starts = [match.start() for match in re.finditer(_ROW, block)]
-    if not starts or block[: starts[0]].strip():
-        broken.append("text or an element that is not a row")
-    for start, stop in pairwise([*starts, len(block)]):
-        piece = block[start:stop]
-        one = _parse(etree, piece, names)
-        if one is None:
-            # Something strange may follow a sound row: a stray end tag, an element of another kind.
-            one = _parse(etree, piece[: piece.find(b"/>") + 2], names)
-        if one:
-            values += one
-        else:
-            broken.append(_why(etree, piece))
-    return Rows(_columns(values, len(names)), broken, cleaned)
+    gather = _Gather(names, switch)
+    broken: list[str] = []
+    cleaned = 0
+    if not gather.add(etree, block):
+        block, cleaned = _clean(block)
+        if not gather.add(etree, block):
+            starts = [match.start() for match in re.finditer(_ROW, block)]
+            if not starts or block[: starts[0]].strip():
+                broken.append("text or an element that is not a row")
+            for start, stop in pairwise([*starts, len(block)]):
+                piece = block[start:stop]
+                # Something strange may follow a sound row: a stray end tag, another element.
+                sound = piece[: piece.find(b"/>") + 2]
+                if not gather.add(etree, piece) and not (sound and gather.add(etree, sound)):
+                    broken.append(_why(etree, piece))
+    return Rows(gather.columns(), gather.others, broken, cleaned)
 
 
-def _columns(values: list[str | None], width: int) -> list[list[str | None]]:
-    return [values[place::width] for place in range(width)]
+class _Gather:
+    """Collects the values of sound blocks, row by row.
+
+    One flat list for each kind: a tuple for every row would keep the garbage collector busy.
+    """
+
+    def __init__(self, names: Names, switch: str) -> None:
+        # lxml encodes a str on every call
+        self.keys = {kind: [name.encode() for name in wanted] for kind, wanted in names.items()}
+        self.switch = switch.encode()
+        self.values: dict[str, list[str | None]] = {kind: [] for kind in names}
+        self.others: Counter[str | None] = Counter()
+
+    def add(self, etree: Any, block: bytes) -> bool:
+        """Take a block; False if it is not well formed or has other elements than rows."""
+        try:
+            root = etree.fromstring(b"<rows>" + block + b"</rows>", _parser(etree))
+        except etree.XMLSyntaxError:
+            return False
+        rows = list(root.iterchildren("row"))
+        if len(rows) + 1 != root.xpath("count(//*)"):  # something else, or nested
+            return False
+        if not self.switch:
+            self._take("", rows)
+            return True
+        kinds = [row.get(self.switch) for row in rows]
+        for kind, count in Counter(kinds).items():
+            known = _canonical(kind)
+            if known in self.keys:
+                mine = zip(rows, kinds, strict=True)
+                self._take(known, [row for row, this in mine if this == kind])
+            else:
+                self.others[kind] += count
+        return True
+
+    def _take(self, kind: str, rows: list[Any]) -> None:
+        keys = self.keys[kind]
+        self.values[kind] += [row.get(key) for row in rows for key in keys]
+
+    def columns(self) -> dict[str, list[list[str | None]]]:
+        """The values by column."""
+        return {
+            kind: [values[place :: len(self.keys[kind])] for place in range(len(self.keys[kind]))]
+            for kind, values in self.values.items()
+        }
+
+
+def _canonical(kind: str | None) -> str:
+    """``"1"`` for ``" 01"``, which XML's idea of an integer allows."""
+    text = (kind or "").strip()
+    return str(int(text)) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def _parser(etree: Any) -> Any:
@@ -235,22 +296,6 @@ def _parser(etree: Any) -> Any:
         remove_pis=True,
         remove_blank_text=True,
     )
-
-
-def _parse(etree: Any, block: bytes, names: tuple[str, ...]) -> list[str | None] | None:
-    """Values of a sound block, row by row; None if it is not well formed or has other elements.
-
-    One flat list: a tuple for every row would keep the garbage collector busy.
-    """
-    try:
-        root = etree.fromstring(b"<rows>" + block + b"</rows>", _parser(etree))
-    except etree.XMLSyntaxError:
-        return None
-    keys = [name.encode() for name in names]  # lxml encodes a str on every call
-    values = [row.get(key) for row in root.iterchildren("row") for key in keys]
-    if len(values) != len(keys) * (root.xpath("count(//*)") - 1):  # something else, or nested
-        return None
-    return values
 
 
 def _clean(block: bytes) -> tuple[bytes, int]:

@@ -214,9 +214,8 @@ class _FileSink(Sink):
             self.samples += batch.broken[:_SAMPLES]
         self.counts.update(batch.counts)
         arrow, _ = load_arrow()
-        for table in self.file.tables:
-            rows = batch.tables.get(table)
-            if rows is None or len(rows) == 0:
+        for table, rows in batch.tables.items():
+            if len(rows) == 0:
                 continue
             new = self.seen.add(rows["id"].to_numpy())
             repeated = len(new) - int(np.count_nonzero(new))

@@ -28,8 +28,7 @@ from typing import Literal
 SCHEMA_VERSION = 1
 
 LARGEST_ID = 2**31 - 1  # ids are 32-bit integers on every site
-QUESTION, ANSWER = 1, 2  # PostTypeId
-ACCEPTED, BOUNTY_START, BOUNTY_CLOSE = 1, 8, 9  # VoteTypeId
+BOUNTY_START, BOUNTY_CLOSE = 8, 9  # VoteTypeId
 COMMUNITY = -1
 
 Kind = Literal["id", "int", "time", "text"]
@@ -45,6 +44,25 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How rows become rows of a table.
+
+    Attributes
+    ----------
+    table : str
+        Table of the store that the rows go to.
+    attributes : tuple of Attribute
+        What is read of a row; ``Id`` comes first.
+    kind : str
+        Value of the file's `switch` that these rows have; empty if it has no switch.
+    """
+
+    table: str
+    attributes: tuple[Attribute, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
 class DumpFile:
     """One XML file of a dump.
 
@@ -54,23 +72,26 @@ class DumpFile:
         File name, without folder.
     root : str
         Name of the root element.
-    attributes : tuple of Attribute
-        What is read of a row; ``Id`` comes first.
-    tables : tuple of str
-        Tables of the store that its rows go to.
+    layouts : tuple of Layout
+        The kinds of rows that are stored.
     without : str
         What cannot be done when the file is missing; empty for the one that must be there.
+    switch : str
+        Attribute that tells the kinds apart; empty if there is one kind only.
     """
 
     name: str
     root: str
-    attributes: tuple[Attribute, ...]
-    tables: tuple[str, ...]
+    layouts: tuple[Layout, ...]
     without: str
+    switch: str = ""
 
 
 _ID = Attribute("Id", "id", True)
 _CREATED = Attribute("CreationDate", "time", True)
+_OWNER = Attribute("OwnerUserId", "int")
+_SCORE = Attribute("Score", "int")
+_BODY = Attribute("Body", "text")
 
 FILES: dict[str, DumpFile] = {
     file.name: file
@@ -79,65 +100,86 @@ FILES: dict[str, DumpFile] = {
             "Posts.xml",
             "posts",
             (
-                _ID,
-                _CREATED,
-                Attribute("PostTypeId", "int", True),
-                Attribute("ParentId", "id"),
-                Attribute("AcceptedAnswerId", "id"),
-                Attribute("OwnerUserId", "int"),
-                Attribute("Score", "int"),
-                Attribute("ViewCount", "int"),
-                Attribute("Title", "text"),
-                Attribute("Body", "text"),
-                Attribute("Tags", "text"),
+                Layout(
+                    "questions",
+                    (
+                        _ID,
+                        _CREATED,
+                        _OWNER,
+                        Attribute("AcceptedAnswerId", "id"),
+                        _SCORE,
+                        Attribute("ViewCount", "int"),
+                        Attribute("Title", "text"),
+                        _BODY,
+                        Attribute("Tags", "text"),
+                    ),
+                    kind="1",
+                ),
+                Layout(
+                    "answers",
+                    (_ID, _CREATED, Attribute("ParentId", "id", True), _OWNER, _SCORE, _BODY),
+                    kind="2",
+                ),
             ),
-            ("questions", "answers"),
             "",
+            switch="PostTypeId",
         ),
         DumpFile(
             "Users.xml",
             "users",
-            (Attribute("Id", "int", True), _CREATED, Attribute("Reputation", "int")),
-            ("users",),
+            (
+                Layout(
+                    "users",
+                    (Attribute("Id", "int", True), _CREATED, Attribute("Reputation", "int")),
+                ),
+            ),
             "no reputation and no registration dates of users",
         ),
         DumpFile(
             "Votes.xml",
             "votes",
             (
-                _ID,
-                Attribute("PostId", "id", True),
-                Attribute("VoteTypeId", "int", True),
-                _CREATED,
-                Attribute("BountyAmount", "int"),
-                Attribute("UserId", "int"),
+                Layout(
+                    "votes",
+                    (
+                        _ID,
+                        Attribute("PostId", "id", True),
+                        Attribute("VoteTypeId", "int", True),
+                        _CREATED,
+                        Attribute("BountyAmount", "int"),
+                        Attribute("UserId", "int"),
+                    ),
+                ),
             ),
-            ("votes",),
             "no bounties, so question difficulty cannot be evaluated",
         ),
         DumpFile(
             "Tags.xml",
             "tags",
-            (_ID, Attribute("TagName", "text", True), Attribute("Count", "int")),
-            ("tags",),
+            (Layout("tags", (_ID, Attribute("TagName", "text", True), Attribute("Count", "int"))),),
             "no list of the site's tags; those on the questions still count",
         ),
         DumpFile(
             "PostLinks.xml",
             "postlinks",
             (
-                _ID,
-                _CREATED,
-                Attribute("PostId", "id", True),
-                Attribute("RelatedPostId", "id", True),
-                Attribute("LinkTypeId", "int"),
+                Layout(
+                    "links",
+                    (
+                        _ID,
+                        _CREATED,
+                        Attribute("PostId", "id", True),
+                        Attribute("RelatedPostId", "id", True),
+                        Attribute("LinkTypeId", "int"),
+                    ),
+                ),
             ),
-            ("links",),
             "no duplicate and related questions",
         ),
     )
 }
 
+# The columns of a table stand in the order of the attributes of its layout.
 TABLES: dict[str, tuple[tuple[str, str], ...]] = {
     "questions": (
         ("id", "int64"),
