@@ -21,7 +21,21 @@ py7zr = pytest.importorskip("py7zr")
 
 numbers = st.one_of(
     st.integers(-2, 12).map(str),
-    st.sampled_from(["", "x", "1.5", "1e3", "0x10", "99999999999999999999", "１", "-", "1" * 400]),
+    st.sampled_from(
+        [
+            "",
+            "x",
+            "1.5",
+            "1e3",
+            "0x10",
+            "99999999999999999999",
+            "9" * 19,
+            "1_0",
+            "１",
+            "-",
+            "1" * 400,
+        ]
+    ),
 )
 dates = st.one_of(
     st.integers(1, 28).map(lambda day: f"2020-01-{day:02d}T00:00:00.000"),

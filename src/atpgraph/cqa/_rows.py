@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from atpgraph.cqa.schema import (
 )
 from atpgraph.errors import MissingDependencyError
 
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _FABRICATED_FROM = 1_000_000_000  # 2025 dumps hold made-up posts from here on, owned by Community
 
 
@@ -110,7 +112,7 @@ def _typed(
         if attribute.kind != "text":
             column, wrong = _convert(column, attribute.kind)
             _note(wrong, bad, reasons, attribute.name, text)
-        if attribute.required:
+        if attribute.required and column.null_count:
             missing = column.is_null().to_numpy(zero_copy_only=False) & ~bad
             _note(missing, bad, reasons, attribute.name, text)
         columns[attribute.name] = column
@@ -157,19 +159,17 @@ def _convert(column: Any, kind: str) -> tuple[Any, npt.NDArray[np.bool_]]:
     if kind != "time":
         # ids are positive; other numbers have 32 bits, and so have ids
         lowest = 1 if kind == "id" else -LARGEST_ID
-        inside = compute.and_(
-            compute.greater_equal(values, lowest), compute.less_equal(values, LARGEST_ID)
-        )
-        wrong |= ~compute.fill_null(inside, True).to_numpy(zero_copy_only=False)
+        ends = compute.min_max(values)
+        least, most = ends["min"].as_py(), ends["max"].as_py()
+        if least is not None and (least < lowest or most > LARGEST_ID):
+            outside = compute.or_(compute.less(values, lowest), compute.greater(values, LARGEST_ID))
+            wrong |= compute.fill_null(outside, False).to_numpy(zero_copy_only=False)
     return values, wrong
 
 
 def _integer(text: str) -> int | None:
-    try:
-        value = int(text) if len(text) < 20 else None
-    except ValueError:
-        return None
-    return value
+    # int() alone would take "1_000", other scripts' digits, and more than 64 bits
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def _time(text: str) -> int | None:

@@ -47,13 +47,14 @@ class StoreWriter:
         self.commit_with: dict[str, Any] | None = None
         self._writers: dict[str, Any] = {}
         self._pending: dict[str, list[Any]] = {table: [] for table in TABLES}
+        self._pending_bytes: dict[str, int] = dict.fromkeys(TABLES, 0)
 
     def write(self, table: str, rows: Any) -> None:
         """Append Arrow rows to a table."""
         self.rows[table] += len(rows)
-        pending = self._pending[table]
-        pending.append(rows)
-        if sum(part.nbytes for part in pending) >= _ROW_GROUP_BYTES:
+        self._pending[table].append(rows)
+        self._pending_bytes[table] += rows.nbytes
+        if self._pending_bytes[table] >= _ROW_GROUP_BYTES:
             self._flush(table)
 
     def commit(self, information: dict[str, Any]) -> None:
@@ -75,6 +76,7 @@ class StoreWriter:
         schema = table_schema(table)
         rows = arrow.concat_tables([*self._pending[table], schema.empty_table()])
         self._pending[table] = []
+        self._pending_bytes[table] = 0
         if table not in self._writers:
             self._writers[table] = parquet.ParquetWriter(
                 self.folder / f"{table}.parquet",
