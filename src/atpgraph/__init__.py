@@ -9,9 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atpgraph.graph._write import write_edgelist
+    from atpgraph.cycles import (
+        Agony,
+        CycleBreak,
+        TrueSkill,
+        agony,
+        break_cycles,
+        pagerank,
+        trueskill,
+    )
+    from atpgraph.errors import AtpError, InputError
+    from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
-    from atpgraph.graph.edgelist import read_edgelist
+    from atpgraph.graph.edgelist import read_edgelist, write_edgelist
     from atpgraph.graph.generators import (
         PlantedCycles,
         citation_dag,
@@ -20,31 +30,56 @@ if TYPE_CHECKING:
         plant_cycles,
         random_dag,
     )
+    from atpgraph.hierarchy import levels
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agony",
+    "AtpError",
+    "CycleBreak",
     "DiGraph",
+    "InputError",
     "PlantedCycles",
+    "TrueSkill",
+    "agony",
+    "as_graph",
+    "break_cycles",
     "citation_dag",
     "gnm",
+    "levels",
     "noisy_hierarchy",
+    "pagerank",
     "plant_cycles",
     "random_dag",
     "read_edgelist",
+    "to_networkx",
+    "trueskill",
     "write_edgelist",
 ]
 
 _MODULE_OF = {
+    "levels": "atpgraph.hierarchy",
+    "trueskill": "atpgraph.cycles",
+    "pagerank": "atpgraph.cycles",
+    "break_cycles": "atpgraph.cycles",
+    "agony": "atpgraph.cycles",
+    "TrueSkill": "atpgraph.cycles",
+    "CycleBreak": "atpgraph.cycles",
+    "Agony": "atpgraph.cycles",
+    "AtpError": "atpgraph.errors",
+    "InputError": "atpgraph.errors",
     "DiGraph": "atpgraph.graph.digraph",
     "PlantedCycles": "atpgraph.graph.generators",
+    "as_graph": "atpgraph.graph.convert",
     "citation_dag": "atpgraph.graph.generators",
     "gnm": "atpgraph.graph.generators",
     "noisy_hierarchy": "atpgraph.graph.generators",
     "plant_cycles": "atpgraph.graph.generators",
     "random_dag": "atpgraph.graph.generators",
     "read_edgelist": "atpgraph.graph.edgelist",
-    "write_edgelist": "atpgraph.graph._write",
+    "to_networkx": "atpgraph.graph.convert",
+    "write_edgelist": "atpgraph.graph.edgelist",
 }
 
 

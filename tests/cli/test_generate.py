@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -57,6 +58,28 @@ def test_planting_into_a_given_dag(tmp_path):
     assert result.exit_code == 2
     assert "only 3 pairs" in result.stderr
     assert not (tmp_path / "none.txt").exists()
+
+
+def test_a_bad_line_is_named_and_exits_2(tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 2\n3\n")
+    result = run("cycles", "--dag", bad, "-o", tmp_path / "out.txt", "--json", "-q")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"atp: error: {bad}, line 2: one field")
+
+
+def test_first_compilation_is_announced_once_per_installation(tmp_path):
+    command = [sys.executable, "-m", "atpgraph", "generate", "cycles", "-n", "9", "-m", "9"]
+    command += ["-k", "2", "-o", str(tmp_path / "g.txt")]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    notices = [
+        subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        ).stderr.count("compiling kernels")
+        for _ in range(2)
+    ]
+    assert notices == [1, 0]
 
 
 def test_impossible_requests_are_one_sentence(tmp_path):

@@ -17,8 +17,11 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line; what ``atp`` calls."""
+    import io
     import sys
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a label no terminal can show is not an error
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         from atpgraph.cli._app import app
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from atpgraph import __version__
-from atpgraph.cli import community, cqa, generate
+from atpgraph.cli import break_cycles, community, cqa, generate, hierarchy
 
 app = typer.Typer(
     name="atp",
@@ -37,6 +37,8 @@ def _atp(
 
 # One line per command, in the order in which the help lists them:
 # app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
+app.command("break-cycles")(break_cycles.break_cycles)
+app.command("hierarchy")(hierarchy.hierarchy)
 app.add_typer(cqa.app, name="cqa")
 generate.app.command("community")(community.community)
 app.add_typer(generate.app, name="generate")

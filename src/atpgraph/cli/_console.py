@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -139,22 +140,41 @@ def json_ready(value: Any) -> Any:
 
 
 class _LogReporter:
-    """Stages as lines, for files and pipes."""
+    """Stages as lines, for files and pipes: a start, a sign of life now and then, an end."""
+
+    pause = 10.0  # seconds between signs of life
 
     def __init__(self) -> None:
-        self.stages: list[tuple[str, float]] = []
+        self.stages: list[_Running] = []
 
     def start(self, name: str, total: float | None) -> int:
-        self.stages.append((name, time.perf_counter()))
+        now = time.perf_counter()
+        self.stages.append(_Running(name, total, now, now))
         _say(f"atp: {name} …")
         return len(self.stages) - 1
 
     def advance(self, stage: int, amount: float) -> None:
-        pass
+        running = self.stages[stage]
+        running.done += amount
+        now = time.perf_counter()
+        if running.total and now - running.spoken >= self.pause:
+            running.spoken = now
+            _say(f"atp: {running.name}: {running.done / running.total:.0%}")
 
     def finish(self, stage: int) -> None:
-        name, started = self.stages[stage]
-        _say(f"atp: {name}: {time.perf_counter() - started:.1f} s")
+        running = self.stages[stage]
+        seconds = time.perf_counter() - running.started
+        if seconds >= 1:
+            _say(f"atp: {running.name}: {seconds:.1f} s")
+
+
+@dataclass
+class _Running:
+    name: str
+    total: float | None
+    started: float
+    spoken: float
+    done: float = 0.0
 
 
 class _BarReporter:

@@ -128,7 +128,7 @@ def _save(
     """Write the files and report them."""
     import numpy as np
 
-    from atpgraph.graph._write import write_edgelist
+    from atpgraph.graph.edgelist import write_edgelist
 
     write_edgelist(graph, output)
     payload = {

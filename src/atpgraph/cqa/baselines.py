@@ -67,3 +67,14 @@ def qdee_difficulty(site: Site, truth: BountyTruth, competition: Competition) ->
 
     found = agony(competition.graph)
     return node_scores(site, truth, competition, found.lowest.astype(np.float64))
+
+
+def level_difficulty(
+    site: Site, truth: BountyTruth, competition: Competition, random_state: int = 0
+) -> Scores:
+    """The rank of the question alone, after the cycles are broken: ATP without its vectors."""
+    from atpgraph.cycles import break_cycles
+    from atpgraph.hierarchy import levels
+
+    dag = break_cycles(competition.graph, random_state=random_state).dag
+    return node_scores(site, truth, competition, levels(dag).astype(np.float64))

@@ -86,6 +86,9 @@ METHODS: dict[str, Callable[[Workbench], Judge]] = {
     "trueskill": lambda bench: baselines.trueskill_difficulty(
         bench.site, bench.truth, bench.plain, bench.random_state
     ),
+    "level": lambda bench: baselines.level_difficulty(
+        bench.site, bench.truth, bench.plain, bench.random_state
+    ),
     "qdee": lambda bench: baselines.qdee_difficulty(bench.site, bench.truth, bench.with_gain),
 }
 """Every method of the command line, by name; the value makes its judge."""

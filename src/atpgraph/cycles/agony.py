@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._jit import kernel
+from atpgraph.cycles.circulation import largest_circulation
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
 
@@ -86,28 +87,6 @@ def agony(graph: DiGraph) -> Agony:
     highest = _least_solution(graph.n_nodes, heads, tails, steps, component)
     top = int(lowest.max(initial=0))
     return Agony(value, lowest, top - highest)
-
-
-def largest_circulation(
-    sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]
-) -> npt.NDArray[np.bool_]:
-    """Edges of a largest subgraph in which every node has as many in- as out-edges."""
-    if not len(sources):
-        return np.zeros(0, dtype=np.bool_)
-    from ortools.graph.python import min_cost_flow
-
-    # Start with every edge on the circulation; a flow of edges to leave out repairs the balance.
-    nodes, ends = np.unique(np.concatenate([sources, targets]), return_inverse=True)
-    u, v = ends[: len(sources)], ends[len(sources) :]
-    solver = min_cost_flow.SimpleMinCostFlow()
-    one = np.ones(len(u), dtype=np.int64)
-    arcs = solver.add_arcs_with_capacity_and_unit_cost(u, v, one, one)
-    supply = np.bincount(u, minlength=len(nodes)) - np.bincount(v, minlength=len(nodes))
-    solver.set_nodes_supplies(np.arange(len(nodes)), supply)
-    status = solver.solve()
-    if status != solver.OPTIMAL:  # leaving out every edge is feasible, so an optimum exists
-        raise RuntimeError(f"the minimum-cost flow ended with status {status}")
-    return np.asarray(solver.flows(arcs) == 0)
 
 
 def _least_solution(

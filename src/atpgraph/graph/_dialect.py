@@ -49,10 +49,30 @@ def choose_columns(names: Sequence[str]) -> Columns:
     return Columns(0, 1, weight if weight > 1 else -1, False)
 
 
+def are_words(ids: Sequence[str]) -> bool:
+    """Whether none of the ids is a number, so that they may be names of columns.
+
+    Examples
+    --------
+    >>> are_words(["citing", "cited"]), are_words(["007", "x"])
+    (True, False)
+    """
+    for text in ids:
+        try:
+            float(text)
+        except ValueError:
+            continue
+        return False
+    return True
+
+
 def check_delimiter(delimiter: str | None) -> None:
     """Refuse what cannot separate fields."""
     if delimiter is not None and (
-        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter.isalnum()
+        or delimiter in '"\r\n\0+-.'
     ):
         raise InputError(
             f"The delimiter {delimiter!r} is not usable; give one ASCII character such as ',' "
@@ -102,7 +122,7 @@ def split_record(record: bytes, delimiter: str | None, quotes: bool) -> tuple[st
 
 
 def _outside_quotes(text: str) -> str:
-    """The first record without its quoted fields."""
+    """The first record without what is inside its quoted fields."""
     kept = []
     quoted = False
     field_start = True
@@ -112,6 +132,7 @@ def _outside_quotes(text: str) -> str:
             field_start = not quoted
         elif c == '"' and field_start:
             quoted = True
+            kept.append(c)  # stands for the field
         elif c in "\r\n":
             break
         else:

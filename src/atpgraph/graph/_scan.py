@@ -14,13 +14,16 @@ WORD, SIMPLE, LONG, NOT_FINITE = range(4)
 
 _TAB, _LF, _CR, _SPACE, _QUOTE = 9, 10, 13, 32, 34
 
+_OTHER, _BLANK, _DELIMITER, _END = range(4)
+
 
 @kernel
 def scan(
     data: Any,
     position: Any,
     line: Any,
-    delimiter: Any,
+    classes: Any,
+    delimited: Any,
     quotes: Any,
     comment: Any,
     columns: Any,
@@ -32,11 +35,14 @@ def scan(
     Parameters
     ----------
     data : uint8 array
-        The file. Doubled quotes inside quoted fields are undone in place.
+        The file, ending with a line feed, which every loop can rely on. Doubled quotes inside
+        quoted fields are undone in place.
     position, line : int
         Where to start, and the number of that line.
-    delimiter : int
-        A byte, or 0 for runs of spaces and tabs.
+    classes : uint8 array of 256
+        What a byte does, see :func:`byte_classes`.
+    delimited : bool
+        Whether a delimiter separates the fields; else blanks do.
     quotes : bool
         Whether a field that begins with a double quote runs to the next single one.
     comment : bool array of 256
@@ -54,111 +60,90 @@ def scan(
         Number of records, and what is wrong with which line, if anything.
     """
     n = len(data)
-    blank_tab = delimiter != _TAB
+    # Without a delimiter a blank ends a field, else it may stand inside one.
+    stop = _DELIMITER if delimited else _BLANK
     row = 0
     p = position
     while p < n:
         begin = p
-        while p < n and (data[p] == _SPACE or data[p] == _TAB):
+        while data[p] == _SPACE or data[p] == _TAB:
             p += 1
-        if p == n:
-            break
         if comment[data[p]]:
-            while p < n and data[p] != _LF and data[p] != _CR:
+            while classes[data[p]] != _END:
                 p += 1
-        elif data[p] != _LF and data[p] != _CR:
+        elif classes[data[p]] != _END:
             p = begin
             lines[row] = line
-            fields[row, 2, 0] = -1
-            fields[row, 2, 1] = -1
+            for wanted in range(3):
+                fields[row, wanted, 0] = -1
             column = 0
             while True:
-                while p < n and (data[p] == _SPACE or (blank_tab and data[p] == _TAB)):
+                while classes[data[p]] == _BLANK:
                     p += 1
-                if quotes and p < n and data[p] == _QUOTE:
+                start = p
+                if quotes and data[p] == _QUOTE:
                     opened = line
                     p += 1
                     start = p
                     end = p
-                    closed = False
                     while p < n:
                         c = data[p]
                         if c == _QUOTE:
                             p += 1
-                            if p == n or data[p] != _QUOTE:
-                                closed = True
+                            if data[p] != _QUOTE:
                                 break
-                        elif c == _LF or (c == _CR and (p + 1 == n or data[p + 1] != _LF)):
+                        elif c == _LF or (c == _CR and data[p + 1] != _LF):
                             line += 1
                         data[end] = c
                         end += 1
                         p += 1
-                    if not closed:
+                    if p == n:
                         return row, OPEN_QUOTE, opened, column
-                    after = p
-                    while p < n and (data[p] == _SPACE or (blank_tab and data[p] == _TAB)):
-                        p += 1
-                    if p < n and data[p] != _LF and data[p] != _CR:
-                        if delimiter == 0:
-                            if p == after:
-                                return row, AFTER_QUOTE, line, column
-                        elif data[p] != delimiter:
+                    if classes[data[p]] < stop:
+                        while classes[data[p]] == _BLANK:
+                            p += 1
+                        if classes[data[p]] < _DELIMITER:
                             return row, AFTER_QUOTE, line, column
                     is_empty = False
                 else:
-                    start = p
-                    if delimiter == 0:
-                        while p < n and not (
-                            data[p] == _SPACE or data[p] == _TAB or data[p] == _LF or data[p] == _CR
-                        ):
-                            p += 1
-                        end = p
-                    else:
-                        while p < n and not (
-                            data[p] == delimiter or data[p] == _LF or data[p] == _CR
-                        ):
-                            p += 1
-                        end = p
-                        while end > start and (
-                            data[end - 1] == _SPACE or (blank_tab and data[end - 1] == _TAB)
-                        ):
-                            end -= 1
+                    while classes[data[p]] < stop:
+                        p += 1
+                    end = p
+                    while end > start and classes[data[end - 1]] == _BLANK:
+                        end -= 1
                     is_empty = start == end
-                for wanted in range(3):
-                    if columns[wanted] == column:
-                        if not is_empty:
+                if not is_empty:
+                    for wanted in range(3):
+                        if columns[wanted] == column:
                             fields[row, wanted, 0] = start
                             fields[row, wanted, 1] = end
-                        elif wanted < 2:
-                            fields[row, wanted, 0] = -1
                 column += 1
-                if delimiter == 0:
-                    while p < n and (data[p] == _SPACE or data[p] == _TAB):
-                        p += 1
-                    if p == n or data[p] == _LF or data[p] == _CR:
-                        break
-                elif p < n and data[p] == delimiter:
+                while classes[data[p]] == _BLANK:
                     p += 1
-                else:
+                if classes[data[p]] == _END:
                     break
-            if column <= columns[0] or column <= columns[1]:
+                if classes[data[p]] == _DELIMITER:
+                    p += 1
+            if column <= max(columns[0], columns[1]):
                 return row, FEW_FIELDS, lines[row], column
-            if fields[row, 0, 0] < 0 or fields[row, 1, 0] < 0:
+            if min(fields[row, 0, 0], fields[row, 1, 0]) < 0:
                 return row, EMPTY_ID, lines[row], column
             row += 1
-        if p < n:
-            if data[p] == _CR and p + 1 < n and data[p + 1] == _LF:
-                p += 1
+        if data[p] == _CR and data[p + 1] == _LF:
             p += 1
-            line += 1
+        p += 1
+        line += 1
     return row, OK, 0, 0
 
 
 @kernel
-def number_labels(data: Any, fields: Any, codes: Any) -> Any:
+def number_labels(
+    data: Any, fields: Any, codes: Any, spans: Any, hashes: Any, table: Any, row: Any, known: Any
+) -> Any:
     """Number the distinct ids by first appearance, source before target.
 
-    Open addressing over a table that doubles; equal hashes are settled byte by byte.
+    Open addressing; equal hashes are settled byte by byte. Stops where the table is half full, to
+    be called again with larger arrays.
 
     Parameters
     ----------
@@ -166,18 +151,23 @@ def number_labels(data: Any, fields: Any, codes: Any) -> Any:
     fields : int64 array of shape (rows, 3, 2)
     codes : int64 array of shape (rows, 2)
         Output: node numbers.
+    spans : int64 array of shape (size / 2, 2)
+        Output: first byte and end of every distinct id.
+    hashes : uint64 array of size / 2
+        Output: hash of every distinct id.
+    table : int64 array, its size a power of two
+        Numbers of the ids by hash; −1 where free.
+    row, known : int
+        Where to begin, and how many ids are known.
 
     Returns
     -------
-    spans : int64 array of shape (labels, 2)
-        First byte and end of every distinct id.
+    row, known : int
+        How far it got.
     """
-    size = 1 << 12
-    table = np.full(size, -1, dtype=np.int64)
-    spans = np.empty((size // 2, 2), dtype=np.int64)
-    hashes = np.empty(size // 2, dtype=np.uint64)
-    known = 0
-    for row in range(len(codes)):
+    mask = np.uint64(len(table) - 1)
+    one = np.uint64(1)
+    while row < len(codes) and known + 2 <= len(spans):
         for side in range(2):
             start = fields[row, side, 0]
             end = fields[row, side, 1]
@@ -185,47 +175,41 @@ def number_labels(data: Any, fields: Any, codes: Any) -> Any:
             for p in range(start, end):
                 h = (h ^ np.uint64(data[p])) * np.uint64(1099511628211)
             h ^= h >> np.uint64(32)
-            slot = np.int64(h & np.uint64(size - 1))
-            found = -1
-            while table[slot] >= 0:
-                other = table[slot]
-                if hashes[other] == h and spans[other, 1] - spans[other, 0] == end - start:
-                    shift = spans[other, 0] - start
-                    same = True
-                    for p in range(start, end):
-                        if data[p] != data[p + shift]:
-                            same = False
-                            break
-                    if same:
-                        found = other
+            slot = h & mask
+            while True:
+                found = table[slot]
+                if found < 0:
+                    break
+                shift = spans[found, 0] - start
+                if hashes[found] == h and spans[found, 1] - shift == end:
+                    p = start
+                    while p < end and data[p] == data[p + shift]:
+                        p += 1
+                    if p == end:
                         break
-                slot = (slot + 1) & (size - 1)
+                slot = (slot + one) & mask
             if found < 0:
-                if known == size // 2:
-                    size *= 2
-                    table = np.full(size, -1, dtype=np.int64)
-                    for other in range(known):
-                        slot = np.int64(hashes[other] & np.uint64(size - 1))
-                        while table[slot] >= 0:
-                            slot = (slot + 1) & (size - 1)
-                        table[slot] = other
-                    more_spans = np.empty((size // 2, 2), dtype=np.int64)
-                    more_spans[:known] = spans
-                    spans = more_spans
-                    more_hashes = np.empty(size // 2, dtype=np.uint64)
-                    more_hashes[:known] = hashes
-                    hashes = more_hashes
-                    slot = np.int64(h & np.uint64(size - 1))
-                    while table[slot] >= 0:
-                        slot = (slot + 1) & (size - 1)
+                found = known
                 table[slot] = known
                 hashes[known] = h
                 spans[known, 0] = start
                 spans[known, 1] = end
-                found = known
                 known += 1
             codes[row, side] = found
-    return spans[:known].copy()
+        row += 1
+    return row, known
+
+
+@kernel
+def refill(hashes: Any, known: Any, table: Any) -> Any:
+    """Put the known ids into a fresh table."""
+    mask = np.uint64(len(table) - 1)
+    one = np.uint64(1)
+    for number in range(known):
+        slot = hashes[number] & mask
+        while table[slot] >= 0:
+            slot = (slot + one) & mask
+        table[slot] = number
 
 
 @kernel
@@ -337,6 +321,16 @@ def _is_not_finite(data: Any, start: Any, end: Any) -> Any:
     spelled = spelled and (data[start + 3] | 32) == 105 and (data[start + 4] | 32) == 110
     spelled = spelled and (data[start + 5] | 32) == 105 and (data[start + 6] | 32) == 116
     return spelled and (data[start + 7] | 32) == 121
+
+
+def byte_classes(delimiter: str) -> Any:
+    """What each byte does: part of a field, blank, delimiter, or end of the line."""
+    classes = np.full(256, _OTHER, dtype=np.uint8)
+    classes[[_SPACE, _TAB]] = _BLANK
+    classes[[_LF, _CR]] = _END
+    if delimiter != " ":
+        classes[ord(delimiter)] = _DELIMITER
+    return classes
 
 
 def comment_mask(comments: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._files import atomic_path
+from atpgraph._progress import stage
 from atpgraph.errors import InputError
-from atpgraph.graph._dialect import check_delimiter, choose_columns
+from atpgraph.graph._dialect import are_words, check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
 
 _CHUNK = 1 << 20
+_SPECIAL_IN_TABS = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t]')
+_SPECIAL = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t,;]')
 
 
 def write_edgelist(
@@ -65,13 +69,16 @@ def write_edgelist(
         codes, weights = numbers.reshape(-1, 2), None
     texts = _texts(labels)
     if header is None:
-        header = kind in (".csv", ".tsv") or _mistakable(texts, codes)
+        header = kind in (".csv", ".tsv") or (labels.dtype == object and _mistakable(texts, codes))
     names = ["source", "target"] if weights is None else ["source", "target", "weight"]
-    cells = [_quoted(text, delimiter) for text in texts]
+    if labels.dtype == object:
+        cells = [_quoted(text, delimiter) for text in texts]
+    else:
+        cells = list(map(str.encode, texts))
     # Separators are attached to the few labels, so that an edge is one addition of two objects.
     left = _objects([cell + delimiter.encode() for cell in cells])
     right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
-    with atomic_path(target) as temporary:
+    with stage(f"writing {target.name}"), atomic_path(target) as temporary:
         try:
             with open(temporary, "wb") as raw:
                 # No name and no time inside, so that the same graph gives the same bytes.
@@ -110,15 +117,9 @@ def _quoted(text: str, delimiter: str) -> bytes:
         raise InputError(f"The label {text!r} is not valid Unicode; rename the node.") from None
     if b"\0" in raw:
         raise InputError(f"The label {text!r} holds a NUL character; rename the node.")
-    special = '"\r\n\t' + delimiter
-    if delimiter != "\t":
-        special += ",;"  # they would mislead the search for the delimiter
-    if (
-        not text
-        or text[0] in " #%\ufeff"
-        or text[-1] == " "
-        or any(character in special for character in text)
-    ):
+    # Commas and semicolons would mislead the search for the delimiter, were it not a tab.
+    special = _SPECIAL_IN_TABS if delimiter == "\t" else _SPECIAL
+    if special.search(text) or delimiter in text:
         return b'"' + raw.replace(b'"', b'""') + b'"'
     return raw
 
@@ -130,8 +131,10 @@ def _mistakable(texts: list[str], codes: npt.NDArray[Any]) -> bool:
     first = [texts[code] for code in codes[0]]
     if choose_columns(first).named:
         return True
+    if len(codes) == 1 or not are_words(first):
+        return False
     plain = np.array([_is_integer(text) for text in texts], dtype=bool)[codes].all(axis=1)
-    return not plain[0] and bool(plain[1:].all())
+    return bool(plain[1:].all())
 
 
 def _is_integer(text: str) -> bool:

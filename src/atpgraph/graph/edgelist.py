@@ -16,13 +16,17 @@ from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import (
     Columns,
+    are_words,
     check_delimiter,
     choose_columns,
     first_record,
     line_end,
     split_record,
 )
+from atpgraph.graph._write import write_edgelist
 from atpgraph.graph.digraph import DiGraph
+
+__all__ = ["read_edgelist", "write_edgelist"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -54,9 +58,9 @@ def read_edgelist(
         decides: a tab, else the more frequent of comma and semicolon, else blanks.
     header : bool, optional
         Whether the first line names columns. Without it, it does if it has names such as
-        source/target, src/dst or from/to, or if it is the only line whose ids are not integers or
-        whose third field is not a number. Columns named source, target (or alike) and weight are
-        found by name wherever they stand.
+        source/target, src/dst or from/to, or if its ids are words and it is the only line whose
+        ids are not integers or whose third field is not a number. Columns named source, target
+        (or alike) and weight are found by name wherever they stand.
     comments : str
         Characters that make a line a comment when one of them comes first; ``""`` for none.
     weights : "auto", True or False
@@ -107,6 +111,7 @@ class _Reader:
         quotes: bool,
     ) -> None:
         self.path = path
+        text += b"\n"  # what the kernel relies on; one blank line more is none
         self.text = text
         self.weights = weights
         self.quotes = quotes
@@ -139,20 +144,18 @@ class _Reader:
         """Scan, number the labels, decide about the header, parse the weights."""
         fields, lines = self._scan()
         data = np.frombuffer(self.text, dtype=np.uint8)
-        codes = np.empty((len(fields), 2), dtype=np.int64)
-        spans = _scan.number_labels(data, fields, codes)
+        codes, spans = _number(data, fields)
         numbers, plain = self._integers(spans)
         kinds, values = self._numbers(fields)
-        if self.header is None and _first_row_is_header(plain, codes, kinds):
+        if self.header is None and self._first_row_is_header(spans, plain, codes, kinds):
             fields, lines, kinds, values = fields[1:], lines[1:], kinds[1:], values[1:]
-            codes = np.empty((len(fields), 2), dtype=np.int64)
-            spans = _scan.number_labels(data, fields, codes)
+            codes, spans = _number(data, fields)
             numbers, plain = self._integers(spans)
         labels: npt.NDArray[Any]
         if plain.all():
             labels = numbers
         else:
-            names = [self.text[start:end].decode() for start, end in spans.tolist()]
+            names = [self._decode(start, end) for start, end in spans.tolist()]
             labels = np.array(names, dtype=object)
         weight = self._weights(fields, lines, kinds, values)
         return DiGraph.from_codes(codes[:, 0], codes[:, 1], labels, weight)
@@ -165,7 +168,8 @@ class _Reader:
             np.frombuffer(self.text, dtype=np.uint8),
             self.start,
             _line_number(self.text, self.start),
-            0 if self.delimiter == " " else ord(self.delimiter),
+            _scan.byte_classes(self.delimiter),
+            self.delimiter != " ",
             self.quotes,
             _scan.comment_mask(self.comments),
             np.array(self.columns[:3], dtype=np.int64),
@@ -179,15 +183,17 @@ class _Reader:
             raise self._error(
                 line,
                 f"{has} where an edge needs {needs}, separated by {separator}; "
-                "correct the line or give the delimiter",
+                "correct the line or pass the delimiter to read_edgelist",
             )
         if problem == _scan.OPEN_QUOTE:
             raise self._error(
-                line, "a quoted field is never closed; close it or read with quotes=False"
+                line,
+                "a quoted field is never closed; close it or pass quotes=False to read_edgelist",
             )
         if problem == _scan.AFTER_QUOTE:
             raise self._error(
-                line, "text follows a closing quote; correct it or read with quotes=False"
+                line,
+                "text follows a closing quote; correct it or pass quotes=False to read_edgelist",
             )
         if problem == _scan.EMPTY_ID:
             raise self._error(line, "the id of a node is empty; name both ends of the edge")
@@ -217,6 +223,25 @@ class _Reader:
                     kinds[row] = _scan.NOT_FINITE
         return kinds, values
 
+    def _first_row_is_header(
+        self,
+        spans: npt.NDArray[np.int64],
+        plain: npt.NDArray[np.bool_],
+        codes: npt.NDArray[np.int64],
+        kinds: npt.NDArray[np.uint8],
+    ) -> bool:
+        """Whether the first row has words for ids, and alone has them, or a word for a weight."""
+        first = [self._decode(*spans[code]) for code in codes[0]]
+        if len(codes) < 2 or not are_words(first):
+            return False
+        if np.all(plain[codes[1:]]):
+            return True
+        words = kinds == _scan.WORD
+        return bool(words[0] and not words[1:].any())
+
+    def _decode(self, start: int, end: int) -> str:
+        return self.text[start:end].decode()
+
     def _weights(
         self,
         fields: npt.NDArray[np.int64],
@@ -233,31 +258,38 @@ class _Reader:
         if len(bad) == 0:
             return values
         start, end = fields[bad[0], 2].tolist()
-        remedy = "correct it, or read with weights=False to ignore the column"
+        remedy = "correct it, or pass weights=False to read_edgelist to ignore the column"
         if start < 0:
             raise self._error(int(lines[bad[0]]), f"no weight, unlike other lines; {remedy}")
-        shown = _shown(self.text[start:end].decode())
+        shown = _shown(self._decode(start, end))
         raise self._error(
             int(lines[bad[0]]), f"the weight {shown} is not a finite number; {remedy}"
         )
 
     def _error(self, line: int | None, problem: str) -> InputError:
         if line is None:
-            return InputError(f"{self.path} {problem}; read it with weights=False.")
+            return InputError(f"{self.path} {problem}; pass weights=False to read_edgelist.")
         return InputError(f"{self.path}, line {line}: {problem}.")
 
 
-def _first_row_is_header(
-    plain: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], kinds: npt.NDArray[np.uint8]
-) -> bool:
-    """Whether only the first row has words for ids, or a word for a weight."""
-    if len(codes) < 2:
-        return False
-    words: npt.NDArray[np.bool_] = ~np.all(plain[codes], axis=1)
-    if words[0] and not words[1:].any():
-        return True
-    words = kinds == _scan.WORD
-    return bool(words[0] and not words[1:].any())
+def _number(
+    data: npt.NDArray[np.uint8], fields: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Node numbers of the ids of every row, and where each distinct id stands."""
+    codes = np.empty((len(fields), 2), dtype=np.int64)
+    spans = np.empty((0, 2), dtype=np.int64)
+    hashes = np.empty(0, dtype=np.uint64)
+    row = known = 0
+    size = 1 << 13
+    while row < len(codes):
+        # The table doubles (at least) each time, so the work stays linear.
+        spans = np.concatenate([spans[:known], np.empty((size // 2 - known, 2), np.int64)])
+        hashes = np.concatenate([hashes[:known], np.empty(size // 2 - known, np.uint64)])
+        table = np.full(size, -1, dtype=np.int64)
+        _scan.refill(hashes, known, table)
+        row, known = _scan.number_labels(data, fields, codes, spans, hashes, table, row, known)
+        size *= 4
+    return codes, spans[:known].copy()
 
 
 def _shown(text: str) -> str:
@@ -279,7 +311,7 @@ def _load(path: Path) -> bytearray:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; check the name.") from None
     except PermissionError:
-        if path.is_dir():  # what Windows says about a directory
+        if os.path.isdir(path):  # what Windows says about a directory
             raise InputError(f"{path} is a directory; name a file.") from None
         raise InputError(f"{path} may not be read: permission denied.") from None
     except (OSError, ValueError) as error:

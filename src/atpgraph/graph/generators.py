@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
 from atpgraph._jit import kernel
 from atpgraph._random import RandomState, generator
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, sorted_unique
 
 Ints = npt.NDArray[np.int64]
 
-# Counting all reachable pairs stops after this many edge visits (about a second); beyond it, the
-# pairs are drawn from a random sample of the sources.
-_COUNTING_BUDGET = 200_000_000
+# Counting all reachable pairs stops after this many edge visits, a fraction of a second.
+_COUNTING_BUDGET = 10_000_000
 
 
 class PlantedCycles(NamedTuple):
@@ -79,9 +77,9 @@ def plant_cycles(
 ) -> PlantedCycles:
     """Add k edges to a DAG, each from a node back to one that reaches it.
 
-    The pairs are drawn without replacement, uniformly over all reachable pairs. Where those are
-    too many to count, they are drawn uniformly over the pairs of a random sample of sources, at
-    least 2 k of them.
+    The pairs are drawn without replacement, uniformly over all reachable pairs. Only where those
+    are too many to count and yet rare (under 1 % of all pairs), or too many and `max_length` is
+    given, are they drawn over the pairs of a random sample of sources, at least 2 k of them.
 
     Parameters
     ----------
@@ -105,22 +103,9 @@ def plant_cycles(
         raise InputError(f"Cannot plant {k} edges; give a number that is not negative.")
     if max_length is not None and max_length < 1:
         raise InputError(f"The path length is at most {max_length}; give 1 or more.")
-    _check_acyclic(dag)
     rng = generator(random_state)
-    steps = dag.n_nodes if max_length is None else max_length
-    order = rng.permutation(dag.n_nodes)
-    counts = _reach_counts(dag.indptr, dag.targets, order, steps, _COUNTING_BUDGET, 2 * k)
-    ends = np.cumsum(counts)
-    pairs = int(ends[-1]) if len(ends) else 0
-    if k > pairs:
-        raise InputError(
-            f"Cannot plant {k:,} edges: only {pairs:,} pairs of nodes are joined by a path"
-            + (f" of at most {max_length} edges." if max_length is not None else ".")
-        )
-    wanted = _distinct(pairs, k, rng)
-    at = np.searchsorted(ends, wanted, side="right")
-    start = order[at]
-    end = _reach_pick(dag.indptr, dag.targets, start, wanted - (ends[at] - counts[at]), steps)
+    topological = _topological_order(dag)
+    start, end = _joined_pairs(dag, k, max_length, topological, rng)
     weights = None
     if dag.weights is not None:
         weights = np.concatenate([dag.weights, np.ones(k)])
@@ -182,7 +167,7 @@ def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
         classic = (rng.random(size) < 0.05) & (paper >= classics) & (classics > 0)
         cited[classic] = (classics * rng.random(np.count_nonzero(classic)) ** 2).astype(np.int64)
         keep = (cited < paper) & (paper >= classics)
-        keys = np.unique(np.concatenate([keys, paper[keep] * n + cited[keep]]))
+        keys = sorted_unique(np.concatenate([keys, paper[keep] * n + cited[keep]]))
     keys = rng.permutation(keys)[:m]
     name = rng.permutation(n)
     return DiGraph.from_codes(name[keys // max(n, 1)], name[keys % max(n, 1)], n)
@@ -197,14 +182,80 @@ def _check_size(n: int, m: int, most: int, what: str) -> None:
         raise InputError(f"{m:,} edges are too many: {what} of {n:,} nodes has at most {most:,}.")
 
 
-def _check_acyclic(graph: DiGraph) -> None:
-    if graph.n_nodes == 0:
-        return
-    components, _ = connected_components(graph.to_scipy(), directed=True, connection="strong")
-    if components < graph.n_nodes or graph.n_self_loops:
+def _topological_order(graph: DiGraph) -> Ints:
+    order = np.empty(graph.n_nodes, dtype=np.int64)
+    if _peel(graph.indptr, graph.targets, graph.in_degree.copy(), order) < graph.n_nodes:
         raise InputError(
             "Cycles can be planted only in a graph without any; break its cycles first."
         )
+    return order
+
+
+def _joined_pairs(
+    dag: DiGraph, k: int, max_length: int | None, topological: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """k distinct pairs of nodes, the first of which reaches the second."""
+    n = dag.n_nodes
+    steps = n if max_length is None else max_length
+    order = rng.permutation(n)
+    counts = np.empty(n, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int32)
+    seen = np.full(n, -1, dtype=np.int32)
+    work = (dag.indptr, dag.targets, order, steps)
+    sampled = _reach_counts(*work, _COUNTING_BUDGET, 16, counts, seen, queue)
+    if sampled < n:
+        share = counts[:sampled].mean() / n
+        if max_length is None and share > 0.01 and 4 * k < share * n * n:
+            # The share is an estimate, so the passes are limited; 512 pairs are tried in each.
+            found = _frequent_pairs(dag, k, topological, 16 + int(k / share / 128), rng)
+            if len(found) == k:
+                return found // n, found % n
+        if sampled < 2 * k:
+            seen.fill(-1)
+            sampled = _reach_counts(*work, 0, 2 * k, counts, seen, queue)
+        if counts[:sampled].sum() < k:  # the sample has too few pairs: take all sources
+            seen.fill(-1)
+            sampled = _reach_counts(*work, 0, n, counts, seen, queue)
+    counts = counts[:sampled]
+    ends = np.cumsum(counts)
+    pairs = int(ends[-1]) if len(ends) else 0
+    if k > pairs:
+        raise InputError(
+            f"Cannot plant {k:,} edges: only {pairs:,} pairs of nodes are joined by a path"
+            + (f" of at most {max_length} edges." if max_length is not None else ".")
+        )
+    wanted = _distinct(pairs, k, rng)
+    at = np.searchsorted(ends, wanted, side="right")
+    start, end = order[at], np.empty(k, dtype=np.int64)
+    ranks = wanted - (ends[at] - counts[at])
+    seen.fill(-1)
+    _reach_pick(dag.indptr, dag.targets, start, ranks, steps, end, seen, queue)
+    return start, end
+
+
+def _frequent_pairs(
+    dag: DiGraph, k: int, topological: Ints, passes: int, rng: np.random.Generator
+) -> Ints:
+    """Draw pairs at random and keep k that are joined, or what there is after the last pass.
+
+    One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
+    """
+    n = dag.n_nodes
+    found = np.empty(0, dtype=np.int64)
+    word, bit = np.divmod(np.arange(512), 64)
+    bits = np.left_shift(np.uint64(1), bit.astype(np.uint64))
+    for _ in range(passes):
+        if len(found) >= k:
+            break
+        start, end = rng.integers(0, n, size=(2, 512))
+        masks = np.zeros((n, 8), dtype=np.uint64)
+        np.bitwise_or.at(masks, (start, word), bits)
+        _propagate(dag.indptr, dag.targets, topological, masks)
+        joined = ((masks[end, word] & bits) != 0) & (start != end)
+        found = np.concatenate([found, start[joined] * n + end[joined]])
+        # The first to appear stay, so that no pair is favoured.
+        found = found[np.sort(np.unique(found, return_index=True)[1])]
+    return found[:k]
 
 
 def _distinct(population: int, count: int, rng: np.random.Generator) -> Ints:
@@ -217,7 +268,7 @@ def _distinct(population: int, count: int, rng: np.random.Generator) -> Ints:
     while len(found) < count:
         # Every draw is symmetric in the numbers, so the first to be distinct are uniform.
         draw = rng.integers(0, population, size=int(1.1 * (count - len(found))) + 16)
-        found = np.unique(np.concatenate([found, draw]))
+        found = sorted_unique(np.concatenate([found, draw]))
     if len(found) > count:
         found = np.sort(rng.permutation(found)[:count])
     return found
@@ -229,6 +280,37 @@ def _triangle(index: Ints) -> tuple[Ints, Ints]:
     j -= j * (j - 1) // 2 > index  # the square root is rounded
     j += j * (j + 1) // 2 <= index
     return index - j * (j - 1) // 2, j
+
+
+@kernel
+def _peel(indptr: Any, targets: Any, degree: Any, order: Any) -> Any:
+    """A topological order by in-degree; returns the number of nodes it got."""
+    count = 0
+    for u in range(len(order)):
+        if degree[u] == 0:
+            order[count] = u
+            count += 1
+    at = 0
+    while at < count:
+        u = order[at]
+        for edge in range(indptr[u], indptr[u + 1]):
+            v = targets[edge]
+            degree[v] -= 1
+            if degree[v] == 0:
+                order[count] = v
+                count += 1
+        at += 1
+    return count
+
+
+@kernel
+def _propagate(indptr: Any, targets: Any, order: Any, masks: Any) -> Any:
+    """Give every node the bits of all that reach it."""
+    for u in order:
+        for edge in range(indptr[u], indptr[u + 1]):
+            v = targets[edge]
+            for word in range(8):
+                masks[v, word] |= masks[u, word]
 
 
 @kernel
@@ -260,32 +342,40 @@ def _reach(
 
 @kernel
 def _reach_counts(
-    indptr: Any, targets: Any, order: Any, steps: Any, budget: Any, least: Any
+    indptr: Any,
+    targets: Any,
+    order: Any,
+    steps: Any,
+    budget: Any,
+    least: Any,
+    counts: Any,
+    seen: Any,
+    queue: Any,
 ) -> Any:
-    """Number of nodes reached from each source in `order`, or from its first ones."""
-    n = len(indptr) - 1
-    seen = np.full(n, -1, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    counts = np.zeros(n, dtype=np.int64)
+    """Number of nodes reached from the sources in `order`; returns how many sources it did."""
     work = 0
-    for position in range(n):
+    for position in range(len(order)):
         if work > budget and position >= least:
-            return counts[:position].copy()
+            return position
         count, visits = _reach(indptr, targets, order[position], steps, seen, position, queue)
         counts[position] = count - 1
         work += visits
-    return counts
+    return len(order)
 
 
 @kernel
-def _reach_pick(indptr: Any, targets: Any, sources: Any, ranks: Any, steps: Any) -> Any:
+def _reach_pick(
+    indptr: Any,
+    targets: Any,
+    sources: Any,
+    ranks: Any,
+    steps: Any,
+    picked: Any,
+    seen: Any,
+    queue: Any,
+) -> Any:
     """For each source (equal ones adjacent) the node it reached as number `rank`."""
-    n = len(indptr) - 1
-    seen = np.full(n, -1, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    picked = np.empty(len(sources), dtype=np.int64)
     for i in range(len(sources)):
         if i == 0 or sources[i] != sources[i - 1]:
             _reach(indptr, targets, sources[i], steps, seen, i, queue)
         picked[i] = queue[1 + ranks[i]]
-    return picked

@@ -1,0 +1,87 @@
+"""Memory budgets: what the user allows, and what the machine has free."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from atpgraph.errors import InputError
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_CGROUP_FILES = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+def budget_bytes(memory: str | float | None) -> int:
+    """The number of bytes meant by `memory`; None is half of what is free now.
+
+    Examples
+    --------
+    >>> budget_bytes("4GB"), budget_bytes("1.5 MiB"), budget_bytes(1000)
+    (4000000000, 1572864, 1000)
+    """
+    if memory is None:
+        return available_bytes() // 2
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]i?)?b?\s*", memory.lower())
+        if match is None:
+            raise InputError(f"Cannot read the memory budget {memory!r}; write '4GB' or '512MiB'.")
+        unit = match[2] or ""
+        amount = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit]
+    else:
+        amount = float(memory)
+    if not 1 <= amount < 2**62:
+        raise InputError(f"The memory budget is {memory!r}; it must be at least one byte.")
+    return int(amount)
+
+
+def available_bytes() -> int:
+    """Memory that can be taken without swapping, within the limits of the container."""
+    free = _meminfo_available()
+    for limit_file, used_file in _CGROUP_FILES:
+        limit, used = _number_in(limit_file), _number_in(used_file)
+        if limit is not None and used is not None:
+            free = min(free, max(limit - used, 0))
+    return free
+
+
+def human_bytes(amount: float) -> str:
+    """`amount` in the unit that reads best.
+
+    Examples
+    --------
+    >>> human_bytes(2_340_000_000)
+    '2.3 GB'
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} TB"
+
+
+def _meminfo_available() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return 4 * 2**30
+
+
+def _number_in(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except (OSError, ValueError):  # no such controller, or "max"
+        return None

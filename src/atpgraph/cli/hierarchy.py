@@ -1,0 +1,70 @@
+"""``atp hierarchy``: the level of every node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from atpgraph.cli._console import Json, Quiet, Seed, session, table
+
+
+def hierarchy(
+    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write node and level, one line each (.tsv or .csv)."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="How to break cycles first.")
+    ] = "h-voting",
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Level of each node once the cycles are broken: 1 + the longest path into it."""
+    with session(json=json, quiet=quiet) as out:
+        import csv
+
+        import numpy as np
+
+        from atpgraph._files import atomic_path
+        from atpgraph._progress import stage
+        from atpgraph.cycles import break_cycles
+        from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.hierarchy import levels
+
+        read = read_edgelist(graph)
+        with stage(f"breaking cycles by {method}"):
+            result = break_cycles(read, method, random_state=seed)
+        level = levels(result.dag)
+        width = np.bincount(level)[1:] if len(level) else np.zeros(0, dtype=np.int64)
+        widest = int(width.argmax()) + 1 if len(width) else 0
+        if output is not None:
+            comma = "," if output.suffix == ".csv" else "\t"
+            with atomic_path(output) as temporary, temporary.open("w", newline="") as file:
+                writer = csv.writer(file, delimiter=comma, lineterminator="\n")
+                writer.writerow(["node", "level"])
+                writer.writerows(zip(read.labels.tolist(), level.tolist(), strict=True))
+        payload = {
+            "nodes": read.n_nodes,
+            "edges": read.n_edges,
+            "removed": len(result.removed),
+            "levels": len(width),
+            "widest_level": widest,
+            "widest_size": int(width.max(initial=0)),
+            "sizes": width,
+        }
+        rows: list[tuple[object, object]] = [(at, size) for at, size in enumerate(width, start=1)]
+        if len(rows) > 24:
+            rows[12:-12] = [("…", None)]
+        lines: list[Any] = [
+            f"{graph}: {len(width):,} levels, the widest is level {widest} with "
+            f"{int(width.max(initial=0)):,} of {read.n_nodes:,} nodes "
+            f"({len(result.removed):,} edges removed by {method})",
+            table(["level", "nodes"], rows),
+        ]
+        if output is not None:
+            lines.append(f"{output}: written")
+        out.result(payload, *lines)

@@ -1,0 +1,66 @@
+"""Weight of a reachable pair as a function of the rank difference Δ, kept as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.errors import InputError
+
+KernelName = Literal["constant", "linear", "harmonic", "log"]
+Array = npt.NDArray[np.float64]
+Kernel = KernelName | Callable[[Array], npt.ArrayLike]
+
+_NAMED: dict[str, Callable[[Array], Array]] = {
+    "constant": np.ones_like,
+    "linear": np.array,
+    "harmonic": lambda delta: np.cumsum(1.0 / delta),
+    "log": lambda delta: np.log(np.e + delta),
+}
+
+
+def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> npt.NDArray[np.float64]:
+    """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
+
+    Parameters
+    ----------
+    kernel : {"constant", "linear", "harmonic", "log"} or callable
+        1, Δ, Σ_{k ≤ Δ} 1/k, c + ln(e + Δ), or a function that gets the array 1 … n_levels − 1
+        and returns as many finite, non-negative numbers.
+    n_levels : int
+        Number of ranks; the largest difference is one less.
+    c : float
+        Offset of the log kernel.
+
+    Examples
+    --------
+    >>> kernel_table("harmonic", 4).tolist()
+    [0.0, 1.0, 1.5, 1.8333333333333333]
+    >>> kernel_table(lambda delta: delta**2, 4).tolist()
+    [0.0, 1.0, 4.0, 9.0]
+    """
+    delta = np.arange(1, max(n_levels, 1), dtype=np.float64)
+    if callable(kernel):
+        values = np.asarray(kernel(delta), dtype=np.float64)
+        if values.shape != delta.shape:
+            raise InputError(
+                f"The kernel returned an array of shape {values.shape}, not {delta.shape}."
+            )
+    elif kernel in _NAMED:
+        values = _NAMED[kernel](delta)
+        if kernel == "log":
+            values = values + c
+    else:
+        raise InputError(
+            f"Unknown kernel {kernel!r}; choose one of {', '.join(_NAMED)}, or give a function."
+        )
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise InputError(
+            f"The kernel is {values[bad[0]]} at a rank difference of {bad[0] + 1}; "
+            "weights must be finite and not negative."
+        )
+    return np.concatenate([[0.0], values])

@@ -1,0 +1,128 @@
+"""Compiled kernels of one row: its Gram matrix and its non-negative least squares.
+
+Vectors are padded with zeros to a multiple of 16 components. Of a Gram matrix only the blocks on
+and above the diagonal are kept. Matrices of a stack lie below each other in one array; `o`, `s`
+are the rows at which they begin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._jit import kernel
+from atpgraph.factorization._simd import TILE, add_row, tile4
+
+Floats = npt.NDArray[np.floating[Any]]
+I32 = npt.NDArray[np.int32]
+
+PANEL = 48  # rows of a panel: with a Gram matrix of 64 columns it stays in the first-level cache
+
+
+@kernel
+def add_panel(gram: Floats, o: int, source: Floats, s: int, panel: Floats, depth: int) -> None:
+    """gram[o:] = source[s:] + Σ t tᵀ over the first `depth` rows t of the panel."""
+    width = panel.shape[1]
+    for i in range(0, width, 4):
+        for j in range(i // TILE * TILE, width, TILE):
+            tile4(gram, o + i, source, s + i, j, panel, 0, i, panel, 0, depth)
+
+
+@kernel
+def add_outer_products(
+    gram: Floats,
+    o: int,
+    source: Floats,
+    s: int,
+    vectors: Floats,
+    single: int,
+    listed: I32,
+    first: int,
+    stop: int,
+    panel: Floats,
+) -> None:
+    """gram[o:] = source[s:] + Σ t tᵀ, t the rows ``listed[first:stop]`` and `single` of vectors.
+
+    `single` is −1 for none.
+    """
+    width = panel.shape[1]
+    depth = 0
+    if single >= 0:
+        for c in range(width):
+            panel[0, c] = vectors[single, c]
+        depth = 1
+    for e in range(first, stop):
+        row = listed[e]
+        for c in range(width):
+            panel[depth, c] = vectors[row, c]
+        depth += 1
+        if depth == len(panel):
+            add_panel(gram, o, source, s, panel, depth)
+            source = gram
+            s = o
+            depth = 0
+    if depth > 0 or s != o:
+        add_panel(gram, o, source, s, panel, depth)
+
+
+@kernel
+def solve(
+    gram: Floats,
+    o: int,
+    shared: Floats,
+    observed: float,
+    ridge: float,
+    n_components: int,
+    right: Floats,
+    x: Floats,
+    row: int,
+    matrix: Floats,
+    gradient: Floats,
+    max_inner: int,
+    tolerance: float,
+) -> float:
+    """Coordinate descent for min xᵀHx − 2 bᵀx, x ≥ 0, from the x that is there.
+
+    H = observed · gram + shared + ridge · I and b = ``right[0]``. Stops after `max_inner` sweeps,
+    or when a sweep lowers the value by less than `tolerance` · bᵀx. Returns the value reached; no
+    step raises it.
+    """
+    width = matrix.shape[1]
+    scale = gram.dtype.type(observed)
+    for i in range(n_components):
+        block = i // TILE * TILE
+        for j in range(block, width):
+            matrix[i, j] = scale * gram[o + i, j] + shared[i, j]
+        matrix[i, i] += gram.dtype.type(ridge)
+    for i in range(TILE, n_components):
+        for j in range(i // TILE * TILE):
+            matrix[i, j] = matrix[j, i]
+    for c in range(width):
+        gradient[0, c] = -right[0, c]
+        d = matrix[c, c] if c < n_components else gram.dtype.type(0)
+        gradient[1, c] = 1 / d if d > 0 else gram.dtype.type(0)
+    for c in range(n_components):
+        if x[row, c] != 0:
+            add_row(gradient, 0, matrix, c, x[row, c])
+    for _ in range(max_inner):
+        gain = 0.0
+        reach = 0.0
+        for c in range(n_components):
+            old = x[row, c]
+            new = old - gradient[0, c] * gradient[1, c]
+            if new < 0 or gradient[1, c] == 0:  # no vector has this component: nor need the row
+                new = gram.dtype.type(0)
+            step = new - old
+            if step != 0:
+                x[row, c] = new
+                add_row(gradient, 0, matrix, c, step)
+                gain += step * step * matrix[c, c]
+            reach += right[0, c] * new
+        if gain <= tolerance * reach:
+            break
+    value = 0.0
+    for c in range(n_components):
+        value += np.float64(x[row, c]) * (np.float64(gradient[0, c]) - np.float64(right[0, c]))
+    return value

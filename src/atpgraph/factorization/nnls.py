@@ -1,0 +1,217 @@
+"""Alternating non-negative least squares on the closure forests."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._progress import stage
+from atpgraph._random import RandomState, generator
+from atpgraph._threads import thread_count
+from atpgraph.closure.forest import ClosureForest
+from atpgraph.errors import InputError
+from atpgraph.factorization._gram import PANEL, add_outer_products
+from atpgraph.factorization._simd import TILE
+from atpgraph.factorization.side import Side
+
+F64 = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Factorization:
+    """Source and target vectors, M ≈ source · targetᵀ.
+
+    Attributes
+    ----------
+    source, target : array of shape (n, n_components)
+        One row per node; each component has the same norm on both sides.
+    objective : float64 array
+        Value after each iteration; empty for solvers without one.
+    n_iter : int
+        Number of iterations done.
+    converged : bool
+        Whether the relative change of the objective fell to the tolerance.
+    """
+
+    source: Floats
+    target: Floats
+    objective: F64
+    n_iter: int
+    converged: bool
+
+
+def factorize(
+    rows: ClosureForest,
+    columns: ClosureForest,
+    levels: npt.ArrayLike,
+    table: npt.ArrayLike,
+    *,
+    n_components: int = 64,
+    zero_weight: float = 0.0,
+    regularization: float = 0.01,
+    max_iter: int = 10,
+    tol: float = 1e-4,
+    max_inner: int = 4,
+    inner_tol: float = 1e-5,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    dtype: npt.DTypeLike = np.float32,
+) -> Factorization:
+    """Factorise M over the reachable pairs, M never written out.
+
+    Minimises, over non-negative S and T with rows s_i and t_j,
+
+    Σ_reachable (M_ij − s_i·t_j)² + w0 Σ_unreachable (s_i·t_j)²
+    + λ (Σ_i |R(i)| ‖s_i‖² + Σ_j |R⁻¹(j)| ‖t_j‖²)
+
+    by solving for all rows, then for all columns, in turn. No step raises the objective.
+
+    Parameters
+    ----------
+    rows, columns : ClosureForest
+        Descendants and ancestors (:func:`~atpgraph.closure.closure_forests`).
+    levels : array of n entries
+        Ranks from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
+    table : array
+        f(Δ) for Δ = 0, 1, … (:func:`~atpgraph.closure.kernel_table`).
+    n_components : int
+        Length k of the vectors.
+    zero_weight : float
+        w0 in [0, 1]: 0 fits reachable pairs only, 1 is plain non-negative factorisation.
+    regularization : float
+        λ ≥ 0.
+    max_iter, tol
+        Stop after `max_iter` iterations (rows and columns once each), or when the objective
+        falls by less than `tol` times its value.
+    max_inner, inner_tol
+        Sweeps of coordinate descent in one row, and the relative gain below which they stop.
+    n_jobs : int, optional
+        Threads; by default all cores. The result does not depend on it.
+    random_state
+        Seed of the first vectors.
+    dtype : float32 or float64
+        Precision of the vectors and of the arithmetic.
+
+    Examples
+    --------
+    >>> from atpgraph.closure import closure_forests, kernel_table
+    >>> from atpgraph.graph import DiGraph
+    >>> from atpgraph.hierarchy import levels
+    >>> dag = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    >>> rank = levels(dag)
+    >>> fit = factorize(
+    ...     *closure_forests(dag), rank, kernel_table("constant", rank.max()),
+    ...     n_components=2, random_state=0,
+    ... )
+    >>> bool(fit.source[0] @ fit.target[3] > 0.9)
+    True
+    """
+    check_weights(zero_weight, regularization)
+    for name, number in (
+        ("n_components", n_components),
+        ("max_iter", max_iter),
+        ("max_inner", max_inner),
+    ):
+        if number < 1:
+            raise InputError(f"{name} is {number}; it must be at least 1.")
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise InputError(f"The vectors can be float32 or float64, not {kind}.")
+    down, up = Side.rows(rows, levels), Side.columns(columns, levels)
+    values = np.asarray(table, dtype=np.float64)
+    if len(values) < down.n_levels:
+        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} ranks.")
+    values = values[: max(down.n_levels, 1)]
+    coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
+    pairs = down.differences()
+    n_pairs = int(pairs.sum())
+    square = float(pairs @ values**2)
+    mean = float(pairs @ values) / max(n_pairs, 1)
+
+    n = rows.n_nodes
+    rng = generator(random_state)
+    S, T = (_first_vectors(rng, n, n_components, mean, side, kind) for side in (down, up))
+    tasks = {id(side): side.tasks(T.shape[1]) for side in (down, up)}
+    history: list[float] = []
+    converged = n_pairs == 0
+
+    with ThreadPoolExecutor(thread_count(n_jobs)) as pool, stage("factorise", max_iter) as progress:
+
+        def solve(side: Side, vectors: Floats, x: Floats) -> float:
+            shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
+            constant = np.zeros((x.shape[1], x.shape[1]), dtype=kind) + np.asarray(shared, kind)
+
+            def work(task: tuple[int, int]) -> float:
+                return side.update(
+                    task, coefficients, vectors, x, n_components, constant, 1.0 - zero_weight,
+                    regularization, max_inner, inner_tol,
+                )  # fmt: skip
+
+            return sum(pool.map(work, tasks[id(side)]))
+
+        while not converged and len(history) < max_iter:
+            solve(down, T, S)
+            fit = solve(up, S, T)
+            penalty = regularization * float(rows.sizes @ np.einsum("ij,ij->i", S, S, dtype=float))
+            history.append(square + fit + penalty)
+            progress.advance()
+            if len(history) > 1:
+                converged = history[-2] - history[-1] <= tol * abs(history[-2])
+    source, target = _balanced(S[:, :n_components], T[:, :n_components])
+    return Factorization(source, target, np.array(history), len(history), converged)
+
+
+def gram_of(vectors: Floats) -> F64:
+    """The full Gram matrix Σ t tᵀ of all rows, the same bytes whatever the threads of BLAS."""
+    n, width = vectors.shape
+    total = np.zeros((width, width), dtype=np.float64)
+    panel = np.empty((PANEL, width), dtype=vectors.dtype)
+    numbers = np.arange(n, dtype=np.int32)
+    for start in range(0, n, _CHUNK):
+        part = np.zeros((width, width), dtype=vectors.dtype)
+        stop = min(start + _CHUNK, n)
+        add_outer_products(part, 0, part, 0, vectors, -1, numbers, start, stop, panel)
+        total += part
+    upper = np.triu(total)
+    return upper + np.triu(upper, 1).T
+
+
+def padded(vectors: Floats, kind: np.dtype[Any]) -> Floats:
+    """A copy with zero columns added up to the width that the kernels want."""
+    n, k = vectors.shape
+    wide = np.zeros((n, -(-k // TILE) * TILE), dtype=kind)
+    wide[:, :k] = vectors
+    return wide
+
+
+def _first_vectors(
+    rng: np.random.Generator, n: int, k: int, mean: float, side: Side, kind: np.dtype[Any]
+) -> Floats:
+    """Random vectors whose products are about the mean of M; zero where a row is empty."""
+    draws = rng.random((n, k)) * (2.0 * np.sqrt(mean / k))
+    draws[side.forest.sizes == 0] = 0.0
+    return padded(draws, kind)
+
+
+def _balanced(S: Floats, T: Floats) -> tuple[Floats, Floats]:
+    """Scale every component so that its norm over the nodes is the same on both sides."""
+    norms = [np.sqrt(np.einsum("ij,ij->j", X, X, dtype=np.float64)) for X in (S, T)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(norms[1] / norms[0])
+    ratio = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
+    return (S * ratio).astype(S.dtype), (T / ratio).astype(T.dtype)
+
+
+def check_weights(zero_weight: float, regularization: float) -> None:
+    """Refuse weights that make no objective."""
+    if not 0.0 <= zero_weight <= 1.0:
+        raise InputError(f"zero_weight is {zero_weight}; it must be between 0 and 1.")
+    if not 0.0 <= regularization < np.inf:
+        raise InputError(f"regularization is {regularization}; it must be finite and not negative.")

@@ -1,0 +1,186 @@
+"""Anything that holds a directed graph, as a :class:`DiGraph`, and back.
+
+No library is imported here unless the object handed over comes from it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.graph._dialect import Columns, choose_columns
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.edgelist import read_edgelist
+
+
+def as_graph(obj: Any) -> DiGraph:
+    """Turn whatever holds a directed graph into a :class:`DiGraph`.
+
+    Parameters
+    ----------
+    obj : object
+        - a DiGraph: returned as it is;
+        - a path, as text or ``Path``: read with :func:`read_edgelist`;
+        - an array of shape (m, 2), or an iterable of pairs of labels;
+        - a square SciPy sparse matrix or array: entry (i, j) is the edge i → j;
+        - a pandas, polars or pyarrow table: the columns source and target (or src/dst, from/to),
+          else the first two; a column named weight gives the weights;
+        - a NetworkX DiGraph or MultiDiGraph; the edge attribute ``weight`` counts if all have it;
+        - a directed igraph graph, with the vertex attribute ``name`` as labels if there is one.
+
+    Examples
+    --------
+    >>> as_graph([(1, 2), (2, 3)])
+    DiGraph(nodes=3, edges=2, self_loops=0)
+    """
+    if isinstance(obj, DiGraph):
+        return obj
+    if isinstance(obj, (str, os.PathLike)):
+        return read_edgelist(obj)
+    if sp.issparse(obj):
+        return DiGraph.from_scipy(obj)
+    libraries = {base.__module__.partition(".")[0] for base in type(obj).__mro__}
+    if "networkx" in libraries:
+        return _from_networkx(obj)
+    if "igraph" in libraries:
+        return _from_igraph(obj)
+    if libraries & {"pandas", "polars", "pyarrow"}:
+        return _from_table(obj)
+    if isinstance(obj, np.ndarray) or hasattr(obj, "__iter__"):
+        return DiGraph.from_edges(obj)
+    raise InputError(
+        f"A {type(obj).__name__} is not a graph; give a file, pairs of labels, a sparse matrix, "
+        "a table, or a NetworkX or igraph graph."
+    )
+
+
+def to_networkx(graph: DiGraph) -> Any:
+    """The graph as a ``networkx.DiGraph``: the same labels, ``weight`` if there are weights."""
+    try:
+        import networkx
+    except ImportError:
+        raise MissingDependencyError("networkx", "networkx", "Conversion to NetworkX") from None
+    result = networkx.DiGraph()
+    result.add_nodes_from(graph.labels.tolist())
+    if graph.weights is None:
+        result.add_edges_from(graph.edges())
+    else:
+        sources, targets = graph.edge_labels()
+        result.add_weighted_edges_from(
+            zip(sources.tolist(), targets.tolist(), graph.weights.tolist(), strict=True)
+        )
+    return result
+
+
+def _from_networkx(graph: Any) -> DiGraph:
+    if not hasattr(graph, "is_directed"):
+        raise InputError(f"A NetworkX {type(graph).__name__} is not a graph; give a DiGraph.")
+    if not graph.is_directed():
+        raise InputError(
+            "The NetworkX graph is undirected; give a DiGraph (graph.to_directed() makes every "
+            "edge two)."
+        )
+    edges = list(graph.edges(data="weight"))
+    weights = None
+    if edges and all(weight is not None for _, _, weight in edges):
+        weights = _weight_array([weight for _, _, weight in edges])
+    pairs = [(source, target) for source, target, _ in edges]
+    return DiGraph.from_edges(pairs, weights=weights, nodes=graph.nodes())
+
+
+def _from_igraph(graph: Any) -> DiGraph:
+    if not hasattr(graph, "is_directed"):
+        raise InputError(f"An igraph {type(graph).__name__} is not a graph; give a Graph.")
+    if not graph.is_directed():
+        raise InputError(
+            "The igraph graph is undirected; give a directed one (graph.as_directed() makes every "
+            "edge two)."
+        )
+    labels: Any = graph.vcount()
+    if "name" in graph.vs.attributes():
+        names = graph.vs["name"]
+        labels = DiGraph.from_edges([], nodes=names).labels
+    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weights = None
+    if "weight" in graph.es.attributes():
+        given = graph.es["weight"]
+        if given and all(weight is not None for weight in given):
+            weights = _weight_array(given)
+    return DiGraph.from_codes(pairs[:, 0], pairs[:, 1], labels, weights)
+
+
+def _from_table(table: Any) -> DiGraph:
+    if hasattr(table, "collect"):
+        raise InputError("The polars frame is lazy; call .collect() on it first.")
+    names = getattr(table, "column_names", None)  # pyarrow
+    if names is None:
+        names = getattr(table, "columns", None)
+    if names is None:
+        raise InputError(
+            f"A {type(table).__module__.partition('.')[0]} {type(table).__name__} is not a table; "
+            "give one with a column of sources and one of targets."
+        )
+    names = list(names)
+    if len(names) < 2:
+        raise InputError(
+            f"The table has {len(names)} column{'s' * (len(names) != 1)}; give one of sources and "
+            "one of targets."
+        )
+    columns = choose_columns([str(name) for name in names])
+    if not columns.named and "weight" in names[:2]:
+        raise InputError(
+            "The column weight stands where a node is expected; name the columns source and target."
+        )
+    source, target = (_column(table, names, at) for at in columns[:2])
+    for at, values in ((columns.source, source), (columns.target, target)):
+        missing = _missing(values)
+        if missing.any():
+            raise InputError(
+                f"Row {int(missing.argmax())} of the table has no {names[at]!r}; drop such rows."
+            )
+    weights = _table_weights(table, names, columns)
+    if source.dtype.kind in "iu" and target.dtype.kind in "iu":
+        return DiGraph.from_edges(np.stack([source, target], axis=1), weights=weights)
+    pairs = list(zip(source.tolist(), target.tolist(), strict=True))
+    return DiGraph.from_edges(pairs, weights=weights)
+
+
+def _table_weights(
+    table: Any, names: list[Any], columns: Columns
+) -> npt.NDArray[np.float64] | None:
+    if columns.weight < 0:
+        return None
+    return _weight_array(_column(table, names, columns.weight))
+
+
+def _column(table: Any, names: list[Any], at: int) -> npt.NDArray[Any]:
+    """A column as an array; positions, because names may occur twice."""
+    if hasattr(table, "iloc"):
+        return np.asarray(table.iloc[:, at].to_numpy())
+    column = table.column(at) if hasattr(table, "column_names") else table[names[at]]
+    return np.asarray(column.to_numpy())
+
+
+def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.asarray(values != values)
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=bool)
+    return np.fromiter((_is_missing(value) for value in values), bool, len(values))
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas.NA compares to neither True nor False; a NaN differs from itself.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _weight_array(values: Any) -> npt.NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The weights are not all numbers: {error}.") from None

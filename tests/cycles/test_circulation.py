@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from atpgraph.cycles import circulation
+from atpgraph.graph import DiGraph, generators
+from tests.strategies import digraphs
+
+
+def balanced(graph: DiGraph, chosen: np.ndarray) -> bool:
+    n = graph.n_nodes
+    out = np.bincount(graph.sources[chosen], minlength=n)
+    return bool(np.all(out == np.bincount(graph.targets[chosen], minlength=n)))
+
+
+@pytest.mark.parametrize(("work", "step"), [(0, 6), (1, 6), (3, 1), (150, 6)])
+def test_any_share_of_the_two_solvers_gives_the_same_optimum(
+    work: int, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no budget OR-Tools does it all; the optimum is the same wherever they hand over."""
+    graphs = [generators.gnm(60, 300, seed) for seed in range(10)]
+    graphs += [
+        generators.gnm(300, 900, 1),
+        generators.noisy_hierarchy(400, 1500, 200, random_state=2).graph,
+    ]
+    expected = [circulation.largest_circulation(g.sources, g.targets).sum() for g in graphs]
+    monkeypatch.setattr(circulation, "WORK_PER_EDGE", work)
+    monkeypatch.setattr(circulation, "MAX_STEP", step)
+    for graph, best in zip(graphs, expected, strict=True):
+        chosen = circulation.largest_circulation(graph.sources, graph.targets)
+        assert balanced(graph, chosen)
+        assert chosen.sum() == best
+
+
+@given(digraphs(self_loops=False))
+def test_the_circulation_is_balanced(graph: DiGraph) -> None:
+    assert balanced(graph, circulation.largest_circulation(graph.sources, graph.targets))

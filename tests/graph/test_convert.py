@@ -1,0 +1,161 @@
+"""Every kind of object that holds a graph."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import atpgraph
+from atpgraph import DiGraph, InputError, as_graph, to_networkx
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "c"), ("a", "b")]
+
+
+def parts(graph: DiGraph):
+    weights = None if graph.weights is None else graph.weights.tolist()
+    return graph.labels.tolist(), sorted(graph.edges()), weights
+
+
+def test_graph_itself_and_pairs(tmp_path):
+    graph = DiGraph.from_edges(EDGES)
+    assert as_graph(graph) is graph
+    assert parts(as_graph(EDGES)) == parts(graph)
+    assert parts(as_graph(iter(EDGES))) == parts(graph)
+    assert parts(as_graph(np.array(EDGES))) == parts(graph)
+    assert as_graph(np.array([[5, 7], [7, 5]])).labels.tolist() == [5, 7]
+    path = tmp_path / "edges.txt"
+    path.write_text("a b\nb c\nc c\na b\n")
+    assert parts(as_graph(path)) == parts(graph)
+    assert parts(as_graph(str(path))) == parts(graph)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_matrix, sp.csc_array, sp.lil_array])
+def test_scipy(kind):
+    dense = np.array([[0, 2, 0], [0, 0, 1], [3, 0, 0]])
+    assert parts(as_graph(kind(dense))) == ([0, 1, 2], [(0, 1), (1, 2), (2, 0)], [2, 1, 3])
+    assert as_graph(kind(dense > 0)).weights is None
+    with pytest.raises(InputError, match="square"):
+        as_graph(kind(np.ones((2, 3))))
+
+
+def frames(columns: dict):
+    return [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)]
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_tables(at):
+    text = {"source": ["a", "b"], "target": ["b", "c"]}
+    assert parts(as_graph(frames(text)[at])) == (["a", "b", "c"], [("a", "b"), ("b", "c")], None)
+    ids = {"citing": [30, 10], "cited": [10, 20]}
+    result = as_graph(frames(ids)[at])
+    assert result.labels.tolist() == [30, 10, 20]
+    assert result.labels.dtype == np.int64
+    named = {"Weight": [1, 5], "when": [0, 0], "To": [2, 3], "From": [1, 2]}
+    assert parts(as_graph(frames(named)[at])) == ([1, 2, 3], [(1, 2), (2, 3)], [1, 5])
+    weighted = {"src": [1, 1], "dst": [2, 2], "weight": [0.5, 1.5]}
+    assert parts(as_graph(frames(weighted)[at])) == ([1, 2], [(1, 2)], [2.0])
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_bad_tables(at):
+    for columns, message in (
+        ({"source": ["a"]}, "1 column"),
+        ({"source": ["a", None], "target": ["b", "c"]}, "Row 1 .*'source'"),
+        ({"source": [1, 2], "target": [3, None]}, "Row 1 .*'target'"),
+        ({"source": [1], "target": [2], "weight": ["heavy"]}, "not all numbers"),
+        ({"source": [1], "target": [2], "weight": [float("nan")]}, "finite"),
+        ({"weight": [1], "node": [2]}, "weight"),
+    ):
+        with pytest.raises(InputError, match=message):
+            as_graph(frames(columns)[at])
+
+
+def test_other_objects_of_table_libraries():
+    nullable = pd.DataFrame({"source": pd.array([1, None], dtype="Int64"), "target": [1, 2]})
+    with pytest.raises(InputError, match="Row 1"):
+        as_graph(nullable)
+    with pytest.raises(InputError, match="not a table"):
+        as_graph(pd.Series([1, 2]))
+    with pytest.raises(InputError, match="collect"):
+        as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy())
+    categories = pd.DataFrame({"source": ["x", "y"], "target": ["y", "x"]}, dtype="category")
+    assert as_graph(categories).labels.tolist() == ["x", "y"]
+
+
+def test_networkx():
+    graph = nx.DiGraph([("a", "b"), ("b", "b")])
+    graph.add_node("alone")
+    assert parts(as_graph(graph)) == (["a", "b", "alone"], [("a", "b"), ("b", "b")], None)
+    graph.add_weighted_edges_from([("a", "b", 2), ("b", "b", 3)])
+    assert parts(as_graph(graph))[2] == [2.0, 3.0]
+    graph.add_edge("b", "a")
+    assert as_graph(graph).weights is None
+    several = nx.MultiDiGraph([(1, 2, {"weight": 2}), (1, 2, {"weight": 3})])
+    assert parts(as_graph(several)) == ([1, 2], [(1, 2)], [5.0])
+    assert as_graph(nx.DiGraph()).n_nodes == 0
+    tuples = nx.DiGraph([((0, 1), (1, 1))])
+    assert as_graph(tuples).labels.tolist() == [(0, 1), (1, 1)]
+    for undirected in (nx.Graph([(1, 2)]), nx.MultiGraph([(1, 2)])):
+        with pytest.raises(InputError, match=r"undirected.*to_directed"):
+            as_graph(undirected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 3))))
+def test_to_networkx_and_back(rows):
+    graph = DiGraph.from_edges([row[:2] for row in rows], weights=[row[2] for row in rows])
+    assert parts(as_graph(to_networkx(graph)))[:2] == parts(graph)[:2]
+    plain = DiGraph.from_edges([row[:2] for row in rows], nodes=range(9))
+    assert parts(as_graph(to_networkx(plain))) == parts(plain)
+
+
+def test_igraph():
+    graph = igraph.Graph([(0, 1), (1, 2), (0, 1)], n=4, directed=True)
+    assert parts(as_graph(graph)) == ([0, 1, 2, 3], [(0, 1), (1, 2)], None)
+    graph.vs["name"] = ["a", "b", "c", "d"]
+    graph.es["weight"] = [1, 2, 3]
+    assert parts(as_graph(graph)) == (["a", "b", "c", "d"], [("a", "b"), ("b", "c")], [4.0, 2.0])
+    graph.vs["name"] = ["a", "b", "b", "d"]
+    with pytest.raises(InputError, match="twice"):
+        as_graph(graph)
+    with pytest.raises(InputError, match=r"undirected.*as_directed"):
+        as_graph(igraph.Graph([(0, 1)]))
+
+
+def test_what_is_no_graph():
+    for thing, message in (
+        (3, "int is not a graph"),
+        (None, "NoneType is not a graph"),
+        ([(1, 2, 3)], "pair"),
+        (np.ones((2, 3), dtype=int), "shape"),
+    ):
+        with pytest.raises(InputError, match=message):
+            as_graph(thing)
+
+
+def test_no_library_is_imported_for_pairs():
+    code = (
+        "import sys, atpgraph; atpgraph.as_graph([(1, 2)]); "
+        "names = 'networkx igraph pandas polars pyarrow'.split(); "
+        "print([name for name in names if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_can_be_imported():
+    for name in atpgraph.__all__:
+        assert getattr(atpgraph, name) is not None
+    assert set(atpgraph.__all__) <= set(dir(atpgraph))
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = atpgraph.nonsense
