@@ -161,6 +161,13 @@ def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
     assert evaluate_site(site, n_bootstrap=50).to_dict() == stored
 
 
+def test_many_questions_are_sampled(community):
+    site = community[2]
+    report = evaluate_site(site, methods=["qdee"], n_bootstrap=5, max_questions=40)
+    assert report.settings["questions_compared"] == 40
+    assert report.methods["qdee"].pairs <= 40 * 39 // 2
+
+
 def test_unknown_methods_and_sites_without_bounties(community, tmp_path):
     with pytest.raises(InputError, match="no method 'magic'"):
         evaluate_site(community[2], methods=["magic"])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import time
 import zlib
 from pathlib import Path
 
@@ -190,6 +192,18 @@ def test_an_interrupted_ingest_leaves_the_old_site(tmp_path):
     with pytest.raises(KeyboardInterrupt), report_to(_Interrupt()):
         ingest(dump, tmp_path / "fresh")
     assert not (tmp_path / "fresh").exists()
+
+
+def test_what_a_killed_ingest_left_is_cleared_after_a_day(tmp_path):
+    site = tmp_path / "site"
+    ingest(write(tmp_path / "one", posts=[question(77)]), site)
+    for name, age in ((".ingest-old", 2 * 24 * 3600), (".ingest-new", 0)):
+        (site / name).mkdir()
+        then = time.time() - age
+        os.utime(site / name, (then, then))
+    ingest(small(tmp_path / "two"), site)
+    assert sorted(entry.name[:11] for entry in site.glob(".*")) == [".ingest-new"]
+    assert len(Site(site).questions) == 3
 
 
 def test_a_folder_with_other_files_is_not_touched(tmp_path):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from atpgraph._files import atomic_path
 from atpgraph._progress import stage
+from atpgraph._random import generator
 from atpgraph.cqa import baselines
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.difficulty import (
@@ -230,6 +231,7 @@ def evaluate_site(
     halves_by: Literal["random", "time"] = "random",
     n_bootstrap: int = 1000,
     min_tag_questions: int = 20,
+    max_questions: int = 5000,
     random_state: int = 0,
 ) -> DifficultyReport:
     """Compare methods with the bounties of a site.
@@ -248,6 +250,9 @@ def evaluate_site(
         Resamples for the intervals.
     min_tag_questions : int
         Least number of questions with a bounty for a tag to get a row.
+    max_questions : int
+        Where more questions have a bounty, a random sample of so many is compared: the number of
+        pairs grows with the square. The report's settings say how many were.
     random_state : int
         Seed of the split, the resamples and the methods that draw.
     """
@@ -258,6 +263,9 @@ def evaluate_site(
             "Difficulty cannot be evaluated: "
             + ("the dump had no Votes.xml." if why else "no two questions have different bounties.")
         )
+    if len(truth) > max_questions:
+        drawn = generator(random_state).choice(len(truth), max_questions, replace=False)
+        truth = truth.take(np.sort(drawn))
     bench = Workbench(site, truth, ega=ega, tau_days=tau_days, random_state=random_state)
     made = judges(bench, methods)
     validation, test = halves(truth, by=halves_by, random_state=random_state)
@@ -284,6 +292,7 @@ def evaluate_site(
     settings = {
         "ega": ega,
         "tau_days": tau_days,
+        "questions_compared": len(truth),
         "halves": halves_by,
         "bootstrap": n_bootstrap,
         "seed": random_state,
