@@ -124,18 +124,17 @@ def test_what_is_no_table_is_refused(data):
         read(data, [5], 8)
 
 
-def test_a_row_that_is_too_large_is_skipped_and_counted(monkeypatch):
-    monkeypatch.setattr(_xml, "LARGEST_ROW", 500)
-    data = (
-        b'<posts><row Id="1"/><row Id="2" A="' + b"x" * 5000 + b'"/><row Id="3"/>'
-        b'<row Id="4"/></posts>'
-    )
-    blocks = RowBlocks("Posts.xml", "posts", 64)
+@pytest.mark.parametrize("last", [b'<row Id="3"/><row Id="4"/></posts>', b"</posts>", b""])
+@pytest.mark.parametrize("block_bytes", [8, 64, 700])
+def test_a_row_that_is_too_large_is_skipped_and_counted(monkeypatch, block_bytes, last):
+    monkeypatch.setattr(_xml, "LARGEST_ROW", 1000)
+    data = b'<posts><row Id="1"/><row Id="2" A="' + b"x" * 5000 + b'"/>' + last
+    blocks = RowBlocks("Posts.xml", "posts", block_bytes)
     pieces = [part for i in range(0, len(data), 50) for part in blocks.feed(data[i : i + 50])]
     pieces += blocks.finish()
     ids = [number for part in pieces for number in parse_block(part, {"": ("Id",)}).columns[""][0]]
-    assert ids == ["1", "3", "4"]
-    assert (blocks.oversized, blocks.truncated) == (1, False)
+    assert ids == (["1", "3", "4"] if b"3" in last else ["1"])
+    assert (blocks.oversized, blocks.truncated) == (1, last == b"")
 
 
 def test_a_million_comments_at_the_end_cost_no_exponential_time():

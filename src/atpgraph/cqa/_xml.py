@@ -25,6 +25,7 @@ from atpgraph.errors import InputError, MissingDependencyError
 BLOCK_BYTES = 1 << 20
 LARGEST_ROW = 64 << 20
 LARGEST_PROLOG = 1 << 20
+_KEPT_BYTES = 256  # of a row that is skipped: what follows it may have begun, or be the end tag
 
 _ROW = b"<row"
 _BOM = b"\xef\xbb\xbf"
@@ -105,13 +106,14 @@ class RowBlocks:
         self._pending.clear()
         if self._empty:
             return
-        if self._skipping:
-            rest = b""
+        if self._skipping and _ROW in rest:
+            rest = rest[rest.find(_ROW) :]
+            self._skipping = False
         end = re.search(_TRAILER % self.root.encode(), rest, re.DOTALL | re.IGNORECASE)
-        self.truncated = end is None and not self._skipping
+        self.truncated = end is None
         if end is not None:
             rest = rest[: end.start()]
-        if rest.strip():
+        if rest.strip() and not self._skipping:
             yield rest
 
     def _enter(self, *, final: bool) -> bool:
@@ -150,7 +152,7 @@ class RowBlocks:
         if self._skipping:
             start = self._pending.find(_ROW)
             if start < 0:
-                del self._pending[: -len(_ROW)]
+                del self._pending[:-_KEPT_BYTES]
                 return
             del self._pending[:start]
             self._skipping = False
