@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from atpgraph import __version__
-from atpgraph.cli import break_cycles, community, cqa, generate, hierarchy
+from atpgraph.cli import (
+    break_cycles,
+    community,
+    cqa,
+    datasets,
+    generate,
+    hierarchy,
+    linkpred,
+)
 
 app = typer.Typer(
     name="atp",
@@ -39,6 +47,8 @@ def _atp(
 # app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
 app.command("break-cycles")(break_cycles.break_cycles)
 app.command("hierarchy")(hierarchy.hierarchy)
+app.command("linkpred")(linkpred.linkpred)
 app.add_typer(cqa.app, name="cqa")
+app.add_typer(datasets.app, name="datasets")
 generate.app.command("community")(community.community)
 app.add_typer(generate.app, name="generate")

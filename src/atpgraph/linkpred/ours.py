@@ -1,0 +1,60 @@
+"""The rows made of this package's own parts: register ATP and SVDM variants here.
+
+An entry of :data:`ROWS` is (key, group, function of dimension and seed, whether the dimension
+matters). The function returns anything with the interface of
+:class:`atpgraph.linkpred.method.Method`; a method with source and target vectors subclasses
+:class:`~atpgraph.linkpred.method.EmbeddingMethod` and sets ``source_`` and ``target_`` in ``fit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Self
+
+import numpy as np
+
+from atpgraph.cycles import CycleBreaker
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
+from atpgraph.linkpred.method import EmbeddingMethod, Method
+
+Entry = tuple[str, Literal["ours", "rival", "trivial"], Callable[[int, int], Method], bool]
+
+
+class LevelDifference(EmbeddingMethod):
+    """level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
+
+    Written as an inner product, (−level(u), 1) · (1, level(v)).
+
+    Parameters
+    ----------
+    method : str
+        How cycles are broken; see :func:`atpgraph.cycles.break_cycles`.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 0], 4).keep_edges([True, True, False])
+    >>> LevelDifference().fit(chain).score(np.array([0, 2]), np.array([2, 0])).tolist()
+    [2.0, -2.0]
+    """
+
+    name = "difference of levels"
+
+    def __init__(self, method: str = "h-voting", random_state: int = 0) -> None:
+        self.method = method
+        self.random_state = random_state
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Break cycles and rank the nodes."""
+        dag = CycleBreaker(graph, self.random_state).run(self.method).dag
+        level = levels(dag).astype(np.float64)
+        one = np.ones(len(level))
+        self.source_ = np.column_stack([-level, one])
+        self.target_ = np.column_stack([one, level])
+        return self
+
+
+ROWS: list[Entry] = [
+    ("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
+]
