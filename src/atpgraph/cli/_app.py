@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from atpgraph import __version__
-from atpgraph.cli import break_cycles, datasets, embed, generate, hierarchy, linkpred, model
+from atpgraph.cli import (
+    break_cycles,
+    community,
+    cqa,
+    datasets,
+    embed,
+    generate,
+    hierarchy,
+    linkpred,
+    model,
+)
 
 app = typer.Typer(
     name="atp",
@@ -45,5 +55,7 @@ app.command("info")(model.info)
 app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
 app.command("linkpred")(linkpred.linkpred)
+app.add_typer(cqa.app, name="cqa")
 app.add_typer(datasets.app, name="datasets")
+generate.app.command("community")(community.community)
 app.add_typer(generate.app, name="generate")
