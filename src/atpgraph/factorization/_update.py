@@ -186,8 +186,8 @@ def update_rows(
                 grams[into : into + width] = 0
             continue
         inherit(
-            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, rank, highest, table, vectors, grams,
-            sums, panel, factors, right,
+            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, rank, highest, table, vectors,
+            grams, sums, panel, factors, right,
         )  # fmt: skip
         if i >= 0:
             total += solve(
