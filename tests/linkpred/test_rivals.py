@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atpgraph.cycles import break_cycles
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import Method
@@ -142,6 +143,11 @@ def test_worked_example_of_the_atp_paper() -> None:
     assert common == pytest.approx([0.0, 0.0], abs=1e-12)
     # With all dimensions the two paths through C and D count, and still tie.
     assert CommonNeighbours().fit(graph).score(pair, back).tolist() == [2, 2]
+    # Where (B, E) is an edge, breaking cycles removes the figure's four edges and finds the way.
+    whole = DiGraph.from_edges([tuple(edge) for edge in [*edges, "BE"]], nodes="ABCDEF")
+    removed = {u + v for u, v in break_cycles(whole).removed_edges}
+    assert removed == {"CB", "DB", "EC", "ED"}
+    assert LevelDifference().fit(whole).score(pair, back).tolist() == [2, -2]
 
 
 def test_degrees_by_hand(small: DiGraph) -> None:
