@@ -101,8 +101,8 @@ def _summary(result: LabResult) -> str:
         rows.append([*cells, _small(row.seconds.mean, 0.01), _megabytes(row.memory)])
     note = (
         '<p class="quiet">Bold: the best mean. Small print: 95 % interval over the seeds '
-        "(Student's t). ≈: not worse than the best in a paired t-test over the seeds "
-        "(p ≥ 0.05). Time and memory are of the fit alone.</p>"
+        "(Student's t). ≈: the gap to the best is not significant in a paired t-test over "
+        "the seeds (p ≥ 0.05). Time and memory are of the fit alone.</p>"
         if len(result.seeds) > 1
         else '<p class="quiet">Bold: the best. One seed gives no interval.</p>'
     )

@@ -37,7 +37,8 @@ h3 { font-size: 1rem; margin: 0 0 .2rem; font-weight: 600; }
 p, li { max-width: 46rem; }
 .quiet, figcaption, footer { color: var(--quiet); font-size: .875rem; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; font-size: .875rem;
+  font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; vertical-align: top; }
 th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
