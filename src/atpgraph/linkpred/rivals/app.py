@@ -48,10 +48,11 @@ class APP(EmbeddingMethod):
     The number and length of walks, the chance to stop and K follow common re-implementations, not
     the paper itself. The learning rate was chosen on validation splits of wiki-Vote and
     p2p-Gnutella31: of 0.025, 0.1 and 0.25 the last had the highest AUC, mean over protocols and the
-    two graphs, and the highest MRR on the second (on the first it was level with 0.1). A node without out-edges begins no
-    walk and keeps its initial vector, near zero; its pairs then score about 0, above most trained
-    pairs, whose optimum is negative. So AUC below ½ is possible where negatives start at such
-    nodes.
+    two graphs, narrowly, and the highest MRR on the second (on the first it was level with 0.1).
+
+    A node without out-edges begins no walk and keeps its initial vector, near zero; its pairs then
+    score about 0, above most trained pairs, whose optimum is negative. So AUC below ½ is possible
+    where negatives start at such nodes.
 
     References
     ----------
