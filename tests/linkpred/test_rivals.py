@@ -199,9 +199,8 @@ def test_nrp_without_reweighting_is_personalised_pagerank(small: DiGraph) -> Non
     for i in range(1, 21):
         power = power @ P
         total += 0.3 * 0.7**i * power
-    # Without epochs the weights are those of the start: the out-degree, and 1.
-    weights = np.maximum(small.out_degree, 1 / 25)
-    assert all_scores(nrp, 25) == pytest.approx(weights[:, None] * total, abs=1e-8)
+    # Without epochs the rows have the weights of the start, the out-degrees.
+    assert all_scores(nrp, 25) == pytest.approx(small.out_degree[:, None] * total, abs=1e-8)
 
 
 @given(st.integers(0, 2**32))

@@ -26,8 +26,9 @@ class LINE(EmbeddingMethod):
     negatives : int
         Noise nodes per edge, K.
     samples_per_edge : float
-        Number of steps divided by the number of edges. The paper gives no rule for the number of
-        steps; its runs on large graphs use between 10 and 100 per edge.
+        Number of steps divided by the number of edges. The authors' program takes a fixed number
+        of steps to be chosen for each graph; 100 per edge is a choice made here, not tuned, and the
+        result depends on it.
     learning_rate : float
         At the start; falls linearly to (almost) 0.
     noise_power : float

@@ -19,11 +19,12 @@ Floats = npt.NDArray[np.float64]
 
 
 class NRP(EmbeddingMethod):
-    """Node-reweighted PageRank: s_u·t_v ≈ f_u · PPR(u, v) · b_v.
+    """Node-reweighted PageRank: s_u·t_v ≈ f_u · out_u · PPR(u, v) · b_v.
 
     First, PPR = Σ_{i≥1} α (1 − α)ⁱ Pⁱ is factored: with the truncated SVD A ≈ UΣVᵀ and
     X₁ = D⁻¹U√Σ, Y = V√Σ, the sum is X Yᵀ where X = α(1 − α) Σ_i ((1 − α)P)ⁱ X₁. Then weights
-    f, b ≥ 1/n are found by coordinate descent that make the predicted edges add up to the degrees:
+    f, b ≥ 1/n are found by coordinate descent that make the predicted edges add up to the degrees.
+    With X_u multiplied by out_u first, and f = b = 1 at the start:
 
     min Σ_u (Σ_{v≠u} f_u X_u·Y_v b_v − out_u)² + Σ_v (Σ_{u≠v} f_u X_u·Y_v b_v − in_v)²
     + λ Σ_u (f_u² + b_u²).
@@ -99,7 +100,8 @@ class NRP(EmbeddingMethod):
         X, Y = self._pagerank_factors(graph, rng)
         out = graph.out_degree.astype(np.float64)
         inn = graph.in_degree.astype(np.float64)
-        forward, backward = np.maximum(out, 1.0 / max(n, 1)), np.ones(n)
+        X *= out[:, None]  # as in the authors' code: the penalty weighs changes to this start
+        forward, backward = np.ones(n), np.ones(n)
         for _ in range(self.epochs):
             _reweight(X, Y, forward, backward, out, inn, self.regularization, rng.permutation(n))
             _reweight(Y, X, backward, forward, inn, out, self.regularization, rng.permutation(n))
