@@ -29,8 +29,8 @@ DATA = Path(
 
 def load(name: str) -> DiGraph:
     """A graph of the search."""
-    if name == "gnm-30k":
-        return generators.gnm(30_000, 155_000, 0)
+    if name == "gnm-30k":  # 30 K nodes, 155 K edges, with cycles
+        return generators.noisy_hierarchy(30_000, 150_000, 5_000, random_state=0).graph
     if name == "gnm-5000":  # generated, like the authors' graph but not that one
         return generators.noisy_hierarchy(5_000, 25_000, 3_000, random_state=0).graph
     files = {
@@ -49,6 +49,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--methods", default="h-voting,bayes")
     parser.add_argument("--zero-weights", default="0,0.003,0.01,0.03,0.1")
+    parser.add_argument(
+        "--relative",
+        action="store_true",
+        help="zero weights are shares: weight of all zeros over weight of all reachable pairs",
+    )
     parser.add_argument("--regularizations", default="0.001,0.01,0.1")
     parser.add_argument("--iterations", default="1,2,4")
     options = parser.parse_args()
@@ -66,9 +71,14 @@ def main() -> None:
             forests = closure_forests(dag)
             table = kernel_table("log", int(rank.max()))
             for weight, penalty, n_iter in itertools.product(numbers, penalties, rounds):
+                if options.relative:
+                    n, pairs = dag.n_nodes, forests[0].n_pairs
+                    zero_weight = weight * pairs / (n * (n - 1) - pairs)
+                else:
+                    zero_weight = weight
                 started = time.perf_counter()
                 fit = factorize(
-                    *forests, rank, table, n_components=options.dim, zero_weight=weight,
+                    *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
                     regularization=penalty, max_iter=n_iter, tol=0.0, random_state=seed,
                 )  # fmt: skip
                 seconds = time.perf_counter() - started
