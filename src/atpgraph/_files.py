@@ -11,6 +11,15 @@ from pathlib import Path
 from atpgraph.errors import InputError
 
 
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that cannot be written, before long work begins or another file appears."""
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} is a directory; name a file to write.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist.")
+
+
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
@@ -28,10 +37,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     'done'
     """
     target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a directory; name a file to write.")
-    if not target.parent.is_dir():
-        raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist.")
+    check_target(target)
     try:
         handle, name = tempfile.mkstemp(
             prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from atpgraph._jit import kernel
 from atpgraph.graph.digraph import BoolArray, DiGraph
 
-# Path costs to try at once, and edge scans per edge, before OR-Tools takes over.
+# How far ahead to look for the next path cost, and edge scans per edge, before OR-Tools takes over.
 MAX_STEP = 6
 WORK_PER_EDGE = 150
 
@@ -43,20 +43,7 @@ def largest_circulation(
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
-    reverse = graph.reverse()
-    _route(
-        graph.indptr,
-        graph.sources,
-        graph.targets,
-        reverse.indptr,
-        reverse.targets,
-        graph.reverse_order,
-        left_out,
-        excess,
-        price,
-        MAX_STEP,
-        WORK_PER_EDGE * graph.n_edges,
-    )
+    _route(graph, left_out, excess, price)
     if np.any(excess):
         left_out ^= _finish(graph, left_out, excess, price)
     edge = graph.find_edges(ends[: len(sources)], ends[len(sources) :])
@@ -86,50 +73,52 @@ def _finish(
     return np.asarray(solver.flows(arcs) > 0)
 
 
-@kernel
 def _route(
-    indptr: Any,
-    sources: Any,
-    targets: Any,
-    rev_indptr: Any,
-    rev_sources: Any,
-    rev_edge: Any,
-    left_out: Any,
-    excess: Any,
-    price: Any,
-    max_step: int,
-    budget: int,
+    graph: DiGraph,
+    left_out: BoolArray,
+    excess: npt.NDArray[np.int32],
+    price: npt.NDArray[np.int32],
 ) -> None:
     """Primal-dual minimum-cost flow: raise the prices to the next path cost, saturate, repeat.
 
+    Changes `left_out`, `excess` and `price` in place and stops when the budget is used up.
     Invariant: residual arcs (u → v at cost 1 for an edge that is in, v → u at cost −1 for one left
     out) have price[head] ≤ price[tail] + cost.
     """
-    n, m = len(excess), len(targets)
+    n, m = graph.n_nodes, graph.n_edges
+    reverse = graph.reverse()
     distance = np.empty(n, dtype=np.int32)
-    bucket = np.empty((max_step + 1, n), dtype=np.int32)
+    bucket = np.empty((MAX_STEP + 1, n), dtype=np.int32)
     start = np.empty(n + 1, dtype=np.int64)
     heads = np.empty(2 * m, dtype=np.int32)
     mate = np.empty(2 * m, dtype=np.int64)
     usable = np.empty(2 * m, dtype=np.bool_)
     edge_of = np.empty(2 * m, dtype=np.int64)
-    work = 0
-    while work < budget:
+    budget = WORK_PER_EDGE * m
+    while budget > 0:
         step, scanned = _cheapest_path(
-            indptr, targets, rev_indptr, rev_sources, rev_edge, left_out, excess, price,
-            distance, bucket,
-        )  # fmt: skip
-        work += scanned
+            graph.indptr,
+            graph.targets,
+            reverse.indptr,
+            reverse.targets,
+            graph.reverse_order,
+            left_out,
+            excess,
+            price,
+            distance,
+            bucket,
+        )
         if step < 0:
             return
-        for v in range(n):
-            price[v] += min(distance[v], step)
-        _tight_graph(sources, targets, left_out, price, start, heads, mate, usable, edge_of)
-        work += _saturate(start, heads, mate, usable, excess, distance, budget - work)
-        for i in range(start[n]):
-            e = edge_of[i]
-            if heads[i] == targets[e]:  # the entry at the source
-                left_out[e] = not usable[i]
+        price += np.minimum(distance, np.int32(step))
+        _tight_graph(
+            graph.sources, graph.targets, left_out, price, start, heads, mate, usable, edge_of
+        )
+        budget -= scanned
+        budget -= _saturate(start, heads, mate, usable, excess, distance, budget)
+        tight = edge_of[: start[n]]
+        at_source = heads[: start[n]] == graph.targets[tight]
+        left_out[tight[at_source]] = ~usable[: start[n]][at_source]
 
 
 @kernel
@@ -152,7 +141,9 @@ def _cheapest_path(
     """
     n = len(excess)
     far = len(bucket)
-    size = np.zeros(far, dtype=np.int64)
+    size = np.empty(far, dtype=np.int64)
+    for d in range(far):
+        size[d] = 0
     scanned = 0
     for v in range(n):
         distance[v] = far
@@ -249,7 +240,7 @@ def _saturate(
         size = 0
         n_roots = 0
         for v in range(n):
-            level[v] = -1
+            level[v] = -2  # not reached; −1 would be next below a satisfied deficit
             if excess[v] < 0:
                 level[v] = 0
                 queue[size] = v
