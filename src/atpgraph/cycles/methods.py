@@ -39,7 +39,7 @@ COLDNESS = 3.0
 N_CHAINS = 4
 BURN_IN = 30
 N_SAMPLES = 50
-SLACK = 1.1
+SLACK = 1.01
 
 
 @dataclass(frozen=True)

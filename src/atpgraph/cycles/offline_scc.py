@@ -144,7 +144,7 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
     [False, False, True]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
-    order: npt.NDArray[np.int64] = np.argsort(time, kind="stable").astype(np.int64)
+    order: npt.NDArray[np.int64] = np.argsort(time).astype(np.int64)
     _closes_cycle(
         n,
         sources[order].astype(np.int32),
