@@ -15,7 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import atpgraph
+from atpgraph import DiGraph, PlantedCycles, plant_cycles
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +40,15 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     lines += [f"| {' | '.join(map(cell, row))} |" for row in rows]
     return "\n".join(lines)
+
+
+def banded(n: int, degree: int, width: int, k: int, max_length: int, seed: int) -> PlantedCycles:
+    """Nodes in a line, edges that span at most `width` positions; k cycles of a few edges."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, n - width, n * degree)
+    name = rng.permutation(n)
+    high = low + rng.integers(1, width + 1, n * degree)
+    return plant_cycles(DiGraph.from_codes(name[low], name[high], n), k, max_length, rng)
 
 
 class Report:

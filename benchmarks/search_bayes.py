@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from _common import banded
 
-from atpgraph import DiGraph, PlantedCycles, noisy_hierarchy, plant_cycles
+from atpgraph import PlantedCycles, noisy_hierarchy
 from atpgraph.cycles import methods
 from atpgraph.cycles.methods import Workspace, remove_by_edge
 from atpgraph.cycles.posterior import downward_probability
@@ -26,15 +27,6 @@ COLDNESS = (1.5, 2.0, 3.0, 4.0, 6.0)
 SLACK = (0.98, 1.0, 1.01, 1.02, 1.05, 1.1, 1.2, float("inf"))
 # (chains, burn-in, samples): the product's, cheaper ones and a dearer one.
 SWEEPS = ((4, 30, 50), (1, 30, 50), (4, 10, 20), (4, 100, 200))
-
-
-def banded(n: int, degree: int, width: int, k: int, max_length: int, seed: int) -> PlantedCycles:
-    """Nodes in a line, edges that span at most `width` positions; k cycles of a few edges."""
-    rng = np.random.default_rng(seed)
-    low = rng.integers(0, n - width, n * degree)
-    name = rng.permutation(n)
-    high = low + rng.integers(1, width + 1, n * degree)
-    return plant_cycles(DiGraph.from_codes(name[low], name[high], n), k, max_length, rng)
 
 
 FAMILIES: dict[str, Callable[[int], PlantedCycles]] = {

@@ -38,16 +38,19 @@ def largest_circulation(
     """
     if not len(sources):
         return np.zeros(0, dtype=np.bool_)
-    nodes, ends = np.unique(np.concatenate([sources, targets]), return_inverse=True)
-    graph = DiGraph.from_codes(ends[: len(sources)], ends[len(sources) :], len(nodes))
+    present = np.zeros(max(sources.max(), targets.max()) + 1, dtype=np.int64)
+    present[sources] = 1
+    present[targets] = 1
+    number = np.cumsum(present) - 1
+    tails, heads = number[sources], number[targets]
+    graph = DiGraph.from_codes(tails, heads, int(number[-1]) + 1)
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
     _route(graph, left_out, excess, price)
     if np.any(excess):
         left_out ^= _finish(graph, left_out, excess, price)
-    edge = graph.find_edges(ends[: len(sources)], ends[len(sources) :])
-    return ~left_out[edge]
+    return ~left_out[graph.find_edges(tails, heads)]
 
 
 def _finish(
@@ -224,9 +227,11 @@ def _tight_graph(
 def _saturate(
     start: Any, heads: Any, mate: Any, usable: Any, excess: Any, level: Any, budget: int
 ) -> int:
-    """Dinic's blocking flows from excess to deficit until no path is left or the budget is used.
+    """Blocking flows from excess to deficit until no path is left or the budget is used.
 
-    Levels are distances to the nearest deficit, so that the search for paths meets few dead ends.
+    Dinic's method, but for a node with excess at any level, not only at the least: levels are
+    distances to the nearest deficit, a node sends along shortest paths of its own, and its distance
+    grows with each round. With the least level only, dozens of rounds would send a few units each.
     Of the two entries of a tight edge exactly one is usable, so the search backwards over the arcs
     into v goes over the entries at v that are not.
     """
@@ -245,12 +250,10 @@ def _saturate(
                 level[v] = 0
                 queue[size] = v
                 size += 1
-        first, deepest = 0, -1
+        first = 0
         while first < size:
             v = queue[first]
             first += 1
-            if deepest >= 0 and level[v] >= deepest:
-                break
             work += start[v + 1] - start[v]
             for i in range(start[v], start[v + 1]):
                 if not usable[i]:
@@ -260,7 +263,6 @@ def _saturate(
                         queue[size] = w
                         size += 1
                         if excess[w] > 0:
-                            deepest = level[w]
                             roots[n_roots] = w
                             n_roots += 1
         if n_roots == 0:
