@@ -40,7 +40,7 @@ test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
-	$(BIN)/python benchmarks/cycles.py
+	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
 
 clean: ## remove what make made
 	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache

@@ -37,3 +37,20 @@ def test_any_share_of_the_two_solvers_gives_the_same_optimum(
 @given(digraphs(self_loops=False))
 def test_the_circulation_is_balanced(graph: DiGraph) -> None:
     assert balanced(graph, circulation.largest_circulation(graph.sources, graph.targets))
+
+
+def test_no_kernel_reads_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the kernels as Python, with fresh memory full of numbers that are no index."""
+
+    def poisoned(shape: object, dtype: type = np.float64) -> np.ndarray:
+        worst = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else True
+        return np.full(shape, worst, dtype=dtype)
+
+    graphs = [generators.gnm(60, 300, seed) for seed in range(3)]
+    expected = [circulation.largest_circulation(g.sources, g.targets) for g in graphs]
+    for name in ("_cheapest_path", "_tight_graph", "_saturate"):
+        monkeypatch.setattr(circulation, name, getattr(circulation, name).py_func)
+    monkeypatch.setattr(np, "empty", poisoned)
+    for graph, chosen in zip(graphs, expected, strict=True):
+        again = circulation.largest_circulation(graph.sources, graph.targets)
+        assert again.tolist() == chosen.tolist()

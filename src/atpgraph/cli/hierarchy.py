@@ -29,12 +29,14 @@ def hierarchy(
 
         import numpy as np
 
-        from atpgraph._files import atomic_path
+        from atpgraph._files import atomic_path, check_writable
         from atpgraph._progress import stage
         from atpgraph.cycles import break_cycles
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
 
+        if output is not None:
+            check_writable(output)
         read = read_edgelist(graph)
         with stage(f"breaking cycles by {method}"):
             result = break_cycles(read, method, random_state=seed)
@@ -43,7 +45,10 @@ def hierarchy(
         widest = int(width.argmax()) + 1 if len(width) else 0
         if output is not None:
             comma = "," if output.suffix == ".csv" else "\t"
-            with atomic_path(output) as temporary, temporary.open("w", newline="") as file:
+            with (
+                atomic_path(output) as temporary,
+                temporary.open("w", encoding="utf-8", newline="") as file,
+            ):
                 writer = csv.writer(file, delimiter=comma, lineterminator="\n")
                 writer.writerow(["node", "level"])
                 writer.writerows(zip(read.labels.tolist(), level.tolist(), strict=True))

@@ -2,7 +2,7 @@
 
 The agony of ranks r is Σ max(r(u) − r(v) + 1, 0) over the edges u → v. Its minimum equals the
 largest number of edges of a circulation with unit capacities (linear-programming duality), a
-minimum-cost flow that OR-Tools solves exactly; the ranks come back from complementary slackness.
+minimum-cost flow; the ranks come back from complementary slackness.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def agony(graph: DiGraph) -> Agony:
     on_circulation = np.zeros(graph.n_edges, dtype=np.bool_)
     on_circulation[cyclic] = largest_circulation(sources[cyclic], targets[cyclic])
     value = int(np.count_nonzero(on_circulation))
-    up = np.where(proper & ~on_circulation)[0]
-    around = np.where(on_circulation)[0]
+    up = np.flatnonzero(proper & ~on_circulation)
+    around = np.flatnonzero(on_circulation)
     # r(v) ≥ r(u) + 1 off the circulation, r(u) ≥ r(v) − 1 on it; reversed for the highest ranks.
     tails = np.concatenate([sources[up], targets[around]])
     heads = np.concatenate([targets[up], sources[around]])
@@ -111,9 +111,10 @@ def _relax(indptr: Any, heads: Any, steps: Any, rank: Any, first: Any) -> None:
     """Longest-path relaxation to the fixed point, first-in first-out from the order `first`."""
     n = len(rank)
     queue = np.empty(n, dtype=np.int64)
-    queued = np.ones(n, dtype=np.bool_)
+    queued = np.empty(n, dtype=np.bool_)
     for i in range(n):
         queue[i] = first[i]
+        queued[i] = True
     head, size = 0, n
     while size > 0:
         v = queue[head]

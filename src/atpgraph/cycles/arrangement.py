@@ -17,10 +17,14 @@ def dfs_climb(indptr: Any, targets: Any, climb: Any) -> None:
     `climb` has one entry per edge and stays 0 for all edges that are not back edges.
     """
     n = len(indptr) - 1
-    depth = np.full(n, -1, dtype=np.int32)
-    open_ = np.zeros(n, dtype=np.bool_)
-    cursor = indptr[:-1].copy()
+    depth = np.empty(n, dtype=np.int32)
+    open_ = np.empty(n, dtype=np.bool_)
+    cursor = np.empty(n, dtype=np.int64)
     path = np.empty(n, dtype=np.int32)
+    for v in range(n):
+        depth[v] = -1
+        open_[v] = False
+        cursor[v] = indptr[v]
     for root in range(n):
         if depth[root] >= 0:
             continue
@@ -55,20 +59,24 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
     the whole is O(n + m); no self-loops.
     """
     n = len(indptr) - 1
-    position = np.full(n, -1, dtype=np.int64)
+    position = np.empty(n, dtype=np.int64)
     out = np.empty(n, dtype=np.int64)
     into = np.empty(n, dtype=np.int64)
     widest = 0
     for v in range(n):
+        position[v] = -1
         out[v] = indptr[v + 1] - indptr[v]
         into[v] = rev_indptr[v + 1] - rev_indptr[v]
-        widest = max(widest, abs(out[v] - into[v]))
+        widest = max(widest, out[v], into[v])  # degrees only shrink, their difference may grow
     # Bucket 0: sinks; bucket 1: sources; bucket widest + 2 + d: out-degree − in-degree = d.
-    first = np.full(2 * widest + 3, -1, dtype=np.int64)
-    follow = np.full(n, -1, dtype=np.int64)
-    before = np.full(n, -1, dtype=np.int64)
+    first = np.empty(2 * widest + 3, dtype=np.int64)
+    for b in range(2 * widest + 3):
+        first[b] = -1
+    follow = np.empty(n, dtype=np.int64)
+    before = np.empty(n, dtype=np.int64)
     bucket = np.empty(n, dtype=np.int64)
     for v in range(n):
+        before[v] = -1
         b = 0 if out[v] == 0 else (1 if into[v] == 0 else widest + 2 + out[v] - into[v])
         bucket[v] = b
         follow[v] = first[b]

@@ -32,8 +32,8 @@ class CycleBreak:
         Numbers of the removed edges in `graph`, self-loops included.
     scores : float64 array
         The score that condemned each removed edge: how far it goes down in the units of the
-        method's node score; votes; the probability of pointing down for ``"bayes"``; infinity for
-        a self-loop.
+        method's node score; votes; the probability of pointing down for ``"bayes"`` (where it
+        falls back on ``"sa-g"``, the score of that); infinity for a self-loop.
     timings : dict
         Seconds by stage.
     """

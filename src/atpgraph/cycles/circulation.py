@@ -19,7 +19,7 @@ import numpy.typing as npt
 from atpgraph._jit import kernel
 from atpgraph.graph.digraph import BoolArray, DiGraph
 
-# Path costs to try at once, and edge scans per edge, before OR-Tools takes over.
+# How far ahead to look for the next path cost, and edge scans per edge, before OR-Tools takes over.
 MAX_STEP = 6
 WORK_PER_EDGE = 150
 
@@ -38,29 +38,19 @@ def largest_circulation(
     """
     if not len(sources):
         return np.zeros(0, dtype=np.bool_)
-    nodes, ends = np.unique(np.concatenate([sources, targets]), return_inverse=True)
-    graph = DiGraph.from_codes(ends[: len(sources)], ends[len(sources) :], len(nodes))
+    present = np.zeros(max(sources.max(), targets.max()) + 1, dtype=np.int64)
+    present[sources] = 1
+    present[targets] = 1
+    number = np.cumsum(present) - 1
+    tails, heads = number[sources], number[targets]
+    graph = DiGraph.from_codes(tails, heads, int(number[-1]) + 1)
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
-    reverse = graph.reverse()
-    _route(
-        graph.indptr,
-        graph.sources,
-        graph.targets,
-        reverse.indptr,
-        reverse.targets,
-        graph.reverse_order,
-        left_out,
-        excess,
-        price,
-        MAX_STEP,
-        WORK_PER_EDGE * graph.n_edges,
-    )
+    _route(graph, left_out, excess, price)
     if np.any(excess):
         left_out ^= _finish(graph, left_out, excess, price)
-    edge = graph.find_edges(ends[: len(sources)], ends[len(sources) :])
-    return ~left_out[edge]
+    return ~left_out[graph.find_edges(tails, heads)]
 
 
 def _finish(
@@ -86,50 +76,52 @@ def _finish(
     return np.asarray(solver.flows(arcs) > 0)
 
 
-@kernel
 def _route(
-    indptr: Any,
-    sources: Any,
-    targets: Any,
-    rev_indptr: Any,
-    rev_sources: Any,
-    rev_edge: Any,
-    left_out: Any,
-    excess: Any,
-    price: Any,
-    max_step: int,
-    budget: int,
+    graph: DiGraph,
+    left_out: BoolArray,
+    excess: npt.NDArray[np.int32],
+    price: npt.NDArray[np.int32],
 ) -> None:
     """Primal-dual minimum-cost flow: raise the prices to the next path cost, saturate, repeat.
 
+    Changes `left_out`, `excess` and `price` in place and stops when the budget is used up.
     Invariant: residual arcs (u → v at cost 1 for an edge that is in, v → u at cost −1 for one left
     out) have price[head] ≤ price[tail] + cost.
     """
-    n, m = len(excess), len(targets)
+    n, m = graph.n_nodes, graph.n_edges
+    reverse = graph.reverse()
     distance = np.empty(n, dtype=np.int32)
-    bucket = np.empty((max_step + 1, n), dtype=np.int32)
+    bucket = np.empty((MAX_STEP + 1, n), dtype=np.int32)
     start = np.empty(n + 1, dtype=np.int64)
     heads = np.empty(2 * m, dtype=np.int32)
     mate = np.empty(2 * m, dtype=np.int64)
     usable = np.empty(2 * m, dtype=np.bool_)
     edge_of = np.empty(2 * m, dtype=np.int64)
-    work = 0
-    while work < budget:
+    budget = WORK_PER_EDGE * m
+    while budget > 0:
         step, scanned = _cheapest_path(
-            indptr, targets, rev_indptr, rev_sources, rev_edge, left_out, excess, price,
-            distance, bucket,
-        )  # fmt: skip
-        work += scanned
+            graph.indptr,
+            graph.targets,
+            reverse.indptr,
+            reverse.targets,
+            graph.reverse_order,
+            left_out,
+            excess,
+            price,
+            distance,
+            bucket,
+        )
         if step < 0:
             return
-        for v in range(n):
-            price[v] += min(distance[v], step)
-        _tight_graph(sources, targets, left_out, price, start, heads, mate, usable, edge_of)
-        work += _saturate(start, heads, mate, usable, excess, distance, budget - work)
-        for i in range(start[n]):
-            e = edge_of[i]
-            if heads[i] == targets[e]:  # the entry at the source
-                left_out[e] = not usable[i]
+        price += np.minimum(distance, np.int32(step))
+        _tight_graph(
+            graph.sources, graph.targets, left_out, price, start, heads, mate, usable, edge_of
+        )
+        budget -= scanned
+        budget -= _saturate(start, heads, mate, usable, excess, distance, budget)
+        tight = edge_of[: start[n]]
+        at_source = heads[: start[n]] == graph.targets[tight]
+        left_out[tight[at_source]] = ~usable[: start[n]][at_source]
 
 
 @kernel
@@ -152,7 +144,9 @@ def _cheapest_path(
     """
     n = len(excess)
     far = len(bucket)
-    size = np.zeros(far, dtype=np.int64)
+    size = np.empty(far, dtype=np.int64)
+    for d in range(far):
+        size[d] = 0
     scanned = 0
     for v in range(n):
         distance[v] = far
@@ -233,9 +227,11 @@ def _tight_graph(
 def _saturate(
     start: Any, heads: Any, mate: Any, usable: Any, excess: Any, level: Any, budget: int
 ) -> int:
-    """Dinic's blocking flows from excess to deficit until no path is left or the budget is used.
+    """Blocking flows from excess to deficit until no path is left or the budget is used.
 
-    Levels are distances to the nearest deficit, so that the search for paths meets few dead ends.
+    Dinic's method, but for a node with excess at any level, not only at the least: levels are
+    distances to the nearest deficit, a node sends along shortest paths of its own, and its distance
+    grows with each round. With the least level only, dozens of rounds would send a few units each.
     Of the two entries of a tight edge exactly one is usable, so the search backwards over the arcs
     into v goes over the entries at v that are not.
     """
@@ -249,17 +245,15 @@ def _saturate(
         size = 0
         n_roots = 0
         for v in range(n):
-            level[v] = -1
+            level[v] = -2  # not reached; −1 would be next below a satisfied deficit
             if excess[v] < 0:
                 level[v] = 0
                 queue[size] = v
                 size += 1
-        first, deepest = 0, -1
+        first = 0
         while first < size:
             v = queue[first]
             first += 1
-            if deepest >= 0 and level[v] >= deepest:
-                break
             work += start[v + 1] - start[v]
             for i in range(start[v], start[v + 1]):
                 if not usable[i]:
@@ -269,7 +263,6 @@ def _saturate(
                         queue[size] = w
                         size += 1
                         if excess[w] > 0:
-                            deepest = level[w]
                             roots[n_roots] = w
                             n_roots += 1
         if n_roots == 0:

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +33,13 @@ from atpgraph.graph.digraph import BoolArray, DiGraph
 from atpgraph.graph.scc import cyclic_edges
 
 Scores = npt.NDArray[np.float64]
-SetsOf = dict[str, BoolArray]
 
 # Set on generated graphs, see docs/cycle-breaking.md.
 COLDNESS = 3.0
 N_CHAINS = 4
 BURN_IN = 30
 N_SAMPLES = 50
-SLACK = 1.1
+SLACK = 1.01
 
 
 @dataclass(frozen=True)
@@ -94,6 +92,10 @@ class Workspace:
     @cached_property
     def trueskill_score(self) -> Scores:
         return self.trueskill.score[self.core_nodes]
+
+    def node_score(self, kind: str) -> Scores:
+        """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
+        return self.agony_score if kind == "sa" else self.trueskill_score
 
     def drop(self, score: Scores) -> Scores:
         """How far each core edge goes down: score of the source minus score of the target."""
@@ -149,20 +151,22 @@ def _backward(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Sc
     return remove_by_node(space, -score, out, name=name), space.drop(score)
 
 
-def _voting(space: Workspace, names: tuple[str, ...], name: str) -> tuple[BoolArray, Scores]:
-    """The edge that most of the methods remove goes first.
+def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, Scores]:
+    """The edge that most strategies of the given kinds of score remove goes first.
 
     Ties go by how far the edge goes down, each score measured in its own standard deviations.
     """
-    with ThreadPoolExecutor() as pool:
-        # The shared scores first, one thread each; then the strategies on top of them.
-        wanted = {"agony_score" if n.startswith("sa") else "trueskill_score" for n in names}
-        scores = list(pool.map(lambda attribute: getattr(space, attribute), sorted(wanted)))
-        votes = sum(removed.astype(np.float64) for removed, _ in pool.map(space.solve, names))
+    votes = np.zeros(space.core.n_edges)
     drop = np.zeros(space.core.n_edges)
-    for score in scores:
-        drop += space.drop(score) / max(float(np.std(score)), 1e-12) if len(score) else 0.0
-    assert not isinstance(votes, int)
+    if not len(votes):
+        return np.zeros(0, dtype=np.bool_), votes
+    with ThreadPoolExecutor() as pool:
+        # The shared scores first, a thread for each; then the strategies on top of them.
+        for score in pool.map(space.node_score, kinds):
+            drop += space.drop(score) / max(float(np.std(score)), 1e-12)
+        strategies = [f"{kind}-{rule}" for kind in kinds for rule in "gfb"]
+        for removed, _ in pool.map(space.solve, strategies):
+            votes += removed
     return remove_by_edge(space, votes, drop, name=name), votes
 
 
@@ -170,23 +174,27 @@ def _pagerank(space: Workspace) -> tuple[BoolArray, Scores]:
     return _greedy(space, pagerank(space.graph)[space.core_nodes], "pagerank")
 
 
+def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, npt.NDArray[np.int64]]:
+    """The core with its nodes renumbered at random, and the new number of each node."""
+    core = space.core
+    number = space.rng(name).permutation(core.n_nodes)
+    return DiGraph.from_codes(number[core.sources], number[core.targets], core.n_nodes), number
+
+
 def _dfs(space: Workspace) -> tuple[BoolArray, Scores]:
     core = space.core
-    shuffled = space.rng("dfs").permutation(core.n_nodes)
-    mixed = DiGraph.from_codes(shuffled[core.sources], shuffled[core.targets], core.n_nodes)
+    mixed, number = _shuffled(space, "dfs")
     climb = np.zeros(mixed.n_edges, dtype=np.int32)
     dfs_climb(mixed.indptr, mixed.targets, climb)
-    edge = mixed.find_edges(shuffled[core.sources], shuffled[core.targets])
+    edge = mixed.find_edges(number[core.sources], number[core.targets])
     return climb[edge] > 0, climb[edge].astype(np.float64)
 
 
 def _eades(space: Workspace) -> tuple[BoolArray, Scores]:
-    core = space.core
-    shuffled = space.rng("eades").permutation(core.n_nodes)
-    mixed = DiGraph.from_codes(shuffled[core.sources], shuffled[core.targets], core.n_nodes)
+    mixed, number = _shuffled(space, "eades")
     back = mixed.reverse()
-    position = eades_position(mixed.indptr, mixed.targets, back.indptr, back.targets)[shuffled]
-    drop = space.drop(position.astype(np.float64))
+    position = eades_position(mixed.indptr, mixed.targets, back.indptr, back.targets)
+    drop = space.drop(position[number].astype(np.float64))
     return drop > 0, drop
 
 
@@ -199,7 +207,7 @@ def _mfas(space: Workspace) -> tuple[BoolArray, Scores]:
 
 
 def _bayes(space: Workspace) -> tuple[BoolArray, Scores]:
-    """Greedy by the posterior probability of pointing down; agony where that removes far less."""
+    """Greedy by the posterior probability of pointing down; sa-g where that removes far less."""
     core = space.core
     probability, position = downward_probability(
         core,
@@ -211,9 +219,9 @@ def _bayes(space: Workspace) -> tuple[BoolArray, Scores]:
         n_samples=N_SAMPLES,
     )
     removed = remove_by_edge(space, probability, space.drop(position), name="bayes")
-    by_agony, _ = space.solve("sa-g")
+    by_agony, drop = space.solve("sa-g")
     if np.count_nonzero(removed) > SLACK * np.count_nonzero(by_agony):
-        removed = by_agony
+        return by_agony, drop
     return removed, probability
 
 
@@ -226,10 +234,15 @@ class Method:
     run: Callable[[Workspace], tuple[BoolArray, Scores]]
 
 
-def _scored(prefix: str, attribute: str, what: str) -> list[Method]:
-    def make(rule: Any, letter: str, how: str) -> Method:
-        name = f"{prefix}-{letter}"
-        return Method(name, f"{what}, {how}", lambda s: rule(s, getattr(s, attribute), name))
+Rule = Callable[[Workspace, Scores, str], tuple[BoolArray, Scores]]
+
+
+def _strategies(kind: str, what: str) -> list[Method]:
+    """The three strategies over one node score."""
+
+    def make(rule: Rule, letter: str, how: str) -> Method:
+        name = f"{kind}-{letter}"
+        return Method(name, f"{what}, {how}", lambda s: rule(s, s.node_score(kind), name))
 
     return [
         make(_greedy, "g", "greedy: the edge that goes down most"),
@@ -238,9 +251,6 @@ def _scored(prefix: str, attribute: str, what: str) -> list[Method]:
     ]
 
 
-SA = ("sa-g", "sa-f", "sa-b")
-TS = ("ts-g", "ts-f", "ts-b")
-
 METHODS: dict[str, Method] = {
     method.name: method
     for method in [
@@ -248,11 +258,11 @@ METHODS: dict[str, Method] = {
         Method("mfas", "the most one-sided node loses its few edges", _mfas),
         Method("eades", "greedy line of Eades, Lin and Smyth", _eades),
         Method("pagerank", "PageRank, greedy", _pagerank),
-        *_scored("sa", "agony_score", "social agony"),
-        Method("sa-voting", "vote of sa-g, sa-f, sa-b", lambda s: _voting(s, SA, "sa-voting")),
-        *_scored("ts", "trueskill_score", "TrueSkill"),
-        Method("ts-voting", "vote of ts-g, ts-f, ts-b", lambda s: _voting(s, TS, "ts-voting")),
-        Method("h-voting", "vote of all six", lambda s: _voting(s, SA + TS, "h-voting")),
+        *_strategies("sa", "social agony"),
+        Method("sa-voting", "vote of the three", lambda s: _voting(s, ("sa",), "sa-voting")),
+        *_strategies("ts", "TrueSkill"),
+        Method("ts-voting", "vote of the three", lambda s: _voting(s, ("ts",), "ts-voting")),
+        Method("h-voting", "vote of all six", lambda s: _voting(s, ("sa", "ts"), "h-voting")),
         Method("bayes", "posterior probability of pointing down", _bayes),
     ]
 }

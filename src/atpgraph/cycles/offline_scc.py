@@ -32,17 +32,17 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
     connectivity and have been answered.
     """
     m = len(u)
-    number = np.full(n, -1, dtype=np.int32)
+    number = np.empty(n, dtype=np.int32)
+    for x in range(n):
+        number[x] = -1
     seen = np.empty(n, dtype=np.int32)
     indptr = np.empty(n + 1, dtype=np.int64)
     fill = np.empty(n + 1, dtype=np.int64)
     targets = np.empty(m, dtype=np.int32)
-    component, low, stack, path = (
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-    )
+    component = np.empty(n, dtype=np.int32)
+    low = np.empty(n, dtype=np.int32)
+    stack = np.empty(n, dtype=np.int32)
+    path = np.empty(n, dtype=np.int32)
     cursor = np.empty(n, dtype=np.int64)
     later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
     later_time, later_id = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
@@ -76,7 +76,7 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
                 i -= 1
             middle = time[i]
         # Number the nodes of the slice compactly and build the graph of the first half.
-        count = 0
+        count: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
         for i in range(begin, end):
             for side in range(2):
                 x = u[i] if side == 0 else v[i]
@@ -107,7 +107,8 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
             cu, cv = component[u[i]], component[v[i]]
             if cu == cv:
                 if time[i] <= middle:
-                    u[keep], v[keep], time[keep], edge_id[keep] = u[i], v[i], time[i], edge_id[i]
+                    u[keep], v[keep] = u[i], v[i]
+                    time[keep], edge_id[keep] = time[i], edge_id[i]
                     keep += 1
                 else:
                     closes[edge_id[i]] = True
@@ -143,7 +144,7 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
     [False, False, True]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
-    order: npt.NDArray[np.int64] = np.argsort(time, kind="stable").astype(np.int64)
+    order: npt.NDArray[np.int64] = np.argsort(time).astype(np.int64)
     _closes_cycle(
         n,
         sources[order].astype(np.int32),

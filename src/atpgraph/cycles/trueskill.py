@@ -82,40 +82,34 @@ def trueskill(
     rng = generator(random_state)
     proper = graph.sources != graph.targets
     losers, winners = graph.sources[proper], graph.targets[proper]
-    means = np.full(graph.n_nodes, float(mu))
-    variances = np.full(graph.n_nodes, float(sigma) ** 2)
+    # Matches in random order wait for memory: both players are in one number, which is shuffled
+    # itself, and mean and variance of a node are side by side.
+    matches = (losers.astype(np.int64) << 32) | winners
+    belief = np.empty((graph.n_nodes, 2))
+    belief[:, 0] = mu
+    belief[:, 1] = sigma**2
     margin = NormalDist().inv_cdf((draw_probability + 1.0) / 2.0) * math.sqrt(2.0) * beta
     passes = 0
     if len(losers):
         for _ in range(max_passes):
-            order = rng.permutation(len(losers))
-            _play(order, losers, winners, means, variances, beta, tau, margin)
+            _play(rng.permutation(matches), belief, beta, tau, margin)
             passes += 1
-            score = means - 3.0 * np.sqrt(variances)
+            score = belief[:, 0] - 3.0 * np.sqrt(belief[:, 1])
             if np.mean(score[losers] <= score[winners]) >= target:
                 break
-    return TrueSkill(means, np.sqrt(variances), passes)
+    return TrueSkill(belief[:, 0].copy(), np.sqrt(belief[:, 1]), passes)
 
 
 @kernel
-def _play(
-    order: Any,
-    losers: Any,
-    winners: Any,
-    mean: Any,
-    variance: Any,
-    beta: float,
-    tau: float,
-    margin: float,
-) -> None:
+def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> None:
     """Update the beliefs by the matches in order: the closed form for one against one."""
-    for match in order:
-        w, x = winners[match], losers[match]
-        vw = variance[w] + tau * tau
-        vx = variance[x] + tau * tau
+    for match in matches:
+        x, w = match >> 32, match & 0xFFFFFFFF
+        vw = belief[w, 1] + tau * tau
+        vx = belief[x, 1] + tau * tau
         c2 = vw + vx + 2.0 * beta * beta
         c = math.sqrt(c2)
-        t = (mean[w] - mean[x] - margin) / c
+        t = (belief[w, 0] - belief[x, 0] - margin) / c
         # v is the mean of the truncated normal, density / cumulative; −t where that underflows.
         cumulative = 0.5 * math.erfc(-t / math.sqrt(2.0))
         if cumulative > 1e-300:
@@ -123,7 +117,7 @@ def _play(
         else:
             v = -t
         shrink = v * (v + t)
-        mean[w] += vw / c * v
-        mean[x] -= vx / c * v
-        variance[w] = vw * (1.0 - vw / c2 * shrink)
-        variance[x] = vx * (1.0 - vx / c2 * shrink)
+        belief[w, 0] += vw / c * v
+        belief[x, 0] -= vx / c * v
+        belief[w, 1] = vw * (1.0 - vw / c2 * shrink)
+        belief[x, 1] = vx * (1.0 - vx / c2 * shrink)

@@ -1,0 +1,252 @@
+"""Breaking cycles: against the naive twin, growth, real graphs, quality. One run, all ratios in it.
+
+    python benchmarks/cycles.py --output benchmarks/results/cycles.md
+
+The naive twin removes one edge at a time and looks for the strongly connected components again, in
+NetworkX. It takes the better part of an hour, so without ``--full`` each of its loops runs for
+``--cap`` seconds at four points of its way; the rest is extrapolated from the seconds per pass.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from _common import Report, arguments, banded, best_of, data_dir, in_subprocess, markdown, peak_mb
+
+from atpgraph import DiGraph, break_cycles, gnm, noisy_hierarchy, read_edgelist
+from atpgraph.cycles import METHODS, CycleBreaker, circulation
+from atpgraph.cycles.methods import Workspace
+
+AUTHORS_GRAPH = "peer_breaking_cycles/gnm_5000_25000_graph_w_extra_3000_path_len_0.edges"
+AUTHORS_TRUTH = "peer_breaking_cycles/gnm_5000_25000_extra_3000_path_len_0.edges"
+REAL_GRAPHS = ("wiki-Vote", "p2p-Gnutella31", "cit-HepPh")
+GROWTH_EDGES = (100_000, 300_000, 1_000_000)
+
+
+def planted_graph() -> tuple[str, DiGraph, np.ndarray]:
+    """The authors' graph with 3,000 planted edges where it is there, else one of its kind."""
+    folder = data_dir()
+    if folder is None:
+        graph, planted = noisy_hierarchy(5000, 25_000, 3000, random_state=0)
+        return "generated, 5,000 nodes, 25,000 edges + 3,000 planted", graph, planted
+    graph, truth = read_edgelist(folder / AUTHORS_GRAPH), read_edgelist(folder / AUTHORS_TRUTH)
+    sources, targets = truth.edge_labels()
+    planted = graph.find_edges(graph.codes(sources), graph.codes(targets))
+    return "the authors' gnm_5000 with 3,000 planted edges", graph, planted
+
+
+def naive_loop(graph: nx.DiGraph, key: dict[tuple[int, int], float], limit: float) -> int:
+    """Remove the worst edge inside a component, look again; the number of passes made."""
+    stop = time.perf_counter() + limit
+    passes = 0
+    while time.perf_counter() < stop:
+        component = component_of(graph)
+        passes += 1
+        inside = [(u, v) for u, v in graph.edges if component[u] == component[v]]
+        if not inside:
+            break
+        graph.remove_edge(*max(inside, key=key.__getitem__))
+    return passes
+
+
+def component_of(graph: nx.DiGraph) -> dict[int, int]:
+    """The component of every node, by one pass of NetworkX."""
+    return {
+        node: number
+        for number, nodes in enumerate(nx.strongly_connected_components(graph))
+        for node in nodes
+    }
+
+
+def against_the_twin(report: Report, cap: float, full: bool) -> None:
+    """Full h-voting against six naive strategies and a naive vote."""
+    name, graph, _ = planted_graph()
+    break_cycles(graph)  # compile
+    wall, cpu, result = best_of(5, lambda: break_cycles(graph))
+    space = Workspace(graph, 0)
+    core = space.core
+    edges = list(zip(core.sources.tolist(), core.targets.tolist(), strict=True))
+    # What each loop goes by: how far an edge goes down, its source from the top, its target from
+    # the bottom, its votes.
+    keys = {"h-voting": space.solve("h-voting")[1]}
+    for kind in ("sa", "ts"):
+        score = space.node_score(kind)
+        keys[f"{kind}-g"] = space.drop(score)
+        keys[f"{kind}-f"] = score[core.sources]
+        keys[f"{kind}-b"] = -score[core.targets]
+    rows = []
+    naive_total = 0.0
+    for loop, values in keys.items():
+        key = dict(zip(edges, values.tolist(), strict=True))
+        removed = np.flatnonzero(space.solve(loop)[0])
+        doomed = [edges[e] for e in removed[np.argsort(-values[removed], kind="stable")]]
+        total, passes = 0.0, 0
+        # Passes get cheaper as the components shrink: look at each quarter of the way.
+        parts = 1 if full else 4
+        for part in range(parts):
+            left = nx.DiGraph(edges)
+            left.remove_edges_from(doomed[: len(doomed) * part // parts])
+            started = time.perf_counter()
+            made = naive_loop(left, key, float("inf") if full else cap / parts)
+            seconds = time.perf_counter() - started
+            total += seconds if full else seconds / made * len(doomed) / parts
+            passes += made
+        naive_total += total
+        rows.append([loop, passes, len(doomed), total])
+    how = (
+        "Every loop ran to its end."
+        if full
+        else f"Each loop ran {cap / 4:g} s from the start, from a quarter, half and three quarters "
+        "of its removals; its total is seconds per pass × edges to remove, quarter by quarter."
+    )
+    report.add(
+        f"## Against one SCC pass per removed edge\n\n{name}. `h-voting`, scores included: "
+        f"**{wall:.3f} s** ({cpu:.3f} s CPU, best of 5), {len(result.removed):,} edges removed. "
+        f"Naive twin in NetworkX, scores *not* counted: {naive_total:,.0f} s. {how}\n\n"
+        f"**Ratio: {naive_total / wall:,.0f} ×**"
+    )
+    report.add(markdown(["loop", "passes measured", "edges to remove", "seconds in all"], rows))
+
+
+def flow_solvers(report: Report) -> None:
+    """The circulation behind agony: OR-Tools alone, and after the primal-dual method."""
+    graphs = {
+        "gnm": gnm(40_000, 200_000, 1),
+        "noisy hierarchy": noisy_hierarchy(40_000, 180_000, 20_000, random_state=1).graph,
+        "band 50": banded(40_000, 5, 50, 3000, 3, 1).graph,
+        "band 10": banded(40_000, 5, 10, 6000, 3, 1).graph,
+    }
+    rows = []
+    shipped = circulation.WORK_PER_EDGE
+    for name, graph in graphs.items():
+        core = Workspace(graph, 0).core
+        found = {}
+        for budget in (0, shipped):
+            circulation.WORK_PER_EDGE = budget
+            found[budget] = best_of(
+                2, lambda core=core: circulation.largest_circulation(core.sources, core.targets)
+            )
+        circulation.WORK_PER_EDGE = shipped
+        alone, both = found[0], found[shipped]
+        if alone[2].sum() != both[2].sum():
+            raise RuntimeError(f"the solvers disagree on {name}")
+        rows.append([name, core.n_edges, alone[1], both[1], alone[1] / both[1]])
+    report.add(
+        "## The flow behind agony\n\nCPU seconds, best of 2, for the same optimum: OR-Tools alone, "
+        "and the primal-dual method with OR-Tools for what it leaves."
+    )
+    report.add(markdown(["graph", "core edges", "OR-Tools alone", "both", "ratio"], rows))
+
+
+def growth(report: Report) -> None:
+    """Time and memory of h-voting from 10⁵ to 10⁶ edges."""
+    rows: list[list[object]] = []
+    for family in ("gnm", "noisy hierarchy"):
+        first: dict[str, float] = {}
+        for m in GROWTH_EDGES:
+            found = in_subprocess(__file__, {"task": "growth", "family": family, "edges": m})
+            first = first or found
+            decades = np.log10(m / GROWTH_EDGES[0])
+            ratios: list[object] = [
+                float((found[clock] / first[clock]) ** (1 / decades)) if decades else ""
+                for clock in ("wall", "cpu")
+            ]
+            rows.append([family, m, found["wall"], found["cpu"], *ratios, found["mb"]])
+    report.add(
+        "## Growth of `h-voting`\n\nn = m / 5; noisy hierarchies have 10 % planted edges. Best of "
+        "3 in a process of its own. Ratios against the smallest graph, per 10 × edges."
+    )
+    columns = ["graph", "edges", "seconds", "CPU seconds", "× seconds", "× CPU", "peak MB"]
+    report.add(markdown(columns, rows))
+
+
+def real_graphs(report: Report) -> None:
+    """h-voting and bayes on the SNAP graphs."""
+    if data_dir() is None:
+        report.add("## Real graphs\n\nNot measured: no data folder (set ATP_DATA).")
+        return
+    rows = []
+    for name in REAL_GRAPHS:
+        for method in ("h-voting", "bayes"):
+            f = in_subprocess(__file__, {"task": "real", "graph": name, "method": method})
+            rows.append([name, f["edges"], method, f["removed"], f["wall"], f["cpu"], f["mb"]])
+    report.add("## Real graphs\n\nBest of 3, a process each; reading the file is not counted.")
+    columns = ["graph", "edges", "method", "removed", "seconds", "CPU seconds", "peak MB"]
+    report.add(markdown(columns, rows))
+
+
+def quality(report: Report) -> None:
+    """F1 against the planted edges, all methods."""
+    name, graph, planted = planted_graph()
+    fresh = [noisy_hierarchy(1500, 15_000, 500, random_state=1000 + s) for s in range(5)]
+    rows = []
+    breakers = [CycleBreaker(graph, seed) for seed in range(5)]
+    fresh_breakers = [(CycleBreaker(g, seed), p) for seed, (g, p) in enumerate(fresh)]
+    for method in METHODS:
+        started = time.perf_counter()
+        CycleBreaker(graph, 0).run(method)
+        seconds = time.perf_counter() - started
+        first = [breaker.run(method).agreement(planted).f1 for breaker in breakers]
+        second = [breaker.run(method).agreement(p).f1 for breaker, p in fresh_breakers]
+        rows.append([f"`{method}`", spread(first), spread(second), seconds])
+    report.add(
+        f"## Quality: F1 against the planted edges\n\nMean ± standard deviation over 5 seeds on "
+        f"{name}, and over 5 generated graphs (1,500 nodes, 15,000 edges + 500 planted, seeds "
+        "1000–1004). Seconds: one run of that method alone on the first graph."
+    )
+    report.add(markdown(["method", "first graph", "5 generated graphs", "seconds"], rows))
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation."""
+    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
+
+
+def job(task: dict[str, object]) -> dict[str, object]:
+    """One measurement in a process of its own."""
+    method = str(task.get("method", "h-voting"))
+    if task["task"] == "growth":
+        m = int(str(task["edges"]))
+        if task["family"] == "gnm":
+            graph = gnm(m // 5, m, 1)
+        else:
+            graph = noisy_hierarchy(m // 5, m - m // 10, m // 10, random_state=1).graph
+    else:
+        folder = data_dir() or Path()
+        graph = read_edgelist(folder / "graphs" / f"{task['graph']}.txt.gz")
+    break_cycles(gnm(100, 400, 0), method)  # compile
+    wall, cpu, result = best_of(3, lambda: break_cycles(graph, method))
+    return {
+        "edges": graph.n_edges,
+        "removed": len(result.removed),
+        "wall": wall,
+        "cpu": cpu,
+        "mb": peak_mb(),
+    }
+
+
+def main() -> None:
+    """Run every part, or one measurement for the parent process."""
+    parser = arguments((__doc__ or "").split("\n")[0])
+    parser.add_argument("--full", action="store_true", help="run the naive twin to its end")
+    parser.add_argument("--cap", type=float, default=8.0, help="seconds for each naive loop")
+    options = parser.parse_args()
+    if options.job:
+        print(json.dumps(job(json.loads(options.job))))
+        return
+    command = "python benchmarks/cycles.py" + (" --full" if options.full else "")
+    report = Report("Breaking cycles: measurements", command, options.output)
+    against_the_twin(report, options.cap, options.full)
+    flow_solvers(report)
+    growth(report)
+    real_graphs(report)
+    quality(report)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""``atp break-cycles`` and ``atp hierarchy`` as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from typer.testing import CliRunner
+
+from atpgraph import noisy_hierarchy, read_edgelist, write_edgelist
+from atpgraph.cli._app import app
+from atpgraph.cycles import METHODS
+
+runner = CliRunner()
+
+
+def run(*arguments: object):
+    return runner.invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> tuple[Path, Path]:
+    """Files of a noisy hierarchy with a self-loop, and of the edges that should go."""
+    graph, edges = noisy_hierarchy(80, 320, 25, random_state=3)
+    listed = list(graph.edges())
+    names = [f"n{u}\tn{v}" for u, v in listed]
+    (tmp_path / "graph.txt").write_text("\n".join([*names, "n1\tn1"]) + "\n")
+    (tmp_path / "truth.txt").write_text("\n".join([*(names[e] for e in edges), "n1\tn1"]) + "\n")
+    return tmp_path / "graph.txt", tmp_path / "truth.txt"
+
+
+def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
+    graph, truth = planted
+    command = [sys.executable, "-m", "atpgraph", "break-cycles", str(graph), "--all"]
+    command += ["--truth", str(truth), "--json", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert list(report) == ["graph", "agony", "methods"]
+    assert report["graph"] == {"nodes": 80, "edges": 346, "self_loops": 1}
+    assert isinstance(report["agony"], int)
+    assert list(report["methods"]) == list(METHODS)
+    for row in report["methods"].values():
+        assert list(row) == ["removed", "precision", "recall", "f1", "seconds"]
+        assert row["removed"] >= 1
+        assert row["seconds"] >= 0
+        hits = row["precision"] * row["removed"]
+        assert hits == pytest.approx(round(hits))
+        assert hits == pytest.approx(row["recall"] * 26)
+        assert row["f1"] == pytest.approx(2 * hits / (row["removed"] + 26))
+    assert report["methods"]["bayes"]["f1"] > report["methods"]["dfs"]["f1"]
+
+
+def test_without_truth_the_measures_are_null(planted: tuple[Path, Path]) -> None:
+    report = json.loads(run("break-cycles", planted[0], "--json", "-q").stdout)
+    row = report["methods"]["h-voting"]
+    assert list(row) == ["removed", "precision", "recall", "f1", "seconds"]
+    assert row["precision"] is row["recall"] is row["f1"] is None
+    text = run("break-cycles", planted[0], "-m", "sa-g", "-q").stdout
+    assert "80 nodes, 346 edges, 1 self-loops, agony " in text
+    assert "sa-g" in text
+    assert "precision" not in text
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".tsv.gz"])
+def test_the_two_files_are_the_graph_taken_apart(planted: tuple[Path, Path], suffix: str) -> None:
+    graph, truth = planted
+    dag, gone = graph.with_name(f"dag{suffix}"), graph.with_name(f"gone{suffix}")
+    arguments = ["break-cycles", graph, "-m", "bayes", "-o", dag, "--removed", gone, "--seed", 5]
+    result = run(*arguments, "--truth", truth, "-q")
+    assert result.exit_code == 0
+    assert f"{dag}: written" in result.stdout
+    assert "precision" in result.stdout
+    left, removed = read_edgelist(dag), read_edgelist(gone)
+    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(left.edges())))
+    assert set(left.edges()) | set(removed.edges()) == set(read_edgelist(graph).edges())
+    assert not set(left.edges()) & set(removed.edges())
+    assert removed.weights is not None
+    loop = list(removed.edges()).index(("n1", "n1"))
+    assert removed.weights.argmax() == loop
+    first = dag.read_bytes(), gone.read_bytes()
+    assert run(*arguments, "-q").exit_code == 0
+    assert (dag.read_bytes(), gone.read_bytes()) == first
+
+
+def test_hierarchy_levels_rise_along_the_edges_that_stay(planted: tuple[Path, Path]) -> None:
+    graph, _ = planted
+    file, dag = graph.with_name("levels.csv"), graph.with_name("dag.txt")
+    report = json.loads(run("hierarchy", graph, "-o", file, "--json", "-q").stdout)
+    assert run("break-cycles", graph, "-o", dag, "-q").exit_code == 0
+    with file.open(encoding="utf-8", newline="") as lines:
+        level = {row["node"]: int(row["level"]) for row in csv.DictReader(lines)}
+    assert len(level) == report["nodes"] == 80
+    assert all(level[u] < level[v] for u, v in read_edgelist(dag).edges())
+    sizes = [sum(value == at for value in level.values()) for at in range(1, report["levels"] + 1)]
+    assert report["sizes"] == sizes
+    assert report["widest_size"] == max(sizes)
+    assert sizes[report["widest_level"] - 1] == max(sizes)
+    text = run("hierarchy", graph, "-q").stdout
+    assert f"{report['levels']} levels" in text
+
+
+def test_a_dag_stays_as_it_is(tmp_path: Path) -> None:
+    path, out, gone = tmp_path / "dag.txt", tmp_path / "out.txt", tmp_path / "gone.txt"
+    write_edgelist([("a", "b"), ("b", "c")], path)
+    result = run("break-cycles", path, "--all", "--json", "-q")
+    assert all(row["removed"] == 0 for row in json.loads(result.stdout)["methods"].values())
+    assert run("break-cycles", path, "-o", out, "--removed", gone, "-q").exit_code == 0
+    assert out.read_text() == path.read_text()
+    assert gone.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["GRAPH", "-m", "h_voting"], "did you mean 'h-voting'?"),
+        (["GRAPH", "-m", "magic"], "There is no cycle-breaking method 'magic'"),
+        (["GRAPH", "--truth", "OTHER"], "lists the edge x → y, which is not in the graph"),
+        (["GRAPH", "--truth", "MISSING"], "does not exist"),
+        (["GRAPH", "--all"], "--all compares methods"),
+        (["GRAPH", "--removed", "OUT"], "name two files"),
+        (["GRAPH", "--removed", "NOWHERE"], "does not exist"),
+        (["DIRECTORY"], "is a directory"),
+        (["MISSING"], "does not exist"),
+        (["EMPTY"], "is empty"),
+        (["SHORT"], ", line 3: one field"),
+        (["WEIGHT"], ", line 2"),
+        (["BINARY"], ", line 1: not UTF-8 text"),
+        (["TRUNCATED"], "is a truncated gzip file"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_leave_no_file(
+    planted: tuple[Path, Path], arguments: list[str], said: str
+) -> None:
+    folder = planted[0].parent
+    files = {
+        "OTHER": b"x y\n",
+        "EMPTY": b"",
+        "SHORT": b"# a comment\n1 2\n3\n",
+        "WEIGHT": b"1,2,0.5\n2,1,nan\n",
+        "BINARY": bytes(range(128, 256)) * 20,
+        "TRUNCATED": gzip.compress(b"1 2\n2 1\n" * 1000)[:-20],
+    }
+    names = {"GRAPH": planted[0], "OUT": folder / "out.txt", "DIRECTORY": folder}
+    names["NOWHERE"] = folder / "nowhere" / "gone.txt"
+    names["MISSING"] = folder / "missing.txt"
+    for name, content in files.items():
+        names[name] = folder / f"{name.lower()}{'.gz' if name == 'TRUNCATED' else '.csv'}"
+        names[name].write_bytes(content)
+    before = sorted(folder.iterdir())
+    typed = [names.get(argument, argument) for argument in arguments]
+    commands = [["break-cycles", *typed, "-o", names["OUT"]]]
+    if len(typed) == 1 or "-m" in typed:
+        commands.append(["hierarchy", *typed, "-o", names["OUT"]])
+    for command in commands:
+        result = run(*command, "--json", "-q")
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("atp: error: ")
+        assert result.stderr.count("\n") == 1
+        assert said in result.stderr
+        assert sorted(folder.iterdir()) == before
