@@ -52,7 +52,8 @@ def main() -> None:
     parser.add_argument(
         "--relative",
         action="store_true",
-        help="zero weights are shares: weight of all zeros over weight of all reachable pairs",
+        help="zero weights are shares of the weight of all reachable pairs, and penalties are "
+        "multiplied by components / mean number of pairs of a node",
     )
     parser.add_argument("--regularizations", default="0.001,0.01,0.1")
     parser.add_argument("--iterations", default="1,2,4")
@@ -74,12 +75,13 @@ def main() -> None:
                 if options.relative:
                     n, pairs = dag.n_nodes, forests[0].n_pairs
                     zero_weight = weight * pairs / (n * (n - 1) - pairs)
+                    regularization = penalty * options.dim * n / pairs
                 else:
-                    zero_weight = weight
+                    zero_weight, regularization = weight, penalty
                 started = time.perf_counter()
                 fit = factorize(
                     *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
-                    regularization=penalty, max_iter=n_iter, tol=0.0, random_state=seed,
+                    regularization=regularization, max_iter=n_iter, tol=0.0, random_state=seed,
                 )  # fmt: skip
                 seconds = time.perf_counter() - started
                 found = []

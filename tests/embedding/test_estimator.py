@@ -159,7 +159,7 @@ def test_fold_in_is_the_row_a_refit_would_solve(fitted: ATP) -> None:
     values = table[np.maximum(fitted.levels_[reached] - 1, 1)]
     expected = solve_rows(
         fitted.target_, [0, len(reached)], reached, values,
-        zero_weight=fitted.zero_weight, regularization=fitted.regularization,
+        zero_weight=fitted.zero_weight_, regularization=fitted.regularization_,
     )  # fmt: skip
     assert source == pytest.approx(expected[0], rel=1e-5, abs=1e-7)
 
@@ -198,6 +198,13 @@ def test_bad_parameters_get_a_sentence() -> None:
             ATP(**arguments).fit(edges)
     with pytest.raises(BudgetError, match="lower n_components"):
         ATP(memory=100).fit(edges)
+
+
+def test_auto_weight_of_zeros_is_a_share_of_the_reachable_pairs(fitted: ATP) -> None:
+    n, pairs = fitted.graph_.n_nodes, fitted.n_reachable_pairs_
+    assert fitted.zero_weight_ * (n * (n - 1) - pairs) == pytest.approx(0.02 * pairs)
+    assert fitted.regularization_ == pytest.approx(min(4 * 8 * n / pairs, 0.3))
+    assert ATP(2, zero_weight=0.5).fit([(0, 1)]).zero_weight_ == 0.5
 
 
 def test_callable_kernel() -> None:

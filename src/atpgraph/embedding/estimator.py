@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,11 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 
 Floats = npt.NDArray[np.floating[Any]]
+# Chosen on validation splits, see docs/defaults.md.
+ZERO_SHARE = 0.02
+PENALTY = 4.0
+MAX_PENALTY = 0.3
+
 Labels = Hashable | Sequence[Hashable] | npt.NDArray[Any]
 
 
@@ -50,11 +55,13 @@ class ATP(Estimator):
         How to break cycles, see :func:`atpgraph.break_cycles`.
     solver : {"nnls", "svd"}
         Non-negative factorisation, or the truncated singular value decomposition of M.
-    zero_weight : float in [0, 1]
-        Weight of the pairs not joined by a path: 0 fits the reachable pairs only, as the paper
-        does; 1 is plain non-negative matrix factorisation.
-    regularization : float
-        λ of the penalty λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²).
+    zero_weight : "auto" or float in [0, 1]
+        Weight of a pair not joined by a path: 0 fits the reachable pairs only, as the paper does;
+        1 is plain non-negative matrix factorisation; "auto" lets all such pairs together weigh 2 %
+        of what the reachable pairs weigh, whatever the density of the graph.
+    regularization : "auto" or float
+        λ of the penalty λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the
+        mean |R(i)|, at most 0.3: the fewer pairs for each number to learn, the more.
     max_iter, tol
         Alternating iterations at the most, and the relative fall of the objective that ends them.
     c : float
@@ -85,6 +92,8 @@ class ATP(Estimator):
         Iterations done.
     timings_ : dict
         Seconds by stage.
+    zero_weight_, regularization_ : float
+        The weights used.
     n_reachable_pairs_, n_extras_ : int
         Pairs joined by a path, and how many of them the two closure forests store.
 
@@ -112,6 +121,8 @@ class ATP(Estimator):
     objective_: npt.NDArray[np.float64]
     n_iter_: int
     timings_: dict[str, float]
+    zero_weight_: float
+    regularization_: float
     n_reachable_pairs_: int
     n_extras_: int
     graph_: DiGraph
@@ -125,8 +136,8 @@ class ATP(Estimator):
         kernel: str | Callable[[npt.NDArray[np.float64]], npt.ArrayLike] = "log",
         method: str = "h-voting",
         solver: str = "nnls",
-        zero_weight: float = 0.01,
-        regularization: float = 0.01,
+        zero_weight: float | Literal["auto"] = "auto",
+        regularization: float | Literal["auto"] = "auto",
         max_iter: int = 3,
         tol: float = 1e-4,
         c: float = 0.0,
@@ -167,6 +178,7 @@ class ATP(Estimator):
         with _timed("closure", timings):
             rows, columns = closure_forests(broken.dag, memory=memory, n_jobs=self.n_jobs)
         with _timed("factorization", timings):
+            zero_weight, regularization = self._weights(graph.n_nodes, rows.n_pairs)
             table = kernel_table(self.kernel, int(rank.max(initial=1)), self.c)  # type: ignore[arg-type]
             if self.solver == "svd":
                 fit = svdm(
@@ -184,8 +196,8 @@ class ATP(Estimator):
                     rank,
                     table,
                     n_components=self.n_components,
-                    zero_weight=self.zero_weight,
-                    regularization=self.regularization,
+                    zero_weight=zero_weight,
+                    regularization=regularization,
                     max_iter=self.max_iter,
                     tol=self.tol,
                     n_jobs=self.n_jobs,
@@ -194,10 +206,21 @@ class ATP(Estimator):
         self.graph_, self.removed_, self.levels_ = graph, broken.removed, rank
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
+        self.zero_weight_, self.regularization_ = zero_weight, regularization
         self.n_reachable_pairs_ = rows.n_pairs
         self.n_extras_ = rows.n_extras + columns.n_extras
         self.kernel_table_ = table
         self.timings_ = timings
+
+    def _weights(self, n: int, n_pairs: int) -> tuple[float, float]:
+        """Weight of a zero and λ, with "auto" resolved."""
+        weight, penalty = self.zero_weight, self.regularization
+        if weight == "auto":
+            zeros = n * (n - 1) - n_pairs
+            weight = min(ZERO_SHARE * n_pairs / zeros, 1.0) if zeros > 0 else 0.0
+        if penalty == "auto":
+            penalty = min(PENALTY * self.n_components * n / max(n_pairs, 1), MAX_PENALTY)
+        return float(weight), float(penalty)
 
     def _left_for_the_forests(self, n: int) -> int:
         """The memory budget less what the vectors take: S, T and a copy of each."""
@@ -312,8 +335,8 @@ class ATP(Estimator):
             self.target_,
             graph.codes(list(out_edges)),
             graph.codes(list(in_edges)),
-            zero_weight=self.zero_weight,
-            regularization=self.regularization,
+            zero_weight=self.zero_weight_,
+            regularization=self.regularization_,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

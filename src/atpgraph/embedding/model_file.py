@@ -47,6 +47,8 @@ def save(model: ATP, path: str | os.PathLike[str]) -> None:
         "written_by": f"atpgraph {__version__}",
         "params": params,
         "n_iter": model.n_iter_,
+        "zero_weight": model.zero_weight_,
+        "regularization": model.regularization_,
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
     }
@@ -134,6 +136,8 @@ def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, An
     model.source_, model.target_, model.levels_ = source, target, levels
     model.removed_, model.objective_, model.kernel_table_ = removed, objective, table
     model.n_iter_ = int(description["n_iter"])
+    model.zero_weight_ = float(description["zero_weight"])
+    model.regularization_ = float(description["regularization"])
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
     model.timings_ = {}
