@@ -17,7 +17,9 @@ from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding import ATP
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
+from atpgraph.linkpred.blend import ATPBlend
 from atpgraph.linkpred.method import EmbeddingMethod, Method, check_components
+from atpgraph.linkpred.tuned import TunedATP
 
 Entry = tuple[str, Literal["ours", "rival", "trivial"], Callable[[int, int], Method], bool]
 
@@ -111,6 +113,8 @@ ROWS: list[Entry] = [
     ("atp-harmonic", "ours", _plain("harmonic"), True),
     ("atp-linear", "ours", _plain("linear"), True),
     ("atp-constant", "ours", _plain("constant"), True),
+    ("atp-tuned", "ours", lambda k, seed: TunedATP(k, random_state=seed), True),
+    ("atp-blend", "ours", lambda k, seed: ATPBlend(k, random_state=seed), True),
     ("svdm-log", "rival", _plain("log", "svd"), True),
     ("svdm-harmonic", "rival", _plain("harmonic", "svd"), True),
     ("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
