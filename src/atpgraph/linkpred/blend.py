@@ -14,7 +14,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred._weights import Parts, Weights, learn_pairs, learn_ranking, unit_scale
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 from atpgraph.linkpred.rivals import HOPE, LINE, NRP
-from atpgraph.linkpred.splits import PairTest, RankingTest, make_split
+from atpgraph.linkpred.splits import PROTOCOLS, PairTest, RankingTest, make_split
 
 
 class Vectors(EmbeddingMethod):
@@ -115,18 +115,22 @@ class ATPBlend(EmbeddingMethod):
                 )
         del parts
         self._fitted = self._parts(graph)
-        default = self.under("random" if "random" in self.weights_ else "ranking")
+        self._default = "random" if "random" in self.weights_ else "ranking"
+        default = self.under(self._default)
         self.source_, self.target_ = default.source_, default.target_
         return self
 
     def under(self, protocol: str) -> Vectors:
-        """The vectors with the weights learned for one protocol."""
-        if protocol not in self.weights_:
+        """The vectors with the weights learned for one protocol.
+
+        Where the training graph has no validation pairs of its kind, those of ``random``.
+        """
+        if protocol not in PROTOCOLS:
             raise InputError(
-                f"No weights were learned for the protocol {protocol!r}: the training graph has "
-                "no validation pairs of its kind."
+                f"No protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}."
             )
-        return Vectors(self.name, *self._fitted.join(self.weights_[protocol]))
+        weights = self.weights_.get(protocol, self.weights_[self._default])
+        return Vectors(self.name, *self._fitted.join(weights))
 
     def _parts(self, graph: DiGraph) -> Parts:
         seed = self.random_state
