@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
 
 from atpgraph._random import generator
-from atpgraph.closure import closure_forests, kernel_table
-from atpgraph.cycles import break_cycles
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
-from atpgraph.factorization import factorize
+from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.hierarchy import levels
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 from atpgraph.linkpred.metrics import auc
 from atpgraph.linkpred.splits import PairTest, make_split
 
-Setting = tuple[float, float, int]
+Setting = Mapping[str, Any]
 
 SETTINGS: tuple[Setting, ...] = (
-    (0.01, 0.01, 2),
-    (0.01, 0.01, 5),
-    (0.003, 1.0, 1),
-    (0.001, 0.1, 3),
+    {},  # ATP's own defaults
+    {"zero_weight": 0.01, "regularization": 0.01, "max_iter": 2},
+    {"zero_weight": 0.01, "regularization": 0.01, "max_iter": 5},
+    {"zero_weight": 0.003, "regularization": 1.0, "max_iter": 1},
 )
 
 
 class TunedATP(EmbeddingMethod):
-    """ATP-log with the best of a few settings of (zero_weight, regularization, max_iter).
+    """ATP-log with the best of a few settings of its parameters.
 
     Validation edges are taken out of the training graph; each setting is fitted on what is left and
     judged by its AUC on them, with negatives of the kind of ``paper`` (of ``random`` where the
@@ -38,14 +37,15 @@ class TunedATP(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-    settings : sequence of (zero_weight, regularization, max_iter)
+    settings : sequence of mappings
+        Keyword arguments of :class:`atpgraph.ATP`.
     fraction : float
         Share of the training edges taken out for validation.
     random_state : int
 
     Attributes
     ----------
-    setting_ : (zero_weight, regularization, max_iter)
+    setting_ : mapping
         The best.
     validation_auc_ : list of float
         In the order of `settings`.
@@ -80,41 +80,20 @@ class TunedATP(EmbeddingMethod):
             graph, fraction=self.fraction, protocols=["paper", "random"], random_state=rng
         )
         test = inner.tests.get("paper", inner.tests.get("random"))
-        self.validation_auc_ = self._try(inner.train, test) if isinstance(test, PairTest) else [0.5]
-        best = max(range(len(self.validation_auc_)), key=self.validation_auc_.__getitem__)
-        self.setting_ = self.settings[best]
-        zero_weight, regularization, max_iter = self.setting_
-        atp = ATP(
-            self.n_components,
-            zero_weight=zero_weight,
-            regularization=regularization,
-            max_iter=max_iter,
-            random_state=self.random_state,
-        ).fit(graph)
+        if not isinstance(test, PairTest):
+            raise InputError("The training graph is complete: there is nothing to validate on.")
+        self.validation_auc_ = []
+        for setting in self.settings:
+            tried = self._make(setting).fit(inner.train)
+            good, bad = (
+                pair_scores(tried.source_, tried.target_, pairs.sources, pairs.targets)
+                for pairs in (test.positives, test.negatives)
+            )
+            self.validation_auc_.append(auc(good, bad))
+        self.setting_ = self.settings[int(np.argmax(self.validation_auc_))]
+        atp = self._make(self.setting_).fit(graph)
         self.source_, self.target_ = atp.source_, atp.target_
         return self
 
-    def _try(self, graph: DiGraph, test: PairTest) -> list[float]:
-        """AUC of every setting; cycles are broken and the closure is found once for all."""
-        dag = break_cycles(graph, random_state=self.random_state).dag
-        rank = levels(dag)
-        forests = closure_forests(dag)
-        table = kernel_table("log", int(rank.max(initial=1)))
-        found = []
-        for zero_weight, regularization, max_iter in self.settings:
-            fit = factorize(
-                *forests,
-                rank,
-                table,
-                n_components=self.n_components,
-                zero_weight=zero_weight,
-                regularization=regularization,
-                max_iter=max_iter,
-                random_state=self.random_state,
-            )
-            good, bad = (
-                pair_scores(fit.source, fit.target, pairs.sources, pairs.targets)
-                for pairs in (test.positives, test.negatives)
-            )
-            found.append(auc(good, bad))
-        return found
+    def _make(self, setting: Setting) -> ATP:
+        return ATP(self.n_components, random_state=self.random_state, **setting)
