@@ -121,6 +121,8 @@ def write_table(file: Path) -> None:
             f"| {row['name']} (`{key}`) | {row['group']} | {' | '.join(cells)} | {seconds:.2f} | "
             f"{'' if memory is None else f'{memory / 1e6:,.0f}'} |"
         )
+    notes = [f"{row['name']}: {row['note']}." for row in methods.values() if "note" in row]
+    lines += ["", *notes] if notes else []
     failed = [(key, row["failure"]) for key, row in data["methods"].items() if "failure" in row]
     lines += ["", *(f"`{key}` has no result: {why}" for key, why in failed)] if failed else []
     file.with_suffix(".md").write_text("\n".join(lines) + "\n")

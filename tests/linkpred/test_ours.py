@@ -17,6 +17,7 @@ from atpgraph.linkpred.laboratory import run
 from atpgraph.linkpred.metrics import auc
 from atpgraph.linkpred.ours import PlainATP
 from atpgraph.linkpred.registry import Row, choose
+from atpgraph.linkpred.report import render
 from atpgraph.linkpred.tuned import SETTINGS, TunedATP
 
 
@@ -204,3 +205,10 @@ def test_laboratory_asks_for_the_protocol(graph: DiGraph) -> None:
     row = Row("spy", "ours", lambda k, seed: Spy(k))
     run(graph, [row], ["random", "ranking"], dim=4, seeds=1)
     assert asked == ["random", "ranking"]
+
+
+def test_the_table_says_that_weights_are_per_protocol(graph: DiGraph) -> None:
+    found = run(graph, "atp-blend,degree-product", ["random"], dim=4, seeds=1)
+    assert "for each protocol" in found.to_json()["methods"]["atp-blend"]["note"]
+    assert "note" not in found.to_json()["methods"]["degree-product"]
+    assert "for each protocol" in render(found)

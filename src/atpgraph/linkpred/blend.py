@@ -76,6 +76,11 @@ class ATPBlend(EmbeddingMethod):
     True
     """
 
+    note = (
+        "one set of block weights for each protocol, learned on validation edges of the training "
+        "graph; four blocks of the dimension of the table and nine terms for degrees and levels"
+    )
+
     def __init__(
         self,
         n_components: int = 64,
