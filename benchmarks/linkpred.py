@@ -32,14 +32,14 @@ HEADLINE = {"paper": "auc", "random": "auc", "reversed": "auc", "ranking": "mrr"
 def main() -> None:
     """Run the rows asked for, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("graph", help="a name of 'atp datasets list'")
+    parser.add_argument("graph", help="an edge list, or a name of 'atp datasets list'")
     parser.add_argument("--methods", default="all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--protocol", default="paper,random,reversed,ranking")
     options = parser.parse_args()
     suffix = "" if options.dim == 64 else f"-k{options.dim}"
-    file = RESULTS / f"linkpred-{options.graph.lower()}{suffix}.json"
+    file = RESULTS / f"linkpred-{Path(options.graph).stem.lower()}{suffix}.json"
     file.parent.mkdir(exist_ok=True)
     chosen = [] if options.methods == "none" else choose(options.methods)
     for row in chosen:
