@@ -15,6 +15,7 @@ from atpgraph import datasets
 from atpgraph.datasets import Dataset, edge_checksum
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph import DiGraph
+from atpgraph.graph.scc import cyclic_edges
 
 EDGES = [(3, 1), (1, 2), (2, 3), (3, 4)]
 TINY = Dataset(
@@ -73,7 +74,11 @@ def test_unknown_name() -> None:
 
 
 def test_generated() -> None:
-    assert datasets.load("gnm-30k").n_edges == 155_000
+    planted, uniform = datasets.load("gnm-30k"), datasets.load("gnm-30k-uniform")
+    assert planted.n_nodes == uniform.n_nodes == 30_000
+    assert planted.n_edges == uniform.n_edges == 155_000
+    # 5,000 edges close cycles in the first; the second has no order to begin with.
+    assert 0 < cyclic_edges(planted).sum() < cyclic_edges(uniform).sum()
     assert "GNM-30K" in datasets.available()
     with pytest.raises(InputError, match="generated"):
         datasets.path("GNM-30K")

@@ -81,7 +81,8 @@ def linkpred(
             written = write_report(result, report, "atp " + shlex.join(sys.argv[1:]))
             payload["report"] = written
             out.note(f"report written to {written}")
-        out.result(payload, _summary(result), *_failures(result))
+        notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
+        out.result(payload, _summary(result), *notes, *_failures(result))
 
 
 def _dimensions(text: str) -> list[int]:

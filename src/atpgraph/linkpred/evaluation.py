@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.errors import AtpError
-from atpgraph.linkpred.method import Method, Scores
+from atpgraph.linkpred.method import Method, Scorer, Scores, under
 from atpgraph.linkpred.metrics import (
     auc,
     average_precision,
@@ -56,18 +56,19 @@ def evaluate(method: Method, split: Split) -> Evaluation:
     metrics: dict[str, dict[str, float]] = {}
     curves: dict[str, Curves] = {}
     for name, test in split.tests.items():
+        scorer = under(method, name)
         if isinstance(test, PairTest):
-            good, bad = pair_scores(method, test)
+            good, bad = pair_scores(scorer, test)
             metrics[name] = pair_metrics(good, bad)
             curves[name] = _curves(good, bad)
         else:
             sample = test.sampled.shape[1]
-            metrics[name] = ranking_metrics(*ranks_against_all(method, test))
-            metrics[f"{name}-{sample}"] = ranking_metrics(*ranks_against_sample(method, test))
+            metrics[name] = ranking_metrics(*ranks_against_all(scorer, test))
+            metrics[f"{name}-{sample}"] = ranking_metrics(*ranks_against_sample(scorer, test))
     return Evaluation(metrics, curves)
 
 
-def pair_scores(method: Method, test: PairTest) -> tuple[Scores, Scores]:
+def pair_scores(method: Scorer, test: PairTest) -> tuple[Scores, Scores]:
     """Scores of the positives and of the negatives."""
     good = method.score(test.positives.sources, test.positives.targets)
     bad = method.score(test.negatives.sources, test.negatives.targets)
@@ -100,7 +101,7 @@ def ranking_metrics(
 
 
 def ranks_against_all(
-    method: Method, test: RankingTest
+    method: Scorer, test: RankingTest
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Filtered rank of each true target among all nodes its source has no edge to."""
     u, v, known = test.queries.sources, test.queries.targets, test.known
@@ -128,7 +129,7 @@ def ranks_against_all(
 
 
 def ranks_against_sample(
-    method: Method, test: RankingTest
+    method: Scorer, test: RankingTest
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Rank of each true target among the sampled nodes."""
     u, v = test.queries.sources, test.queries.targets
@@ -142,7 +143,7 @@ def ranks_against_sample(
     return 1 + above + level / 2, real.sum(axis=1)
 
 
-def _finite(method: Method, scores: Scores) -> Scores:
+def _finite(method: Scorer, scores: Scores) -> Scores:
     if np.isnan(scores).any():
         raise AtpError(f"{method.name} gave a score that is not a number.")
     return scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred._memory import peak_memory
 from atpgraph.linkpred.evaluation import Curves, evaluate
+from atpgraph.linkpred.method import Method
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.linkpred.splits import PROTOCOLS, Split, make_split
 from atpgraph.linkpred.statistics import Comparison, Interval, compare, interval
@@ -56,6 +57,8 @@ class MethodResult:
         Why the row has no result, or empty.
     curves : mapping from protocol to Curves
         Of the first seed.
+    note : str
+        What a reader of the table has to know about the row, or empty.
     """
 
     key: str
@@ -65,6 +68,7 @@ class MethodResult:
     runs: list[Run]
     failure: str = ""
     curves: dict[str, Curves] = field(default_factory=dict)
+    note: str = ""
 
     def values(self, protocol: str, metric: str) -> list[float]:
         """The metric of every seed."""
@@ -169,6 +173,8 @@ class LabResult:
             "group": row.group,
             "dim": row.dim,
         }
+        if row.note:
+            about["note"] = row.note
         if row.failure:
             return about | {"failure": row.failure}
         about["peak_memory_bytes"] = row.memory
@@ -249,9 +255,7 @@ def run(
     if not wanted:
         raise InputError(f"Name a protocol; there are {', '.join(PROTOCOLS)}.")
     plan = [(row, k) for row in rows for k in (dims if row.has_dimension else [None])]
-    results = [
-        MethodResult(row.key, row.make(k or dims[0], 0).name, row.group, k, []) for row, k in plan
-    ]
+    results = [_empty(row, k, row.make(k or dims[0], 0)) for row, k in plan]
     split: Split | None = None
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
@@ -295,6 +299,11 @@ def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:
     return (choose(names) if names else []) + made
 
 
+def _empty(row: Row, k: int | None, method: Method) -> MethodResult:
+    note = str(getattr(method, "note", ""))
+    return MethodResult(row.key, method.name, row.group, k, [], note=note)
+
+
 def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) -> MethodResult:
     try:
         method = row.make(k, seed)
@@ -309,10 +318,9 @@ def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) ->
             log.exception("%s failed", row.key)
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         failure = str(error) if isinstance(error, AtpError) else reason
-        return MethodResult(row.key, so_far.name, row.group, so_far.dim, [], failure)
+        return replace(so_far, runs=[], failure=failure)
     runs = [*so_far.runs, Run(seed, seconds, peak.bytes, found.metrics)]
-    curves = so_far.curves or found.curves
-    return MethodResult(row.key, so_far.name, row.group, so_far.dim, runs, "", curves)
+    return replace(so_far, runs=runs, curves=so_far.curves or found.curves)
 
 
 def _without(row: MethodResult, unavailable: dict[str, str]) -> MethodResult:
@@ -328,4 +336,4 @@ def _without(row: MethodResult, unavailable: dict[str, str]) -> MethodResult:
         )
         for run in row.runs
     ]
-    return MethodResult(row.key, row.name, row.group, row.dim, runs, row.failure, row.curves)
+    return replace(row, runs=runs)

@@ -17,24 +17,42 @@ _CHUNK = 2**16
 
 
 @runtime_checkable
-class Method(Protocol):
-    """A link predictor.
+class Scorer(Protocol):
+    """What gives scores.
 
-    ``fit`` gets the training graph and nothing else. ``score`` gets two arrays of node numbers and
-    returns one number per pair, larger where an edge u → v is likelier. ``score_from`` returns
-    the scores of the given sources against all nodes, one row each.
+    ``score`` gets two arrays of node numbers and returns one number per pair, larger where an edge
+    u → v is likelier. ``score_from`` returns the scores of the given sources against all nodes, one
+    row each.
     """
 
     name: str
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Learn from the graph."""
 
     def score(self, u: Codes, v: Codes) -> Scores:
         """Scores of the pairs (u[i], v[i])."""
 
     def score_from(self, u: Codes) -> Scores:
         """Scores of (u[i], v) for every node v: a matrix with a row for each source."""
+
+
+@runtime_checkable
+class Method(Scorer, Protocol):
+    """A link predictor: ``fit`` gets the training graph and nothing else."""
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Learn from the graph."""
+
+
+@runtime_checkable
+class PerProtocol(Protocol):
+    """A method that learned, from the training graph alone, other weights for each protocol."""
+
+    def under(self, protocol: str) -> Scorer:
+        """The scores to use under a protocol."""
+
+
+def under(method: Method, protocol: str) -> Scorer:
+    """What a method is judged by under a protocol: itself, unless it is :class:`PerProtocol`."""
+    return method.under(protocol) if isinstance(method, PerProtocol) else method
 
 
 class EmbeddingMethod:

@@ -14,9 +14,12 @@ from typing import Literal, Self
 import numpy as np
 
 from atpgraph.cycles import CycleBreaker
+from atpgraph.embedding import ATP
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.method import EmbeddingMethod, Method
+from atpgraph.linkpred.blend import ATPBlend
+from atpgraph.linkpred.method import EmbeddingMethod, Method, check_components
+from atpgraph.linkpred.tuned import TunedATP
 
 Entry = tuple[str, Literal["ours", "rival", "trivial"], Callable[[int, int], Method], bool]
 
@@ -55,6 +58,64 @@ class LevelDifference(EmbeddingMethod):
         return self
 
 
+class PlainATP(EmbeddingMethod):
+    """:class:`atpgraph.ATP` as it comes, under the interface of the laboratory.
+
+    Parameters
+    ----------
+    n_components : int
+    kernel : str
+        f, the weight of a reachable pair.
+    solver : {"nnls", "svd"}
+        ``svd`` is the row the paper calls SVDM.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    >>> atp = PlainATP(4, "harmonic").fit(chain)
+    >>> there, back = atp.score(np.array([0, 3]), np.array([3, 0]))
+    >>> bool(there > 1.0 > 0.1 > back)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        kernel: str = "log",
+        solver: str = "nnls",
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = check_components(n_components)
+        self.kernel = kernel
+        self.solver = solver
+        self.random_state = random_state
+        self.name = f"{'SVDM' if solver == 'svd' else 'ATP'}-{kernel}"
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Run the four steps of ATP."""
+        atp = ATP(
+            self.n_components,
+            kernel=self.kernel,
+            solver=self.solver,
+            random_state=self.random_state,
+        ).fit(graph)
+        self.source_, self.target_ = atp.source_, atp.target_
+        return self
+
+
+def _plain(kernel: str, solver: str = "nnls") -> Callable[[int, int], Method]:
+    return lambda k, seed: PlainATP(k, kernel, solver, random_state=seed)
+
+
 ROWS: list[Entry] = [
+    ("atp-log", "ours", _plain("log"), True),
+    ("atp-harmonic", "ours", _plain("harmonic"), True),
+    ("atp-linear", "ours", _plain("linear"), True),
+    ("atp-constant", "ours", _plain("constant"), True),
+    ("atp-tuned", "ours", lambda k, seed: TunedATP(k, random_state=seed), True),
+    ("atp-blend", "ours", lambda k, seed: ATPBlend(k, random_state=seed), True),
+    ("svdm-log", "rival", _plain("log", "svd"), True),
+    ("svdm-harmonic", "rival", _plain("harmonic", "svd"), True),
     ("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
 ]

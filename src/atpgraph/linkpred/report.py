@@ -106,7 +106,12 @@ def _summary(result: LabResult) -> str:
         if len(result.seeds) > 1
         else '<p class="quiet">Bold: the best. One seed gives no interval.</p>'
     )
-    return table(columns, rows) + note
+    remarks = "".join(
+        f'<p class="quiet">{escape(row.name)}: {escape(row.note)}.</p>'
+        for row in result.main()
+        if row.note
+    )
+    return table(columns, rows) + note + remarks
 
 
 def _level_with(result: LabResult, row: MethodResult, top: MethodResult, protocol: str) -> bool:
