@@ -22,6 +22,7 @@ from atpgraph.cqa import (
     write_dump,
 )
 from atpgraph.cqa.baselines import number_of_answers, time_to_best_answer, time_to_first_answer
+from atpgraph.cqa.difficulty_report import write_report
 from atpgraph.cqa.evaluation import METHODS
 from atpgraph.errors import InputError
 
@@ -152,7 +153,7 @@ def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
     assert all(row.questions >= 20 for row in report.tags)
     assert by_tag(site, truth, {"m": number_of_answers(site, truth)}, min_questions=10_000) == []
 
-    report.write(tmp_path / "report")
+    write_report(report, tmp_path / "report", "atp cqa difficulty <site>")
     stored = json.loads((tmp_path / "report/report.json").read_text())
     assert stored == report.to_dict()
     assert set(stored["site"]) == {"questions", "answers", "users", "bounties", "nodes", "edges"}

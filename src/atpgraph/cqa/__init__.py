@@ -27,6 +27,7 @@ from atpgraph.cqa.difficulty import (
     pairwise_accuracy,
 )
 from atpgraph.cqa.evaluation import DifficultyReport, evaluate_site, question_scores
+from atpgraph.cqa.expertise import Expertise
 from atpgraph.cqa.ingest import IngestReport, ingest
 from atpgraph.cqa.site import Site
 
@@ -37,6 +38,7 @@ __all__ = [
     "Competition",
     "DifficultyReport",
     "EdgeTypes",
+    "Expertise",
     "IngestReport",
     "Scores",
     "Site",

@@ -1,18 +1,14 @@
-"""One call from a site to the table of methods, and the report that keeps it."""
+"""One call from a site to the table of methods."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._files import atomic_path
 from atpgraph._progress import stage
 from atpgraph._random import generator
 from atpgraph.cqa import baselines
@@ -28,6 +24,8 @@ from atpgraph.cqa.difficulty import (
     evaluate,
     halves,
 )
+from atpgraph.cqa.expertise import DEFAULT_EGA, Expertise, PathRule
+from atpgraph.cqa.fitted import atp_signals, cross_fitted, fitted_everywhere, simple_signals
 from atpgraph.cqa.site import Int64, Site
 from atpgraph.errors import InputError
 
@@ -46,6 +44,11 @@ class Workbench:
         :func:`~atpgraph.cqa.competition.competition_graph`.
     random_state : int
         For methods that draw.
+    first_half : boolean array, optional
+        Methods that are fitted judge these questions by the others, and the others by these;
+        without it, all questions by all bounties of the site.
+    expertise : Expertise, optional
+        A model made before; otherwise one is fitted when a method asks for it.
     """
 
     def __init__(
@@ -56,12 +59,16 @@ class Workbench:
         ega: Ega = "all-pairs",
         tau_days: float = 30.0,
         random_state: int = 0,
+        first_half: npt.NDArray[np.bool_] | None = None,
+        expertise: Expertise | None = None,
     ) -> None:
         self.site = site
         self.truth = truth
         self.ega = ega
         self.tau_days = tau_days
         self.random_state = random_state
+        self.first_half = first_half
+        self._expertise = expertise
         self._graphs: dict[str, Competition] = {}
 
     @property
@@ -73,6 +80,29 @@ class Workbench:
     def with_gain(self) -> Competition:
         """The competition graph with expertise-gain edges."""
         return self._graph(self.ega)
+
+    @property
+    def expertise(self) -> Expertise:
+        """ATP on the competition graph with consecutive expertise-gain edges."""
+        if self._expertise is None:
+            self._expertise = Expertise.fit(
+                self.site, ega=DEFAULT_EGA, random_state=self.random_state
+            )
+        return self._expertise
+
+    def fitted(self, *, atp: bool) -> Scores:
+        """Signals weighed by the bounties of the other half, with or without those of ATP."""
+        signals = simple_signals(self.site)
+        if atp:
+            signals |= atp_signals(self.site, self.expertise)
+        if self.first_half is not None:
+            return cross_fitted(signals, self.truth, self.first_half, self.random_state)
+        values = fitted_everywhere(signals, bounty_truth(self.site), self.random_state)
+        return Scores(values[self.truth.question])
+
+    def node_scores(self, scores: npt.NDArray[np.float64]) -> Scores:
+        """Numbers of the nodes of the ATP model, for the questions."""
+        return baselines.node_scores(self.site, self.truth, self.expertise.competition, scores)
 
     def _graph(self, ega: Ega) -> Competition:
         if ega not in self._graphs:
@@ -91,8 +121,18 @@ METHODS: dict[str, Callable[[Workbench], Judge]] = {
         bench.site, bench.truth, bench.plain, bench.random_state
     ),
     "qdee": lambda bench: baselines.qdee_difficulty(bench.site, bench.truth, bench.with_gain),
+    "atp": lambda bench: PathRule.of(bench.site, bench.truth, bench.expertise),
+    "atp-mean": lambda bench: bench.node_scores(bench.expertise.mean_score),
+    "atp-position": lambda bench: bench.node_scores(bench.expertise.position),
+    "signals-fitted": lambda bench: bench.fitted(atp=False),
+    "atp-fitted": lambda bench: bench.fitted(atp=True),
 }
-"""Every method of the command line, by name; the value makes its judge."""
+"""Every method of the command line, by name; the value makes its judge.
+
+``atp`` is the paper's rule. ``atp-mean`` and ``atp-position`` are numbers from the same vectors,
+see :mod:`atpgraph.cqa.expertise`; ``atp-fitted`` weighs them together with three simple signals,
+and ``signals-fitted`` weighs those three alone, to show what the vectors add.
+"""
 
 
 def judges(bench: Workbench, methods: Iterable[str] | None = None) -> dict[str, Judge]:
@@ -118,12 +158,20 @@ def question_scores(
     ega: Ega = "all-pairs",
     tau_days: float = 30.0,
     random_state: int = 0,
+    expertise: Expertise | None = None,
 ) -> tuple[Int64, dict[str, npt.NDArray[np.float64]]]:
-    """Difficulty of every question, by id, for the methods that give numbers."""
+    """Difficulty of every question, by id, for the methods that give numbers.
+
+    By default the position of the question in the ATP model. Fitted methods use all bounties.
+    """
     everything = np.arange(len(site.questions))
     truth = BountyTruth(everything, np.zeros(len(everything), dtype=np.int64))
-    bench = Workbench(site, truth, ega=ega, tau_days=tau_days, random_state=random_state)
-    made = judges(bench, methods)
+    bench = Workbench(
+        site, truth, ega=ega, tau_days=tau_days, random_state=random_state, expertise=expertise
+    )
+    made = judges(bench, ["atp-position"] if methods is None else methods)
+    if not any(isinstance(judge, Scores) for judge in made.values()):
+        raise InputError("atp compares pairs and has no number for a question; see atp-position.")
     columns = {name: judge.values for name, judge in made.items() if isinstance(judge, Scores)}
     return site.questions.id, columns
 
@@ -174,45 +222,6 @@ class DifficultyReport:
             ],
         }
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``report.json`` and ``report.md`` into a folder, made if needed."""
-        target = Path(folder)
-        try:
-            target.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InputError(f"Cannot write {target}: {error.strerror}.") from error
-        with atomic_path(target / "report.json") as temporary:
-            text = json.dumps(_finite(self.to_dict()), indent=2, allow_nan=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
-        with atomic_path(target / "report.md") as temporary:
-            temporary.write_text(self._markdown(), encoding="utf-8")
-
-    def _markdown(self) -> str:
-        lines = ["# Question difficulty against bounties", ""]
-        lines += [f"- {name}: {value:,}" for name, value in self.site.items()]
-        lines += [f"- {name}: {value}" for name, value in self.settings.items()]
-        for title, part in (
-            ("All questions with a bounty", self.methods),
-            ("Validation half", self.validation),
-            ("Test half", self.test),
-        ):
-            pairs = next(iter(part.values())).pairs
-            lines += ["", f"## {title}: {pairs:,} pairs", ""]
-            lines += ["| method | accuracy | 95 % interval | ties skipped | ties right |"]
-            lines += ["|---|---|---|---|---|"]
-            lines += [
-                f"| {name} | {mean:.4f} | {low:.3f} – {high:.3f} | {skip:.4f} | {right:.4f} |"
-                for name, mean, low, high, skip, right in accuracy_rows(part)
-            ]
-        if self.tags:
-            names = list(self.methods)
-            lines += ["", "## By tag", "", f"| tag | questions | {' | '.join(names)} |"]
-            lines += ["|---" * (2 + len(names)) + "|"]
-            for row in self.tags:
-                cells = " | ".join(f"{row.methods[name].mean:.3f}" for name in names)
-                lines.append(f"| {row.tag} | {row.questions} | {cells} |")
-        return "\n".join(lines) + "\n"
-
 
 def accuracy_rows(
     accuracies: Mapping[str, Accuracy],
@@ -233,6 +242,7 @@ def evaluate_site(
     min_tag_questions: int = 20,
     max_questions: int = 5000,
     random_state: int = 0,
+    expertise: Expertise | None = None,
 ) -> DifficultyReport:
     """Compare methods with the bounties of a site.
 
@@ -255,6 +265,13 @@ def evaluate_site(
         pairs grows with the square. The report's settings say how many were.
     random_state : int
         Seed of the split, the resamples and the methods that draw.
+    expertise : Expertise, optional
+        A model of the site; fitted here by default.
+
+    Notes
+    -----
+    The fitted methods never see the bounty they are judged by: each half is judged with weights
+    from the other.
     """
     truth = bounty_truth(site)
     if truth.n_pairs() == 0:
@@ -266,9 +283,17 @@ def evaluate_site(
     if len(truth) > max_questions:
         drawn = generator(random_state).choice(len(truth), max_questions, replace=False)
         truth = truth.take(np.sort(drawn))
-    bench = Workbench(site, truth, ega=ega, tau_days=tau_days, random_state=random_state)
-    made = judges(bench, methods)
     validation, test = halves(truth, by=halves_by, random_state=random_state)
+    bench = Workbench(
+        site,
+        truth,
+        ega=ega,
+        tau_days=tau_days,
+        random_state=random_state,
+        first_half=validation,
+        expertise=expertise,
+    )
+    made = judges(bench, methods)
     with stage("comparing with bounties", 3) as step:
         results = []
         for which in (None, validation, test):
@@ -302,12 +327,3 @@ def evaluate_site(
 
 def _plain(accuracies: Mapping[str, Accuracy]) -> dict[str, Any]:
     return {name: accuracy.to_dict() for name, accuracy in accuracies.items()}
-
-
-def _finite(value: Any) -> Any:
-    """NaN, which JSON does not have, as null."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
