@@ -18,7 +18,8 @@ if TYPE_CHECKING:
         pagerank,
         trueskill,
     )
-    from atpgraph.errors import AtpError, InputError
+    from atpgraph.embedding import ATP
+    from atpgraph.errors import AtpError, BudgetError, InputError
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.graph.edgelist import read_edgelist, write_edgelist
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ATP",
     "Agony",
     "AtpError",
+    "BudgetError",
     "CycleBreak",
     "DiGraph",
     "InputError",
@@ -59,6 +62,8 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "BudgetError": "atpgraph.errors",
+    "ATP": "atpgraph.embedding",
     "levels": "atpgraph.hierarchy",
     "trueskill": "atpgraph.cycles",
     "pagerank": "atpgraph.cycles",

@@ -11,13 +11,16 @@ from pathlib import Path
 from atpgraph.errors import InputError
 
 
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that cannot be written, before long work begins or another file appears."""
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Refuse, before long work, a path that could not be written in the end."""
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a directory; name a file to write.")
     if not target.parent.is_dir():
         raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"Cannot write {target}: the folder {target.parent} is read-only.")
+    return target
 
 
 @contextlib.contextmanager
@@ -36,8 +39,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'done'
     """
-    target = Path(path)
-    check_target(target)
+    target = check_writable(path)
     try:
         handle, name = tempfile.mkstemp(
             prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from atpgraph.errors import InputError
@@ -50,6 +51,16 @@ def available_bytes() -> int:
         if limit is not None and used is not None:
             free = min(free, max(limit - used, 0))
     return free
+
+
+def peak_megabytes() -> float:
+    """Most memory this process has held at a time, in MB; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 def human_bytes(amount: float) -> str:

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from atpgraph import __version__
 from atpgraph._progress import stage
+from atpgraph._show import LogReporter
 from atpgraph.cli._app import app
-from atpgraph.cli._console import Json, Quiet, Seed, _LogReporter, json_ready, session, table
+from atpgraph.cli._console import Json, Quiet, Seed, json_ready, session, table
 from atpgraph.errors import BudgetError, InputError
 
 runner = CliRunner()
@@ -127,7 +128,7 @@ def test_stages_are_log_lines_elsewhere_and_nothing_when_quiet(monkeypatch):
         out.note("done")
 
     assert invoke(body).stderr.splitlines() == ["atp: counting …", "atp: done"]
-    monkeypatch.setattr(_LogReporter, "pause", 0.0)
+    monkeypatch.setattr(LogReporter, "pause", 0.0)
     lines = invoke(body).stderr.splitlines()
     assert lines == ["atp: counting …", "atp: counting: 50%", "atp: done"]
     assert invoke(body, "--quiet").stderr == ""

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from atpgraph import __version__
-from atpgraph.cli import break_cycles, generate, hierarchy
+from atpgraph.cli import (
+    break_cycles,
+    community,
+    cqa,
+    datasets,
+    embed,
+    generate,
+    hierarchy,
+    linkpred,
+    model,
+)
 
 app = typer.Typer(
     name="atp",
@@ -38,5 +48,14 @@ def _atp(
 # One line per command, in the order in which the help lists them:
 # app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
 app.command("break-cycles")(break_cycles.break_cycles)
+app.command("embed")(embed.embed)
+app.command("predict")(model.predict)
+app.command("neighbors")(model.neighbors)
+app.command("info")(model.info)
+app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
+app.command("linkpred")(linkpred.linkpred)
+app.add_typer(cqa.app, name="cqa")
+app.add_typer(datasets.app, name="datasets")
+generate.app.command("community")(community.community)
 app.add_typer(generate.app, name="generate")

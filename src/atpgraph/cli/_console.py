@@ -11,14 +11,12 @@ import json as jsonlib
 import math
 import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph._progress import report_to
+from atpgraph._show import say, shown
 from atpgraph.errors import AtpError
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ class Session:
     def note(self, text: str) -> None:
         """Tell the person something that is not a result."""
         if not self.quiet:
-            _say(f"atp: {text}")
+            say(f"atp: {text}")
 
     def result(self, payload: dict[str, Any], *shown: str | Table) -> None:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
@@ -139,101 +137,6 @@ def json_ready(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} does not fit into JSON")
 
 
-class _LogReporter:
-    """Stages as lines, for files and pipes: a start, a sign of life now and then, an end."""
-
-    pause = 10.0  # seconds between signs of life
-
-    def __init__(self) -> None:
-        self.stages: list[_Running] = []
-
-    def start(self, name: str, total: float | None) -> int:
-        now = time.perf_counter()
-        self.stages.append(_Running(name, total, now, now))
-        _say(f"atp: {name} …")
-        return len(self.stages) - 1
-
-    def advance(self, stage: int, amount: float) -> None:
-        running = self.stages[stage]
-        running.done += amount
-        now = time.perf_counter()
-        if running.total and now - running.spoken >= self.pause:
-            running.spoken = now
-            _say(f"atp: {running.name}: {running.done / running.total:.0%}")
-
-    def finish(self, stage: int) -> None:
-        running = self.stages[stage]
-        seconds = time.perf_counter() - running.started
-        if seconds >= 1:
-            _say(f"atp: {running.name}: {seconds:.1f} s")
-
-
-@dataclass
-class _Running:
-    name: str
-    total: float | None
-    started: float
-    spoken: float
-    done: float = 0.0
-
-
-class _BarReporter:
-    """Stages as bars on a terminal; they disappear when the work is done."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self.progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeElapsedColumn(),
-            console=Console(file=sys.stderr),
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-
-    def start(self, name: str, total: float | None) -> int:
-        return self.progress.add_task(name, total=total)
-
-    def advance(self, stage: int, amount: float) -> None:
-        from rich.progress import TaskID
-
-        self.progress.advance(TaskID(stage), amount)
-
-    def finish(self, stage: int) -> None:
-        from rich.progress import TaskID
-
-        self.progress.remove_task(TaskID(stage))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def _reporting(session: Session) -> Iterator[None]:
-    from atpgraph._jit import on_compilation
-
-    if session.quiet:
-        yield
-        return
-    announcement = "compiling kernels, once per installation …"
-    if sys.stderr.isatty():
-        bars = _BarReporter()
-        with (
-            bars.progress,
-            on_compilation(lambda: bars.progress.console.print(f"atp: {announcement}")),
-            report_to(bars),
-        ):
-            yield
-    else:
-        with on_compilation(lambda: session.note(announcement)), report_to(_LogReporter()):
-            yield
-
-
 @contextlib.contextmanager
 def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """Run the body of a command: progress on, errors turned into one sentence and an exit code.
@@ -243,14 +146,14 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     held = Session(json=json, quiet=quiet)
     debug = os.environ.get("ATP_DEBUG", "") not in ("", "0")
     try:
-        with _reporting(held):
+        with contextlib.nullcontext() if quiet else shown():
             yield held
         held._print()
         sys.stdout.flush()
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
-        _say("atp: interrupted")
+        say("atp: interrupted")
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader went away. Leave nothing for the interpreter to flush into the closed pipe.
@@ -260,13 +163,13 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     except AtpError as error:
         if debug:
             raise
-        _say(f"atp: error: {error}")
+        say(f"atp: error: {error}")
         raise typer.Exit(error.exit_code) from None
     except Exception as error:
         if debug:
             raise
         text = " ".join(str(error).split()) or "no message"
-        _say(
+        say(
             f"atp: error: a bug in atpgraph, {type(error).__name__}: {text} "
             "(set ATP_DEBUG=1 and run again for the traceback to report)."
         )

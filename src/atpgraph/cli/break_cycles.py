@@ -42,7 +42,7 @@ def break_cycles(
 ) -> None:
     """Remove edges until the graph has no cycles."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._files import check_target
+        from atpgraph._files import check_writable
         from atpgraph._jit import on_compilation
         from atpgraph._progress import stage
         from atpgraph.cycles import METHODS, CycleBreaker
@@ -57,7 +57,7 @@ def break_cycles(
             raise InputError(f"--output and --removed are both {output}; name two files.")
         for path in (output, removed):
             if path is not None:
-                check_target(path)
+                check_writable(path)
         read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
         methods: dict[str, dict[str, Any]] = {}

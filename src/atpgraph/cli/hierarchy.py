@@ -29,14 +29,14 @@ def hierarchy(
 
         import numpy as np
 
-        from atpgraph._files import atomic_path, check_target
+        from atpgraph._files import atomic_path, check_writable
         from atpgraph._progress import stage
         from atpgraph.cycles import break_cycles
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
 
         if output is not None:
-            check_target(output)
+            check_writable(output)
         read = read_edgelist(graph)
         with stage(f"breaking cycles by {method}"):
             result = break_cycles(read, method, random_state=seed)

@@ -63,7 +63,7 @@ def agony(graph: DiGraph) -> Agony:
 
     >>> result = agony(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]))
     >>> result.value, result.lowest.tolist()
-    (3, [0, 1, 2, 3])
+    (3, [0, 0, 0, 1])
 
     References
     ----------

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.factorization._simd import TILE, add_row, tile4
+from atpgraph.factorization._simd import TILE, add_row, tile1, tile1_wide, tile4
 
 Floats = npt.NDArray[np.floating[Any]]
 I32 = npt.NDArray[np.int32]
@@ -31,28 +31,35 @@ def add_panel(gram: Floats, o: int, source: Floats, s: int, panel: Floats, depth
 
 
 @kernel
+def add_combination(
+    out: Floats, factors: Floats, a: int, vectors: Floats, b: int, depth: int
+) -> None:
+    """out[0] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
+    width = out.shape[1]
+    j = 0
+    while j + 4 * TILE <= width:
+        tile1_wide(out, 0, out, 0, j, factors, a, 0, vectors, b, depth)
+        j += 4 * TILE
+    while j < width:
+        tile1(out, 0, out, 0, j, factors, a, 0, vectors, b, depth)
+        j += TILE
+
+
+@kernel
 def add_outer_products(
     gram: Floats,
     o: int,
     source: Floats,
     s: int,
     vectors: Floats,
-    single: int,
     listed: I32,
     first: int,
     stop: int,
     panel: Floats,
 ) -> None:
-    """gram[o:] = source[s:] + Σ t tᵀ, t the rows ``listed[first:stop]`` and `single` of vectors.
-
-    `single` is −1 for none.
-    """
+    """gram[o:] = source[s:] + Σ t tᵀ, t the rows ``listed[first:stop]`` of vectors."""
     width = panel.shape[1]
     depth = 0
-    if single >= 0:
-        for c in range(width):
-            panel[0, c] = vectors[single, c]
-        depth = 1
     for e in range(first, stop):
         row = listed[e]
         for c in range(width):

@@ -51,11 +51,12 @@ def _element(kind: Any) -> tuple[Any, int]:
     return ir.VectorType(element, LANES), kind.dtype.bitwidth // 8
 
 
-def _tile(rows: int) -> Any:
-    """Make ``out[o + r, j:j+16] = source[s + r, j:j+16] + Σ_p A[a + p, i + r] · B[b + p, j:j+16]``.
+def _tile(rows: int, columns: int) -> Any:
+    """Make ``out[o + r, J] = source[s + r, J] + Σ_p A[a + p, i + r] · B[b + p, J]``.
 
-    For r < `rows` and p < depth.
+    For r < `rows` and p < depth; J is ``j : j + columns``.
     """
+    parts = columns // LANES
 
     @intrinsic
     def tile(
@@ -84,8 +85,7 @@ def _tile(rows: int) -> Any:
             A = _data(context, builder, kinds[5], arguments[5])
             B = _data(context, builder, kinds[8], arguments[8])
             word = depth.type
-            half = TILE // LANES
-            column = [builder.add(j, ir.Constant(word, LANES * h)) for h in range(half)]
+            column = [builder.add(j, ir.Constant(word, LANES * h)) for h in range(parts)]
             start = [
                 _load(
                     builder,
@@ -94,7 +94,7 @@ def _tile(rows: int) -> Any:
                     width,
                 )
                 for r in range(rows)
-                for h in range(half)
+                for h in range(parts)
             ]
             before = builder.block
             head = builder.append_basic_block("tile.head")
@@ -116,22 +116,22 @@ def _tile(rows: int) -> Any:
             builder.cbranch(builder.icmp_signed("<", p, depth), body, after)
 
             builder.position_at_end(body)
-            columns = [
+            right_parts = [
                 _load(
                     builder,
                     builder.gep(right_at, [ir.Constant(word, LANES * h)]),
                     vector,
                     width,
                 )
-                for h in range(half)
+                for h in range(parts)
             ]
             fresh = []
             for r in range(rows):
                 scalar = builder.load(builder.gep(left_at, [ir.Constant(word, r)]), align=width)
                 factor = _splat(builder, scalar, vector)
-                for h in range(half):
-                    product = builder.fmul(factor, columns[h], flags=_CONTRACT)
-                    total = sums[r * half + h]
+                for h in range(parts):
+                    product = builder.fmul(factor, right_parts[h], flags=_CONTRACT)
+                    total = sums[r * parts + h]
                     fresh.append(builder.fadd(total, product, flags=_CONTRACT))
             p.add_incoming(builder.add(p, ir.Constant(word, 1)), body)
             left_at.add_incoming(builder.gep(left_at, [A[1]]), body)
@@ -142,9 +142,9 @@ def _tile(rows: int) -> Any:
 
             builder.position_at_end(after)
             for r in range(rows):
-                for h in range(half):
+                for h in range(parts):
                     place = _at(builder, out, builder.add(o, ir.Constant(word, r)), column[h])
-                    _store(builder, sums[r * half + h], place, vector, width)
+                    _store(builder, sums[r * parts + h], place, vector, width)
             return context.get_dummy_value()
 
         return signature, codegen
@@ -152,8 +152,9 @@ def _tile(rows: int) -> Any:
     return tile
 
 
-tile4 = _tile(4)
-tile1 = _tile(1)
+tile4 = _tile(4, TILE)
+tile1 = _tile(1, TILE)
+tile1_wide = _tile(1, 4 * TILE)
 
 
 @intrinsic

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.factorization._gram import add_outer_products, solve
-from atpgraph.factorization._simd import TILE, add_row, tile1
+from atpgraph.factorization._gram import add_combination, add_panel, solve
+from atpgraph.factorization._simd import add_row
 
 Floats = npt.NDArray[np.floating[Any]]
 F64 = npt.NDArray[np.float64]
@@ -25,14 +25,16 @@ I64 = npt.NDArray[np.int64]
 
 @kernel
 def highest_ranks(
-    order: I32, parent: I32, indptr: I64, extras: I32, rank: I32, highest: I32
+    order: I32, parent: I32, indptr: I64, extras: I32, rank: I32, highest: I32, depth: I32
 ) -> None:
-    """Highest rank among the nodes that each node reaches, its own if there are none."""
+    """Highest rank that each node reaches (its own if none), and its depth in the forest."""
     for i in range(len(order)):
         u = order[i]
         top = rank[u]
         p = parent[u]
+        depth[u] = 0
         if p >= 0:
+            depth[u] = depth[p] + 1
             top = highest[p]
             for e in range(indptr[u], indptr[u + 1]):
                 top = max(top, rank[extras[e]])
@@ -57,25 +59,13 @@ def path_from_root(node: int, parent: I32) -> I32:
 
 
 @kernel
-def inherit_level_sums(
-    u: int,
-    parent: I32,
-    slot: I32,
-    indptr: I64,
-    extras: I32,
-    rank: I32,
-    highest: I32,
-    vectors: Floats,
-    sums: Floats,
-    n_levels: int,
+def prepare_level_sums(
+    u: int, p: int, slot: I32, rank: I32, highest: I32, sums: Floats, n_levels: int
 ) -> None:
-    """Sums of the vectors of R(u) by rank, from those of R(p).
+    """Sums of the vectors of R(p) by rank, in the buffer of u, with room for what is new in R(u).
 
-    Only the rows of ranks above that of u and up to its highest are kept valid.
+    Only the rows of ranks above that of a node and up to its highest are kept valid.
     """
-    p = parent[u]
-    if p < 0:
-        return
     source = slot[p] * n_levels
     into = slot[u] * n_levels
     if source != into:
@@ -86,48 +76,65 @@ def inherit_level_sums(
         sums[into + level] = 0
     for level in range(highest[p] + 1, highest[u] + 1):
         sums[into + level] = 0
-    one = sums.dtype.type(1)
-    add_row(sums, into + rank[p], vectors, p, one)
-    for e in range(indptr[u], indptr[u + 1]):
-        add_row(sums, into + rank[extras[e]], vectors, extras[e], one)
 
 
 @kernel
-def right_side(
+def inherit(
     u: int,
+    leaf: bool,
+    passing: bool,
     parent: I32,
     slot: I32,
     indptr: I64,
     extras: I32,
-    sizes: I64,
     rank: I32,
     highest: I32,
     table: Floats,
     vectors: Floats,
+    grams: Floats,
     sums: Floats,
-    n_levels: int,
+    panel: Floats,
+    factors: Floats,
     right: Floats,
 ) -> None:
-    """Σ f(rank difference) · vector over R(u), from the sums of the parent by rank."""
-    for c in range(right.shape[1]):
-        right[0, c] = 0
+    """Gram matrix and right-hand side of R(u), from those of R(p), p and the extras.
+
+    The right-hand side Σ f(rank difference) · vector comes from sums of vectors by rank: those of
+    u, or for a leaf, which has nobody to pass its own on to, those of the parent and the new
+    vectors one by one. It is left out for a node that is only `passing` its sums on.
+    """
     p = parent[u]
     here = rank[u]
-    levels = highest[p] - rank[p]
-    if sizes[p] >= levels:
+    width = vectors.shape[1]
+    n_levels = len(table) + 1
+    into = slot[u] * width
+    source = slot[p] * width
+    right[0] = 0
+    if leaf:
         base = slot[p] * n_levels + rank[p] + 1
-        for j in range(0, right.shape[1], TILE):
-            tile1(right, 0, right, 0, j, table, rank[p] + 1 - here, 0, sums, base, levels)
-    q = u
-    while q >= 0:
-        for e in range(indptr[q], indptr[q + 1]):
-            v = extras[e]
-            add_row(right, 0, vectors, v, table[rank[v] - here, 0])
-        above = parent[q]
-        if above >= 0:
-            add_row(right, 0, vectors, above, table[rank[above] - here, 0])
-        # Few nodes spread over many ranks are cheaper one by one, all the way to the root.
-        q = above if sizes[p] < levels else -1
+        add_combination(right, table, rank[p] + 1 - here, sums, base, highest[p] - rank[p])
+    else:
+        prepare_level_sums(u, p, slot, rank, highest, sums, n_levels)
+    base = slot[u] * n_levels
+    depth = 0
+    stop = indptr[u + 1]
+    for e in range(indptr[u] - 1, stop):
+        v = extras[e] if e >= indptr[u] else p
+        for c in range(width):
+            panel[depth, c] = vectors[v, c]
+        if leaf:
+            factors[depth, 0] = table[rank[v] - here, 0]
+        else:
+            add_row(sums, base + rank[v], panel, depth, sums.dtype.type(1))
+        depth += 1
+        if depth == len(panel) or e == stop - 1:
+            add_panel(grams, into, grams, source, panel, depth)
+            source = into
+            if leaf:
+                add_combination(right, factors, 0, panel, 0, depth)
+            depth = 0
+    if not leaf and not passing:
+        add_combination(right, table, 1, sums, base + here + 1, highest[u] - here)
 
 
 @kernel
@@ -155,14 +162,14 @@ def update_rows(
     grams: Floats,
     sums: Floats,
     panel: Floats,
+    factors: Floats,
     work: Floats,
 ) -> float:
     """Solve the rows at the places first … stop − 1 of the preorder; returns the sum of values.
 
-    `table`, `grams`, `sums`, `panel`, `work` and all vectors have one element type.
+    `table`, `grams`, `sums`, `panel`, `factors`, `work` and all vectors have one element type.
     """
     width = vectors.shape[1]
-    n_levels = len(table) + 1
     right = work[:1]
     gradient = work[1:3]
     matrix = work[3:]
@@ -171,26 +178,17 @@ def update_rows(
     for i in range(-len(path), stop - first):
         # First the nodes above the first one of the range, to get its inheritance together.
         u = path[i + len(path)] if i < 0 else order[first + i]
-        p = parent[u]
         into = slot[u] * width
-        if p < 0:
+        if parent[u] < 0:
             if i >= 0:
                 x[u] = 0
             if subtree[u] > 1:
                 grams[into : into + width] = 0
             continue
-        if i >= 0:
-            right_side(
-                u, parent, slot, indptr, extras, sizes, rank, highest, table, vectors, sums,
-                n_levels, right,
-            )  # fmt: skip
-        add_outer_products(
-            grams, into, grams, slot[p] * width, vectors, p, extras, indptr[u], indptr[u + 1], panel
-        )
-        if subtree[u] > 1:
-            inherit_level_sums(
-                u, parent, slot, indptr, extras, rank, highest, vectors, sums, n_levels
-            )
+        inherit(
+            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, rank, highest, table, vectors,
+            grams, sums, panel, factors, right,
+        )  # fmt: skip
         if i >= 0:
             total += solve(
                 grams, into, shared, observed, regularization * sizes[u], n_components, right, x, u,

@@ -177,7 +177,7 @@ def gram_of(vectors: Floats) -> F64:
     for start in range(0, n, _CHUNK):
         part = np.zeros((width, width), dtype=vectors.dtype)
         stop = min(start + _CHUNK, n)
-        add_outer_products(part, 0, part, 0, vectors, -1, numbers, start, stop, panel)
+        add_outer_products(part, 0, part, 0, vectors, numbers, start, stop, panel)
         total += part
     upper = np.triu(total)
     return upper + np.triu(upper, 1).T

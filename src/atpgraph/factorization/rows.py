@@ -122,7 +122,7 @@ def _solve_listed(
             add_row(right, 0, vectors, columns[e], values[e])
         # The second matrix of the stack is zero.
         add_outer_products(
-            grams, 0, grams, width, vectors, -1, columns, indptr[i], indptr[i + 1], panel
+            grams, 0, grams, width, vectors, columns, indptr[i], indptr[i + 1], panel
         )
         solve(
             grams, 0, shared, observed, regularization * size, n_components, right, x, i, work[3:],

@@ -59,13 +59,19 @@ class Side:
         """Buffers that a walk needs."""
         return int(self.forest.slot.max(initial=0)) + 1
 
-    @cached_property
+    @property
     def highest(self) -> I32:
         """Highest rank reached from every node."""
+        return self._highest_and_depth[0]
+
+    @cached_property
+    def _highest_and_depth(self) -> tuple[I32, I32]:
         f = self.forest
-        highest = np.empty(f.n_nodes, dtype=np.int32)
-        _update.highest_ranks(f.order, f.parent, f.extras_indptr, f.extras, self.rank, highest)
-        return highest
+        highest, depth = np.empty((2, f.n_nodes), dtype=np.int32)
+        _update.highest_ranks(
+            f.order, f.parent, f.extras_indptr, f.extras, self.rank, highest, depth
+        )
+        return highest, depth
 
     def differences(self) -> I64:
         """Number of reachable pairs at every rank difference 0 … n_levels − 1."""
@@ -103,7 +109,8 @@ class Side:
         # In products of two vector components, about as measured at 64 components.
         cost = np.diff(f.extras_indptr)[f.order] + 10 + np.minimum(spans, f.sizes)[f.order] // 8
         cost = np.where(entered, cost, 1)
-        restart = np.where(entered, f.sizes[parent] + 1, 0)
+        depth = self._highest_and_depth[1][f.order]
+        restart = np.where(entered, f.sizes[parent] + 5 * depth, 0)
         before = np.concatenate([[0], np.cumsum(cost)])
         cuts: I64 = np.zeros(0, dtype=np.int64)
         for count in _TASK_COUNTS:
@@ -158,6 +165,7 @@ class Side:
                 np.empty((self.n_slots * width, width), dtype=kind),
                 np.empty((self.n_slots * (len(table) + 1), width), dtype=kind),
                 np.empty((PANEL, width), dtype=kind),
+                np.empty((PANEL, 1), dtype=kind),
                 np.zeros((3 + width, width), dtype=kind),
             )
         )

@@ -201,7 +201,7 @@ class DiGraph:
         names = _label_array(labels if isinstance(labels, (list, np.ndarray)) else [labels])
         found = self.codes_or_minus_one(names)
         if len(found) and found.min() < 0:
-            raise InputError(f"The graph has no node {names[found.argmin()]!r}.")
+            raise InputError(f"The graph has no node {names.tolist()[found.argmin()]!r}.")
         return found
 
     def codes_or_minus_one(self, labels: Sequence[Hashable] | npt.NDArray[Any]) -> IntArray:

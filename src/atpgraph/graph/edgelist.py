@@ -97,6 +97,24 @@ def read_edgelist(
         return _Reader(file, text, delimiter, header, comments, weights, quotes).graph()
 
 
+def read_pairs(path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Read pairs of labels in the order of the file, each as often as it stands there.
+
+    The file is read as by :func:`read_edgelist`; columns after the second are ignored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pairs.txt"
+    >>> _ = path.write_text("b a\\na b\\nb a\\n")
+    >>> [side.tolist() for side in read_pairs(path)]
+    [['b', 'a', 'b'], ['a', 'b', 'a']]
+    """
+    file = Path(path)
+    codes, labels, _ = _Reader(file, _load(file), None, None, "#%", False, True).rows()
+    return labels[codes[:, 0]], labels[codes[:, 1]]
+
+
 class _Reader:
     """One file on its way to a graph."""
 
@@ -141,6 +159,11 @@ class _Reader:
             self.start = line_end(text, self.start)
 
     def graph(self) -> DiGraph:
+        """All edges as a graph."""
+        codes, labels, weight = self.rows()
+        return DiGraph.from_codes(codes[:, 0], codes[:, 1], labels, weight)
+
+    def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None]:
         """Scan, number the labels, decide about the header, parse the weights."""
         fields, lines = self._scan()
         data = np.frombuffer(self.text, dtype=np.uint8)
@@ -157,8 +180,7 @@ class _Reader:
         else:
             names = [self._decode(start, end) for start, end in spans.tolist()]
             labels = np.array(names, dtype=object)
-        weight = self._weights(fields, lines, kinds, values)
-        return DiGraph.from_codes(codes[:, 0], codes[:, 1], labels, weight)
+        return codes, labels, self._weights(fields, lines, kinds, values)
 
     def _scan(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         most = self.text.count(b"\n", self.start) + self.text.count(b"\r", self.start) + 1

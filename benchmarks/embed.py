@@ -1,0 +1,262 @@
+"""Speed and memory of the embedding, as ratios measured in one run.
+
+Run: python benchmarks/embed.py [--sections gram,iteration,nmf,file,growth,million]
+     [--output benchmarks/results/embed.md]
+
+iteration: seconds of one alternating iteration (k = 64) against one of implicit's ALS on the same
+matrix written out. nmf: the whole factorisation of wiki-Vote against scikit-learn's NMF. file:
+`atp embed` from file to saved model against writing M out with networkx.descendants, timed on a
+random sample of nodes and scaled up. growth: random graphs of 10 K, 30 K and 100 K nodes.
+million: a citation-like graph of 1 M nodes and 2 M edges, and a graph that is refused. The real
+graphs are read from ATP_DATA or ../shared/data; where they are absent, a generated one stands in.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import datetime
+import functools
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from search_atp import DATA
+
+from atpgraph import ATP, BudgetError, DiGraph, __version__, break_cycles, levels
+from atpgraph.closure import closure_forests, kernel_table
+from atpgraph.factorization import factorize
+from atpgraph.factorization.nnls import gram_of
+from atpgraph.graph import generators, read_edgelist, write_edgelist
+from atpgraph.linkpred._memory import peak_memory
+
+COMPONENTS = 64
+THREADS = 2
+FILES = {name: DATA / "graphs" / f"{name}.txt.gz" for name in ("wiki-Vote", "cit-HepPh")}
+FILES["p2p-Gnutella31"] = DATA / "graphs" / "p2p-Gnutella31.txt.gz"
+
+
+def graphs() -> Iterator[tuple[str, DiGraph]]:
+    """The graphs of the comparison."""
+    found = False
+    for name, path in FILES.items():
+        if path.exists():
+            found = True
+            yield name, read_edgelist(path)
+    if not found:
+        yield "generated", generators.noisy_hierarchy(7_000, 60_000, 6_000, random_state=0).graph
+
+
+def seconds(work: Callable[[], object], repeat: int = 3) -> float:
+    """Least of a few runs."""
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def gram() -> Iterator[str]:
+    """Share of the machine's sgemm rate that the Gram kernel reaches."""
+    vectors = np.random.default_rng(0).random((50_000, COMPONENTS), dtype=np.float32)
+    gram_of(vectors)
+    blocks = COMPONENTS // 16
+    computed = 16 * 16 * blocks * (blocks + 1) // 2  # blocks on and above the diagonal
+    ours = len(vectors) * computed * 2 / seconds(lambda: gram_of(vectors), 10) / 1e9
+    a = np.random.default_rng(0).random((1500, 1500), dtype=np.float32)
+    blas = 2 * 1500**3 / seconds(lambda: a @ a, 10) / 1e9
+    yield (
+        f"Gram kernel, gathering included, one thread: {ours:.0f} GFLOP/s; sgemm: {blas:.0f} "
+        f"GFLOP/s; share {ours / blas:.0%}."
+    )
+
+
+def implicit_seconds(matrix: sp.csr_matrix) -> float:
+    """The faster of two iterations of implicit's alternating least squares."""
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    times: list[float] = []
+    model = AlternatingLeastSquares(
+        factors=COMPONENTS, iterations=2, num_threads=THREADS, random_state=0
+    )
+    model.fit(matrix, show_progress=False, callback=lambda _i, spent, *_: times.append(spent))
+    return min(times)
+
+
+def iteration() -> Iterator[str]:
+    """One alternating iteration against implicit's."""
+    yield (
+        "| graph | pairs | extras | closure s | iteration s | implicit's s | ratio | peak MB | "
+        "quarter of M in CSR, MB |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, graph in graphs():
+        dag = break_cycles(graph).dag
+        rank = levels(dag)
+        table = kernel_table("log", int(rank.max()))
+        factorize(*closure_forests(dag), rank, table, n_components=COMPONENTS, max_iter=1)
+        with peak_memory() as peak:
+            start = time.perf_counter()
+            forests = closure_forests(dag, n_jobs=THREADS)
+            closure = time.perf_counter() - start
+
+            fit = functools.partial(
+                factorize, *forests, rank, table, n_components=COMPONENTS, tol=0.0,
+                n_jobs=THREADS, random_state=0,
+            )  # fmt: skip
+            fit(max_iter=1)
+        four, first = (seconds(functools.partial(fit, max_iter=n)) for n in (4, 1))
+        one = (four - first) / 3
+        matrix = sp.csr_matrix(forests[0].to_sparse(rank, "log").astype(np.float32))
+        theirs = implicit_seconds(matrix)
+        del matrix
+        extras = forests[0].n_extras + forests[1].n_extras
+        yield (
+            f"| {name} | {forests[0].n_pairs:,} | {extras:,} | {closure:.2f} | {one:.3f} "
+            f"| {theirs:.2f} | {theirs / one:.0f} | {(peak.bytes or 0) / 1e6:.0f} "
+            f"| {forests[0].n_pairs * 12 / 4e6:.0f} |"
+        )
+
+
+def nmf() -> Iterator[str]:
+    """The whole factorisation against scikit-learn's NMF."""
+    from sklearn.decomposition import NMF
+
+    name, graph = next(graphs())
+    model = ATP(COMPONENTS, n_jobs=THREADS).fit(graph)
+    model = ATP(COMPONENTS, n_jobs=THREADS).fit(graph)
+    rows, _ = closure_forests(model.dag_)
+    matrix = sp.csr_matrix(rows.to_sparse(model.levels_, "log").astype(np.float32))
+    other = NMF(COMPONENTS, init="random", max_iter=100, tol=0.0, random_state=0)
+    start = time.perf_counter()
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other.fit(matrix)
+    theirs = time.perf_counter() - start
+    ours = model.timings_["closure"] + model.timings_["factorization"]
+    yield (
+        f"{name}, k = {COMPONENTS}: closure and factorisation {ours:.2f} s, scikit-learn's NMF "
+        f"(coordinate descent, 100 iterations, M given) {theirs:.0f} s, ratio {theirs / ours:.0f}."
+    )
+
+
+def file(sample: int = 2_000) -> Iterator[str]:
+    """`atp embed` from file to model against networkx.descendants."""
+    import networkx as nx
+
+    path = FILES["p2p-Gnutella31"]
+    with tempfile.TemporaryDirectory() as folder:
+        if not path.exists():
+            path = Path(folder) / "generated.txt"
+            write_edgelist(generators.noisy_hierarchy(20_000, 60_000, 5_000).graph, path)
+        command = [
+            sys.executable, "-m", "atpgraph", "embed", str(path), "-o", f"{folder}/m.npz", "--json",
+            "--quiet",
+        ]  # fmt: skip
+        source = read_edgelist(path)
+        subprocess.run(command, check=True, capture_output=True)  # compiles, if it must
+        start = time.perf_counter()
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        ours = time.perf_counter() - start
+        told = json.loads(done.stdout)
+    dag = break_cycles(source).dag
+    other = nx.DiGraph()
+    other.add_nodes_from(range(dag.n_nodes))
+    other.add_edges_from(zip(dag.sources.tolist(), dag.targets.tolist(), strict=True))
+    chosen = np.random.default_rng(0).choice(dag.n_nodes, min(sample, dag.n_nodes), replace=False)
+    rank = levels(dag)
+    start = time.perf_counter()
+    for u in chosen.tolist():
+        reached = np.fromiter(nx.descendants(other, u), dtype=np.int64)
+        np.log(np.e + rank[reached] - rank[u])
+    theirs = (time.perf_counter() - start) * dag.n_nodes / len(chosen)
+    yield (
+        f"{path.name}: `atp embed` {ours:.1f} s from the shell, peak "
+        f"{told['peak_memory_mb']:.0f} MB; networkx.descendants for M alone {theirs:.0f} s "
+        f"(scaled from {len(chosen):,} nodes), ratio {theirs / ours:.0f}."
+    )
+
+
+def growth() -> Iterator[str]:
+    """Random graphs with five edges a node."""
+    yield "| nodes | edges | pairs | extras | cycles s | closure s | factorisation s |"
+    yield "|---|---|---|---|---|---|---|"
+    for n in (10_000, 30_000, 100_000):
+        model = ATP(COMPONENTS, n_jobs=THREADS).fit(generators.gnm(n, 5 * n, 0))
+        t = model.timings_
+        yield (
+            f"| {n:,} | {5 * n:,} | {model.n_reachable_pairs_:,} | {model.n_extras_:,} "
+            f"| {t['cycles']:.1f} | {t['closure']:.1f} | {t['factorization']:.1f} |"
+        )
+
+
+def million() -> Iterator[str]:
+    """A million nodes end to end, and a graph that does not fit."""
+    with peak_memory() as peak:
+        start = time.perf_counter()
+        model = ATP(COMPONENTS, n_jobs=THREADS).fit(generators.citation_dag(10**6, 2 * 10**6, 0))
+        spent = time.perf_counter() - start
+    yield (
+        f"Citation-like graph, 1,000,000 nodes and 2,000,000 edges: {spent:.0f} s, "
+        f"{model.n_reachable_pairs_:,} pairs as {model.n_extras_:,} extras, "
+        f"peak {(peak.bytes or 0) / 1e9:.1f} GB above the start."
+    )
+    graph = generators.random_dag(10**6, 5 * 10**6, 0)
+    start = time.perf_counter()
+    try:
+        ATP(COMPONENTS, memory="4GB", method="eades").fit(graph)
+        yield "The random DAG of 5,000,000 edges was not refused."
+    except BudgetError as error:
+        yield (
+            f"Random DAG, 1,000,000 nodes and 5,000,000 edges, memory=4GB: refused in "
+            f"{time.perf_counter() - start:.1f} s. {error}"
+        )
+
+
+SECTIONS = {
+    "gram": gram,
+    "iteration": iteration,
+    "nmf": nmf,
+    "file": file,
+    "growth": growth,
+    "million": million,
+}
+
+
+def main() -> None:
+    """Print the sections, a line at a time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sections", default=",".join(SECTIONS))
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    lines = [
+        f"Command: `python benchmarks/embed.py --sections {options.sections}`; atpgraph "
+        f"{__version__}, {datetime.date.today()}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores."
+    ]
+    print(lines[0], flush=True)
+    for name in options.sections.split(","):
+        lines += ["", f"## {name}", ""]
+        print("\n".join(lines[-3:]), flush=True)
+        for line in SECTIONS[name]():
+            lines.append(line)
+            print(line, flush=True)
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

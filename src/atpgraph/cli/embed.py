@@ -1,0 +1,96 @@
+"""``atp embed``: vectors for the nodes of a graph."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atpgraph.cli._console import Json, Quiet, Seed, session, table
+
+
+def embed(
+    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
+    ],
+    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
+    kernel: Annotated[str, typer.Option(help="log, harmonic, linear or constant.")] = "log",
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="How to break cycles.")
+    ] = "h-voting",
+    solver: Annotated[str, typer.Option(help="nnls, or svd for singular vectors.")] = "nnls",
+    zero_weight: Annotated[
+        float | None,
+        typer.Option(help="Weight of unreachable pairs, 0 to 1.", show_default="the library's"),
+    ] = None,
+    regularization: Annotated[
+        float | None, typer.Option(help="Penalty on long vectors.", show_default="the library's")
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(help="Iterations at the most.", show_default="the library's")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory budget such as 4GB.", show_default="half of what is free"),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Embed a graph and save the model."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph._files import check_writable
+        from atpgraph._memory import peak_megabytes
+        from atpgraph.embedding import ATP
+        from atpgraph.graph.edgelist import read_edgelist
+
+        check_writable(output)
+        model = ATP(
+            dim, kernel=kernel, method=method, solver=solver, memory=memory, n_jobs=threads,
+            random_state=seed,
+        )  # fmt: skip
+        chosen = {
+            "zero_weight": zero_weight,
+            "regularization": regularization,
+            "max_iter": max_iter,
+        }
+        model.set_params(**{name: value for name, value in chosen.items() if value is not None})
+        started = time.perf_counter()
+        read = read_edgelist(graph)
+        seconds = {"read": time.perf_counter() - started}
+        model.fit(read)
+        started = time.perf_counter()
+        model.save(output)
+        seconds |= model.timings_ | {"save": time.perf_counter() - started}
+        seconds["total"] = sum(seconds.values())
+        payload = {
+            "nodes": read.n_nodes,
+            "edges": read.n_edges,
+            "removed": len(model.removed_),
+            "levels": int(model.levels_.max(initial=0)),
+            "reachable_pairs": model.n_reachable_pairs_,
+            "extras": model.n_extras_,
+            "iterations": model.n_iter_,
+            "objective": float(model.objective_[-1]) if len(model.objective_) else None,
+            "seconds": {stage: round(value, 4) for stage, value in seconds.items()},
+            "peak_memory_mb": round(peak_megabytes(), 1),
+        }
+        lines = [
+            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
+            f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "
+            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} extras",
+        ]
+        stages = table(["stage", "seconds"], [[name, value] for name, value in seconds.items()])
+        out.result(
+            payload,
+            *lines,
+            stages,
+            f"peak memory {peak_megabytes():,.0f} MB",
+            f"{output}: written; next: atp neighbors {output} NODE",
+        )

@@ -1,0 +1,145 @@
+"""``atp linkpred``: the link-prediction laboratory."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atpgraph.cli._console import Json, Quiet, session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from atpgraph.graph.digraph import DiGraph
+    from atpgraph.linkpred.laboratory import LabResult, MethodResult
+
+
+def linkpred(
+    graph: Annotated[
+        str,
+        typer.Argument(metavar="GRAPH|NAME", help="Edge list, or a name of 'atp datasets list'."),
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods", help="'all', or methods and groups (ours, rival, trivial), by commas."
+        ),
+    ] = "all",
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="Protocols, separated by commas.")
+    ] = "paper,random,reversed,ranking",
+    dim: Annotated[
+        str, typer.Option("--dim", help="Dimension per side; several by commas, the first leads.")
+    ] = "64",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of splits.")] = 5,
+    fraction: Annotated[
+        float, typer.Option("--fraction", help="Share of the edges taken out for testing.")
+    ] = 0.1,
+    queries: Annotated[
+        int,
+        typer.Option(
+            "--queries", min=0, help="Test edges ranked per split, a random sample; 0 for all."
+        ),
+    ] = 2000,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare link predictors on a graph: every method, protocol and seed, with intervals."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph.linkpred.laboratory import run
+        from atpgraph.linkpred.report import write_report
+
+        dims = _dimensions(dim)
+        name, loaded = _load(graph)
+        result = run(
+            loaded,
+            methods,
+            [part.strip() for part in protocol.split(",") if part.strip()],
+            dim=dims,
+            seeds=seeds,
+            fraction=fraction,
+            max_queries=queries or None,
+            name=name,
+        )
+        for key, reason in result.unavailable.items():
+            out.note(f"{key} was not run: {reason}")
+        if result.test_edges < result.requested:
+            out.note(
+                f"only {result.test_edges:,} of {result.requested:,} test edges could be taken "
+                "without disconnecting the graph"
+            )
+        payload: dict[str, Any] = result.to_json()
+        if report is not None:
+            written = write_report(result, report, "atp " + shlex.join(sys.argv[1:]))
+            payload["report"] = written
+            out.note(f"report written to {written}")
+        notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
+        out.result(payload, _summary(result), *notes, *_failures(result))
+
+
+def _dimensions(text: str) -> list[int]:
+    from atpgraph.errors import InputError
+
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise InputError(f"--dim is {text!r}; give whole numbers from 1, separated by commas.")
+    return list(dict.fromkeys(found))
+
+
+def _load(graph: str) -> tuple[str, DiGraph]:
+    from atpgraph import datasets
+    from atpgraph.errors import InputError
+    from atpgraph.graph.edgelist import read_edgelist
+
+    if Path(graph).exists():
+        return Path(graph).name, read_edgelist(graph)
+    try:
+        dataset = datasets.find(graph)
+    except InputError:
+        raise InputError(
+            f"{graph} is neither a file nor a dataset; the datasets are "
+            f"{', '.join(datasets.DATASETS)}."
+        ) from None
+    return dataset.name, datasets.load(dataset.name)
+
+
+def _summary(result: LabResult) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(title=f"{result.graph}, dimension {result.dims[0]}", box=box.SIMPLE_HEAD)
+    shown.add_column("method")
+    for protocol in result.protocols:
+        shown.add_column(f"{protocol}\n{result.headline(protocol).upper()}", justify="right")
+    shown.add_column("fit\ns", justify="right")
+    shown.add_column("memory\nMB", justify="right")
+    for row in result.main():
+        if row.runs:
+            cells = [_cell(result, row, protocol) for protocol in result.protocols]
+            memory = "" if row.memory is None else f"{row.memory / 1e6:,.0f}"
+            shown.add_row(row.name, *cells, f"{row.seconds.mean:.2f}", memory)
+    return shown
+
+
+def _cell(result: LabResult, row: MethodResult, protocol: str) -> str:
+    metric = result.headline(protocol)
+    value = row.interval(protocol, metric)
+    text = f"{value.mean:.4f}"
+    if value.high == value.high:  # not NaN: more than one seed
+        text += f" ±{value.high - value.mean:.4f}"
+    return f"[bold]{text}[/bold]" if result.best(protocol, metric) is row else text
+
+
+def _failures(result: LabResult) -> list[str]:
+    return [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]

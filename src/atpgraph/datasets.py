@@ -1,0 +1,258 @@
+"""Public graphs by name: where they are on this machine, or how to get them.
+
+A file is looked for in the folder named by ``ATP_DATA`` (in its sub-folder ``graphs``, or in
+itself), then in ``../shared/data/graphs`` seen from the current folder or from the checkout of this
+project, then in the cache; only then it is downloaded from SNAP to the cache. Whatever the
+source, a graph is accepted only if its numbers of nodes and edges are those SNAP publishes; where a
+checksum of the edges is known, a download has to match that too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from atpgraph._progress import stage
+from atpgraph.errors import AtpError, InputError, MissingDependencyError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.edgelist import read_edgelist
+from atpgraph.graph.generators import gnm, noisy_hierarchy
+
+_SNAP = "https://snap.stanford.edu/data/"
+_LICENCE = "no licence stated; SNAP asks to cite the source"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A graph that can be asked for by name.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+    nodes, edges : int
+        As published, self-loops included.
+    file : str
+        Name of the file; empty if the graph is generated.
+    url : str
+        Where it is downloaded from; empty if the graph is generated.
+    licence : str
+    edges_sha256 : str
+        SHA-256 over the sorted edges as lines of two ids, see :func:`edge_checksum`; empty where
+        nobody has computed it from SNAP's file, and then only the counts are checked. It is taken
+        over the edges because archives differ in comments and compression.
+    """
+
+    name: str
+    description: str
+    nodes: int
+    edges: int
+    file: str = ""
+    url: str = ""
+    licence: str = _LICENCE
+    edges_sha256: str = ""
+
+    @property
+    def generated(self) -> bool:
+        """Whether the graph is made here, and needs no file."""
+        return not self.file
+
+
+def _snap(name: str, description: str, nodes: int, edges: int, checksum: str = "") -> Dataset:
+    file = f"{name}.txt.gz"
+    return Dataset(name, description, nodes, edges, file, _SNAP + file, edges_sha256=checksum)
+
+
+_ALL = [
+    _snap(
+        "wiki-Vote",
+        "votes of Wikipedia users on administrators",
+        7_115,
+        103_689,
+        "92cfd4c6c845980c560255b063ebbab6d3f85fad738e6332b16e828a295c5860",
+    ),
+    _snap("cit-HepPh", "citations in high-energy physics, phenomenology", 34_546, 421_578),
+    _snap("cit-HepTh", "citations in high-energy physics, theory", 27_770, 352_807),
+    _snap(
+        "p2p-Gnutella31",
+        "connections of Gnutella hosts, 31 August 2002",
+        62_586,
+        147_892,
+        "8cfd1cf35200f4b9fdcc9df93862918ed7fa8449aac30e5a4df83778ce258907",
+    ),
+    _snap("soc-Epinions1", "who trusts whom on Epinions", 75_879, 508_837),
+    _snap("email-Eu-core", "e-mail inside a European research institution", 1_005, 25_571),
+    Dataset(
+        "GNM-30K",
+        "random acyclic graph with 5,000 further edges that close cycles, generated",
+        30_000,
+        155_000,
+        licence="none needed: generated",
+    ),
+    Dataset(
+        "GNM-30K-uniform",
+        "uniform random graph of the same size, generated",
+        30_000,
+        155_000,
+        licence="none needed: generated",
+    ),
+]
+DATASETS = {dataset.name: dataset for dataset in _ALL}
+# The paper says of its random graph only that it is directed and has cycles. The graph its authors
+# published with their cycle-breaking study is a random acyclic graph plus edges that close cycles.
+_GENERATED: dict[str, Callable[[], DiGraph]] = {
+    "GNM-30K": lambda: noisy_hierarchy(30_000, 150_000, 5_000, random_state=30_155).graph,
+    "GNM-30K-uniform": lambda: gnm(30_000, 155_000, random_state=30_155),
+}
+
+
+def find(name: str) -> Dataset:
+    """The dataset called `name`, however its letters are cased.
+
+    Examples
+    --------
+    >>> find("WIKI-vote").nodes
+    7115
+    """
+    for dataset in DATASETS.values():
+        if dataset.name.lower() == name.lower():
+            return dataset
+    raise InputError(f"No dataset is called {name!r}; there are {', '.join(DATASETS)}.")
+
+
+def available() -> list[str]:
+    """Names of the datasets that can be loaded without a download."""
+    return [d.name for d in DATASETS.values() if d.generated or _local(d) is not None]
+
+
+def path(name: str) -> Path:
+    """The file of a dataset on this machine; an error that tells how to get it if there is none."""
+    dataset = _with_file(name)
+    found = _local(dataset)
+    if found is None:
+        raise InputError(
+            f"{dataset.name} is not on this machine; run 'atp datasets fetch {dataset.name}', or "
+            f"set ATP_DATA to a folder that holds {dataset.file}."
+        )
+    return found
+
+
+def fetch(name: str) -> Path:
+    """The file of a dataset, downloaded to the cache if it is not on this machine."""
+    dataset = _with_file(name)
+    return _local(dataset) or _download(dataset)
+
+
+def load(name: str) -> DiGraph:
+    """A dataset as a graph, downloaded first if need be.
+
+    Examples
+    --------
+    >>> load("GNM-30K")
+    DiGraph(nodes=30000, edges=155000, self_loops=0)
+    """
+    dataset = find(name)
+    if dataset.generated:
+        return _GENERATED[dataset.name]()
+    file = fetch(dataset.name)
+    graph = read_edgelist(file)
+    _check_counts(dataset, graph, file)
+    return graph
+
+
+def edge_checksum(graph: DiGraph) -> str:
+    """SHA-256 over the edges of a graph with integer labels, sorted, one ``u<TAB>v`` per line.
+
+    Examples
+    --------
+    >>> edge_checksum(DiGraph.from_edges([(2, 1), (1, 3)]))[:16]
+    '7d14768eaacf3fa2'
+    """
+    u, v = graph.edge_labels()
+    order = np.lexsort((v, u))
+    lines = "".join(
+        f"{a}\t{b}\n" for a, b in zip(u[order].tolist(), v[order].tolist(), strict=True)
+    )
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _with_file(name: str) -> Dataset:
+    dataset = find(name)
+    if dataset.generated:
+        raise InputError(f"{dataset.name} is generated and has no file; load it by its name.")
+    return dataset
+
+
+def _folders() -> Iterable[Path]:
+    named = os.environ.get("ATP_DATA")
+    if named:
+        yield Path(named) / "graphs"
+        yield Path(named)
+    checkout = Path(__file__).resolve().parents[2]
+    for base in (Path.cwd(), checkout):
+        yield base.parent / "shared" / "data" / "graphs"
+
+
+def _local(dataset: Dataset) -> Path | None:
+    for folder in _folders():
+        if (folder / dataset.file).is_file():
+            return folder / dataset.file
+    cached = _cache() / dataset.file
+    return cached if cached.is_file() else None
+
+
+def _cache() -> Path:
+    named = os.environ.get("ATP_CACHE")
+    if named:
+        return Path(named)
+    try:
+        return Path(_pooch().os_cache("atpgraph"))
+    except MissingDependencyError:
+        return Path.home() / ".cache" / "atpgraph"
+
+
+def _pooch() -> Any:
+    try:
+        import pooch
+    except ImportError:
+        raise MissingDependencyError("pooch", "datasets", "Downloading a dataset") from None
+    return pooch
+
+
+def _download(dataset: Dataset) -> Path:
+    pooch = _pooch()
+    pooch.get_logger().setLevel("WARNING")
+    waiting = f"{dataset.file}.unchecked"
+    try:
+        with stage(f"downloading {dataset.url}"):
+            # No checksum of the archive is published; the edges inside are checked below.
+            file = Path(pooch.retrieve(dataset.url, known_hash=None, fname=waiting, path=_cache()))
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise AtpError(
+            f"Cannot download {dataset.url} ({reason}); get the file another way and set ATP_DATA "
+            "to its folder."
+        ) from error
+    try:
+        graph = read_edgelist(file)
+        _check_counts(dataset, graph, file)
+        if dataset.edges_sha256 and edge_checksum(graph) != dataset.edges_sha256:
+            raise InputError(f"The edges in {dataset.url} are not those of {dataset.name}.")
+    except InputError:
+        file.unlink()
+        raise
+    return file.replace(_cache() / dataset.file)
+
+
+def _check_counts(dataset: Dataset, graph: DiGraph, file: Path) -> None:
+    if (graph.n_nodes, graph.n_edges) != (dataset.nodes, dataset.edges):
+        raise InputError(
+            f"{file} has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges; {dataset.name} has "
+            f"{dataset.nodes:,} and {dataset.edges:,}."
+        )

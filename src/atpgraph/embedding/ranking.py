@@ -1,0 +1,59 @@
+"""Scores of pairs and exact nearest neighbours by inner product, in blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+I64 = npt.NDArray[np.int64]
+
+_PAIRS = 1 << 16
+_BLOCK = 1 << 24  # scores held at a time
+
+
+def pair_scores(left: Floats, right: Floats, u: I64, v: I64) -> npt.NDArray[np.float64]:
+    """⟨left[u], right[v]⟩ for every pair."""
+    scores = np.empty(len(u))
+    for start in range(0, len(u), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        scores[part] = np.einsum("ij,ij->i", left[u[part]], right[v[part]], dtype=np.float64)
+    return scores
+
+
+def top_by_product(
+    queries: Floats, vectors: Floats, k: int, skip: I64 | None = None
+) -> tuple[I64, npt.NDArray[np.float64]]:
+    """The k rows of `vectors` with the largest inner product with each query, best first.
+
+    Ties go to the smaller row number, so the answer does not depend on the blocks. `skip` names
+    one row per query to leave out (−1: none).
+
+    Examples
+    --------
+    >>> top_by_product(np.ones((1, 1)), np.array([[1.0], [3.0], [3.0], [2.0]]), 3)[0].tolist()
+    [[1, 2, 3]]
+    """
+    n = len(vectors)
+    k = min(k, n if skip is None else n - int(np.any(skip >= 0)))
+    rows = np.empty((len(queries), max(k, 0)), dtype=np.int64)
+    scores = np.empty((len(queries), max(k, 0)))
+    if k <= 0:
+        return rows, scores
+    step = max(1, _BLOCK // max(n, 1))
+    for start in range(0, len(queries), step):
+        part = queries[start : start + step]
+        product = np.asarray(part @ vectors.T, dtype=np.float64)
+        if skip is not None:
+            left_out = skip[start : start + step]
+            known = np.flatnonzero(left_out >= 0)
+            product[known, left_out[known]] = -np.inf
+        # Everything that could be among the best, ties at the threshold included.
+        threshold = np.partition(product, n - k, axis=1)[:, n - k]
+        for i, line in enumerate(product):
+            candidates = np.flatnonzero(line >= threshold[i])
+            best = candidates[np.argsort(-line[candidates], kind="stable")[:k]]
+            rows[start + i], scores[start + i] = best, line[best]
+    return rows, scores

@@ -1,0 +1,87 @@
+"""What a link predictor is: fit on a graph, then score ordered pairs of its nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph
+
+Scores = npt.NDArray[np.floating[Any]]
+Codes = npt.NDArray[np.integer[Any]]
+
+_CHUNK = 2**16
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """What gives scores.
+
+    ``score`` gets two arrays of node numbers and returns one number per pair, larger where an edge
+    u → v is likelier. ``score_from`` returns the scores of the given sources against all nodes, one
+    row each.
+    """
+
+    name: str
+
+    def score(self, u: Codes, v: Codes) -> Scores:
+        """Scores of the pairs (u[i], v[i])."""
+
+    def score_from(self, u: Codes) -> Scores:
+        """Scores of (u[i], v) for every node v: a matrix with a row for each source."""
+
+
+@runtime_checkable
+class Method(Scorer, Protocol):
+    """A link predictor: ``fit`` gets the training graph and nothing else."""
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Learn from the graph."""
+
+
+@runtime_checkable
+class PerProtocol(Protocol):
+    """A method that learned, from the training graph alone, other weights for each protocol."""
+
+    def under(self, protocol: str) -> Scorer:
+        """The scores to use under a protocol."""
+
+
+def under(method: Method, protocol: str) -> Scorer:
+    """What a method is judged by under a protocol: itself, unless it is :class:`PerProtocol`."""
+    return method.under(protocol) if isinstance(method, PerProtocol) else method
+
+
+class EmbeddingMethod:
+    """Base of the methods that score by ⟨source vector of u, target vector of v⟩.
+
+    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape
+    (nodes, `n_components`). The dimension is that of each side, for every method alike.
+    """
+
+    name: str
+    source_: npt.NDArray[np.floating[Any]]
+    target_: npt.NDArray[np.floating[Any]]
+
+    def score(self, u: Codes, v: Codes) -> Scores:
+        """Inner products of source and target vectors."""
+        scores = np.empty(len(u), dtype=np.float64)
+        for low in range(0, len(u), _CHUNK):
+            part = slice(low, low + _CHUNK)
+            scores[part] = np.einsum("ik,ik->i", self.source_[u[part]], self.target_[v[part]])
+        return scores
+
+    def score_from(self, u: Codes) -> Scores:
+        """Inner products with the target vectors of all nodes."""
+        scores: Scores = self.source_[u] @ self.target_.T
+        return scores
+
+
+def check_components(n_components: int) -> int:
+    """The dimension, if it can be one."""
+    if n_components < 1:
+        raise InputError(f"The dimension is {n_components}; it must be at least 1.")
+    return n_components

@@ -1,0 +1,121 @@
+"""The rows made of this package's own parts: register ATP and SVDM variants here.
+
+An entry of :data:`ROWS` is (key, group, function of dimension and seed, whether the dimension
+matters). The function returns anything with the interface of
+:class:`atpgraph.linkpred.method.Method`; a method with source and target vectors subclasses
+:class:`~atpgraph.linkpred.method.EmbeddingMethod` and sets ``source_`` and ``target_`` in ``fit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Self
+
+import numpy as np
+
+from atpgraph.cycles import CycleBreaker
+from atpgraph.embedding import ATP
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
+from atpgraph.linkpred.blend import ATPBlend
+from atpgraph.linkpred.method import EmbeddingMethod, Method, check_components
+from atpgraph.linkpred.tuned import TunedATP
+
+Entry = tuple[str, Literal["ours", "rival", "trivial"], Callable[[int, int], Method], bool]
+
+
+class LevelDifference(EmbeddingMethod):
+    """level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
+
+    Written as an inner product, (−level(u), 1) · (1, level(v)).
+
+    Parameters
+    ----------
+    method : str
+        How cycles are broken; see :func:`atpgraph.cycles.break_cycles`.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 0], 4).keep_edges([True, True, False])
+    >>> LevelDifference().fit(chain).score(np.array([0, 2]), np.array([2, 0])).tolist()
+    [2.0, -2.0]
+    """
+
+    name = "difference of levels"
+
+    def __init__(self, method: str = "h-voting", random_state: int = 0) -> None:
+        self.method = method
+        self.random_state = random_state
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Break cycles and rank the nodes."""
+        dag = CycleBreaker(graph, self.random_state).run(self.method).dag
+        level = levels(dag).astype(np.float64)
+        one = np.ones(len(level))
+        self.source_ = np.column_stack([-level, one])
+        self.target_ = np.column_stack([one, level])
+        return self
+
+
+class PlainATP(EmbeddingMethod):
+    """:class:`atpgraph.ATP` as it comes, under the interface of the laboratory.
+
+    Parameters
+    ----------
+    n_components : int
+    kernel : str
+        f, the weight of a reachable pair.
+    solver : {"nnls", "svd"}
+        ``svd`` is the row the paper calls SVDM.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    >>> atp = PlainATP(4, "harmonic").fit(chain)
+    >>> there, back = atp.score(np.array([0, 3]), np.array([3, 0]))
+    >>> bool(there > 1.0 > 0.1 > back)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        kernel: str = "log",
+        solver: str = "nnls",
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = check_components(n_components)
+        self.kernel = kernel
+        self.solver = solver
+        self.random_state = random_state
+        self.name = f"{'SVDM' if solver == 'svd' else 'ATP'}-{kernel}"
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Run the four steps of ATP."""
+        atp = ATP(
+            self.n_components,
+            kernel=self.kernel,
+            solver=self.solver,
+            random_state=self.random_state,
+        ).fit(graph)
+        self.source_, self.target_ = atp.source_, atp.target_
+        return self
+
+
+def _plain(kernel: str, solver: str = "nnls") -> Callable[[int, int], Method]:
+    return lambda k, seed: PlainATP(k, kernel, solver, random_state=seed)
+
+
+ROWS: list[Entry] = [
+    ("atp-log", "ours", _plain("log"), True),
+    ("atp-harmonic", "ours", _plain("harmonic"), True),
+    ("atp-linear", "ours", _plain("linear"), True),
+    ("atp-constant", "ours", _plain("constant"), True),
+    ("atp-tuned", "ours", lambda k, seed: TunedATP(k, random_state=seed), True),
+    ("atp-blend", "ours", lambda k, seed: ATPBlend(k, random_state=seed), True),
+    ("svdm-log", "rival", _plain("log", "svd"), True),
+    ("svdm-harmonic", "rival", _plain("harmonic", "svd"), True),
+    ("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
+]

@@ -1,0 +1,332 @@
+"""The laboratory's results as one HTML page."""
+
+from __future__ import annotations
+
+import math
+import os
+from html import escape
+from pathlib import Path
+
+from atpgraph.errors import InputError
+from atpgraph.linkpred.laboratory import LabResult, MethodResult
+from atpgraph.linkpred.statistics import Interval
+from atpgraph.report import (
+    Bar,
+    Line,
+    Point,
+    Section,
+    bar_chart,
+    histogram,
+    line_chart,
+    page,
+    scatter_chart,
+    table,
+    write_page,
+)
+from atpgraph.report.charts import legend
+
+_GROUP_COLOUR = {"ours": 1, "rival": 0, "trivial": 2}
+_GROUP_NAME = {"ours": "this package", "rival": "rivals", "trivial": "trivial rows"}
+_METRIC_NAME = {"auc": "AUC", "ap": "AP", "mrr": "MRR"}
+_COLOURED_LINES = 6
+
+
+def write_report(result: LabResult, folder: str | os.PathLike[str], command: str = "") -> Path:
+    """Write ``index.html`` into a folder, which is made if need be.
+
+    Parameters
+    ----------
+    result : LabResult
+    folder : path
+    command : str
+        The command that made it, for the footer.
+
+    Returns
+    -------
+    Path
+        Of the page.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    return write_page(Path(folder) / "index.html", render(result, command))
+
+
+def render(result: LabResult, command: str = "") -> str:
+    """The page as a string."""
+    dims = ", ".join(str(k) for k in result.dims)
+    seeds = f"{len(result.seeds)} seed" + ("s" if len(result.seeds) != 1 else "")
+    subtitle = (
+        f"{result.nodes:,} nodes, {result.edges:,} edges, {result.test_edges:,} test edges; "
+        f"dimension {dims} per side; {seeds}"
+    )
+    done = [row for row in result.main() if row.runs]
+    sections = [Section("Results", _summary(result)), Section("By protocol", _bars(result, done))]
+    pairwise = [p for p in result.protocols if not p.startswith("ranking")]
+    if pairwise and done:
+        sections.append(Section("ROC curves", _rocs(result, done, pairwise)))
+        sections.append(Section("Score distributions", _histograms(result, done, pairwise)))
+    if done:
+        sections.append(Section("What a point costs", _costs(result, done)))
+    if len(result.dims) > 1:
+        sections.append(Section("Dimension", _dimensions(result)))
+    sections.append(Section("All metrics", _details(result, done)))
+    sections.append(Section("Protocol", _protocol(result)))
+    return page(f"Link prediction on {result.graph}", subtitle, sections, command)
+
+
+def _summary(result: LabResult) -> str:
+    columns = ["method"]
+    columns += [f"{escape(p)}<br>{_metric(result.headline(p))}" for p in result.protocols]
+    columns += ["fit, s", "peak memory, MB"]
+    best = {p: result.best(p, result.headline(p)) for p in result.protocols}
+    rows = []
+    for row in result.main():
+        name = escape(row.name) + f"<small>{escape(row.key)}</small>"
+        if row.failure:
+            width = len(columns) - 1
+            rows.append([name, f'<td class="text" colspan="{width}">{escape(row.failure)}</td>'])
+            continue
+        cells = [name]
+        for protocol in result.protocols:
+            metric = result.headline(protocol)
+            text = _value(row.interval(protocol, metric))
+            top = best[protocol]
+            if top is row:
+                text = f"<b>{text}</b>"
+            elif top is not None and _level_with(result, row, top, protocol):
+                text = f"≈ {text}"
+            cells.append(text + _range(row.interval(protocol, metric)))
+        rows.append([*cells, _small(row.seconds.mean, 0.01), _megabytes(row.memory)])
+    note = (
+        '<p class="quiet">Bold: the best mean. Small print: 95 % interval over the seeds '
+        "(Student's t). ≈: the gap to the best is not significant in a paired t-test over "
+        "the seeds (p ≥ 0.05). Time and memory are of the fit alone.</p>"
+        if len(result.seeds) > 1
+        else '<p class="quiet">Bold: the best. One seed gives no interval.</p>'
+    )
+    remarks = "".join(
+        f'<p class="quiet">{escape(row.name)}: {escape(row.note)}.</p>'
+        for row in result.main()
+        if row.note
+    )
+    return table(columns, rows) + note + remarks
+
+
+def _level_with(result: LabResult, row: MethodResult, top: MethodResult, protocol: str) -> bool:
+    if len(result.seeds) < 2:
+        return False
+    return result.compare(row.key, top.key, protocol, result.headline(protocol)).p_value >= 0.05
+
+
+def _bars(result: LabResult, done: list[MethodResult]) -> str:
+    figures = []
+    for protocol in result.protocols:
+        metric = result.headline(protocol)
+        found = [(row, row.interval(protocol, metric)) for row in done]
+        found.sort(key=lambda pair: -pair[1].mean)
+        bars = [
+            Bar(row.name, value.mean, value.low, value.high, _GROUP_COLOUR[row.group])
+            for row, value in found
+        ]
+        if bars:
+            title = f"{protocol}: {_METRIC_NAME[metric]}"
+            top = 1.0 if metric == "auc" else None
+            chart = bar_chart(bars, title=title, unit=_METRIC_NAME[metric], top=top)
+            figures.append(f"<figure><h3>{escape(protocol)}</h3>{chart}</figure>")
+    groups = [group for group in _GROUP_NAME if any(row.group == group for row in done)]
+    names = legend([(_GROUP_NAME[group], _GROUP_COLOUR[group]) for group in groups])
+    return f'<div class="grid">{"".join(figures)}</div>{names}'
+
+
+def _rocs(result: LabResult, done: list[MethodResult], protocols: list[str]) -> str:
+    figures = []
+    for protocol in protocols:
+        ranked = sorted(done, key=lambda row: -row.interval(protocol, "auc").mean)
+        lines = [
+            Line(
+                row.name,
+                row.curves[protocol].roc[0].tolist(),
+                row.curves[protocol].roc[1].tolist(),
+                place if place < _COLOURED_LINES else None,
+            )
+            for place, row in enumerate(ranked)
+            if protocol in row.curves
+        ]
+        chart = line_chart(
+            lines,
+            title=f"ROC curves, {protocol}",
+            x_label="false positive rate",
+            y_label="true positive rate",
+            y_range=(0.0, 1.0),
+            diagonal=True,
+        )
+        figures.append(f"<figure><h3>{escape(protocol)}</h3>{chart}</figure>")
+    note = f'<p class="quiet">First seed. The best {_COLOURED_LINES} are coloured.</p>'
+    return f'<div class="grid">{"".join(figures)}</div>{note}'
+
+
+def _histograms(result: LabResult, done: list[MethodResult], protocols: list[str]) -> str:
+    parts = [
+        '<p class="quiet">Scores of test edges and of negatives, as positions among all scores of '
+        "the method (0 lowest, 1 highest); first seed.</p>",
+        legend([("test edges", 0), ("negatives", 1)]),
+    ]
+    for number, protocol in enumerate(protocols):
+        figures = []
+        for row in sorted(done, key=lambda row: -row.interval(protocol, "auc").mean):
+            if protocol not in row.curves:
+                continue
+            curves = row.curves[protocol]
+            groups = [
+                ("negatives", curves.negatives.tolist(), 1),
+                ("test edges", curves.positives.tolist(), 0),
+            ]
+            title = f"Scores of {row.name}, {protocol}"
+            chart = histogram(curves.edges.tolist(), groups, title=title, x_label="score rank")
+            figures.append(f"<figure><h3>{escape(row.name)}</h3>{chart}</figure>")
+        opened = " open" if number == 0 else ""
+        parts.append(
+            f"<details{opened}><summary>{escape(protocol)}</summary>"
+            f'<div class="grid small">{"".join(figures)}</div></details>'
+        )
+    return "".join(parts)
+
+
+def _costs(result: LabResult, done: list[MethodResult]) -> str:
+    figures = []
+    for protocol in result.protocols:
+        metric = result.headline(protocol)
+        points = [
+            Point(
+                row.name,
+                max(row.seconds.mean, 1e-3),
+                row.interval(protocol, metric).mean,
+                _GROUP_COLOUR[row.group],
+            )
+            for row in done
+        ]
+        name = _METRIC_NAME[metric]
+        chart = scatter_chart(
+            points,
+            title=f"{name} against time, {protocol}",
+            x_label="seconds to fit (at least 0.001)",
+            y_label=name,
+        )
+        figures.append(f"<figure><h3>{escape(protocol)}</h3>{chart}</figure>")
+    return f'<div class="grid">{"".join(figures)}</div>'
+
+
+def _dimensions(result: LabResult) -> str:
+    figures = []
+    keys = list(dict.fromkeys(row.key for row in result.methods if row.dim is not None))
+    for protocol in result.protocols:
+        metric = result.headline(protocol)
+        series = []
+        for key in keys:
+            rows = [row for row in result.methods if row.key == key and row.runs]
+            rows.sort(key=lambda row: row.dim or 0)
+            values = [row.interval(protocol, metric).mean for row in rows]
+            if values:
+                series.append(
+                    (max(values), rows[0].name, [float(r.dim or 0) for r in rows], values)
+                )
+        series.sort(key=lambda entry: -entry[0])
+        lines = [
+            Line(name, x, y, place if place < _COLOURED_LINES else None, markers=True)
+            for place, (_, name, x, y) in enumerate(series)
+        ]
+        name = _METRIC_NAME[metric]
+        chart = line_chart(
+            lines,
+            title=f"{name} against dimension, {protocol}",
+            x_label="dimension",
+            y_label=name,
+            x_log=True,
+        )
+        figures.append(f"<figure><h3>{escape(protocol)}</h3>{chart}</figure>")
+    return f'<div class="grid">{"".join(figures)}</div>'
+
+
+def _details(result: LabResult, done: list[MethodResult]) -> str:
+    parts = []
+    for protocol in result.protocols:
+        metrics = list(done[0].runs[0].metrics[protocol]) if done else []
+        if "mrr" in metrics:
+            metrics.remove("ap")  # with one relevant node it is the MRR
+        best = {metric: result.best(protocol, metric) for metric in metrics}
+        rows = []
+        for row in done:
+            cells = [escape(row.name)]
+            for metric in metrics:
+                value = row.interval(protocol, metric)
+                text = f"<b>{_value(value)}</b>" if best[metric] is row else _value(value)
+                cells.append(text + _range(value))
+            rows.append(cells)
+        heading = ["method", *(_metric(metric) for metric in metrics)]
+        parts.append(
+            f"<details><summary>{escape(protocol)}</summary>{table(heading, rows)}</details>"
+        )
+    return "".join(parts)
+
+
+def _protocol(result: LabResult) -> str:
+    sample = next((p for p in result.protocols if p.startswith("ranking-")), "")
+    texts = {
+        "paper": "negatives are as many pairs (u, v) where v reaches u and u does not reach v in "
+        "the whole network, drawn uniformly.",
+        "random": "negatives are as many ordered pairs of different nodes without an edge, drawn "
+        "uniformly.",
+        "reversed": "test edges whose reverse is no edge, against their reverses.",
+        "ranking": "the target of each test edge (u, v) is ranked among all nodes that u has no "
+        "edge to; other true edges of u, training and test, are left out.",
+        sample: f"the same against {sample.rpartition('-')[2]} of those nodes, drawn uniformly.",
+    }
+    items = [
+        f"<li><b>{escape(name)}</b>: {escape(texts[name])}</li>"
+        for name in result.protocols
+        if name in texts
+    ]
+    items += [
+        f"<li><b>{escape(name)}</b>: not run, {escape(reason)}.</li>"
+        for name, reason in result.unavailable.items()
+    ]
+    short = (
+        f" The graph has only {result.test_edges:,} such edges, {result.requested:,} were wanted."
+        if result.test_edges < result.requested
+        else ""
+    )
+    return (
+        "<p>For every seed, edges are tried in random order and taken out if the rest stays as "
+        "connected as it was, the direction of edges disregarded; self-loops are never taken."
+        f"{short} Methods are fitted on the remaining graph and see nothing else; each is fitted "
+        "once per seed and judged under all protocols. Score: any number, larger for a likelier "
+        "edge. A score tied with others gets the mean of their ranks.</p>"
+        f"<ul>{''.join(items)}</ul>"
+        "<p>AUC is the chance that a test edge scores above a negative; AP the average precision; "
+        "Hits@K the share of test edges ranked at most K among the negatives (rankings: among the "
+        "candidates of the query); MRR the mean of 1 / rank.</p>"
+    )
+
+
+def _metric(metric: str) -> str:
+    return _METRIC_NAME.get(metric, metric.replace("hits", "Hits"))
+
+
+def _value(value: Interval) -> str:
+    return f"{value.mean:.4f}"
+
+
+def _small(value: float, unit: float) -> str:
+    return f"&lt; {unit:g}" if value < unit else f"{value:,.{2 if unit < 1 else 0}f}"
+
+
+def _megabytes(count: int | None) -> str:
+    return "unknown" if count is None else _small(count / 1e6, 1)
+
+
+def _range(value: Interval) -> str:
+    if not math.isfinite(value.low):
+        return ""
+    return f"<small>{value.low:.4f} – {value.high:.4f}</small>"

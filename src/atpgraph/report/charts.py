@@ -1,0 +1,354 @@
+"""Charts as inline SVG: bars, lines, points and histograms, in the colours of the page.
+
+They are drawn for a width of 440 units, so that their text stays readable on a telephone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+_WIDTH = 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 10, 40
+N_COLOURS = 8
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: label, length, ends of its interval (NaN for none), colour number."""
+
+    label: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: label, coordinates, colour number (None draws it thin and grey)."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int | None = 0
+    markers: bool = False
+
+
+@dataclass(frozen=True)
+class Point:
+    """One labelled point."""
+
+    label: str
+    x: float
+    y: float
+    colour: int = 0
+
+
+def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None = None) -> str:
+    """Horizontal bars from zero, with whiskers for the intervals and the values beside them.
+
+    Examples
+    --------
+    >>> bar_chart([Bar("a", 0.5)], title="AUC", unit="AUC").count('class="bar"')
+    1
+    """
+    space, step = 160, 22
+    height = _TOP + step * len(bars) + 30
+    limit = top or _nice_top(max([bar.value for bar in bars] + _finite([b.high for b in bars])))
+    width = _WIDTH - space - 52
+
+    def at(value: float) -> float:
+        return space + width * min(max(value / limit, 0.0), 1.0)
+
+    parts = [_grid_x(at, _ticks(0.0, limit), _TOP, height - 30)]
+    for row, bar in enumerate(bars):
+        y = _TOP + step * row
+        label, length = escape(_short(bar.label)), max(at(bar.value) - space, 0.5)
+        parts.append(
+            f'<text x="{space - 6}" y="{y + 15}" text-anchor="end">{label}</text>'
+            f'<rect class="bar" x="{space}" y="{y + 4}" width="{length:.1f}" '
+            f'height="{step - 8}" rx="1.5" fill="{_colour(bar.colour)}">'
+            f"<title>{escape(bar.label)}: {bar.value:.4f}</title></rect>"
+        )
+        if math.isfinite(bar.low):
+            low, high, middle = at(bar.low), at(bar.high), y + step / 2
+            parts.append(
+                f'<path class="whisker" d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 3}v6'
+                f'M{high:.1f} {middle - 3}v6"/>'
+            )
+        parts.append(
+            f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{_fixed(bar.value)}</text>'
+        )
+    parts.append(_label(space + width / 2, height - 2, unit))
+    return _svg("bars", title, height, parts)
+
+
+def line_chart(
+    lines: Sequence[Line],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    y_range: tuple[float, float] | None = None,
+    x_log: bool = False,
+    diagonal: bool = False,
+    height: int = 330,
+) -> str:
+    """Lines over common axes; grey ones lie below the coloured ones."""
+    xs = [x for line in lines for x in line.x]
+    ys = [y for line in lines for y in line.y]
+    frame = _Frame(xs, ys, x_log, y_range, height)
+    parts = [frame.axes(x_label, y_label, sorted(set(xs)) if x_log and len(set(xs)) < 8 else None)]
+    if diagonal:
+        parts.append(
+            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(frame.x_low):.1f} '
+            f'{frame.y(frame.y_low):.1f}L{frame.x(frame.x_high):.1f} {frame.y(frame.y_high):.1f}"/>'
+        )
+    for line in sorted(lines, key=lambda line: line.colour is not None):
+        path = "L".join(
+            f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in zip(line.x, line.y, strict=True)
+        )
+        stroke, thick = ("var(--muted)", 1) if line.colour is None else (_colour(line.colour), 2)
+        parts.append(
+            f'<path class="line" fill="none" stroke="{stroke}" stroke-width="{thick}" '
+            f'stroke-linejoin="round" d="M{path}"><title>{escape(line.label)}</title></path>'
+        )
+        if line.markers:
+            parts += [
+                f'<circle cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="3" fill="{stroke}"/>'
+                for x, y in zip(line.x, line.y, strict=True)
+            ]
+    return _svg("lines", title, height, parts) + legend(
+        [(line.label, line.colour) for line in lines if line.colour is not None],
+        "others" if any(line.colour is None for line in lines) else "",
+    )
+
+
+def scatter_chart(
+    points: Sequence[Point],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    x_log: bool = True,
+    height: int = 330,
+) -> str:
+    """Labelled points; a label that had to move away from its point is tied to it by a line."""
+    frame = _Frame([p.x for p in points], [p.y for p in points], x_log, None, height)
+    parts = [frame.axes(x_label, y_label)]
+    places = [(frame.x(point.x), frame.y(point.y)) for point in points]
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    labels = []
+    for point, (x, y) in sorted(zip(points, places, strict=True), key=lambda pair: pair[1][1]):
+        text = _short(point.label)
+        left, middle = _free_place(x, y, 5.8 * len(text), taken, height)
+        taken.append((left, middle - 6, left + 5.8 * len(text), middle + 6))
+        if abs(middle - y) > 2:
+            end = left - 1 if left > x else left + 5.8 * len(text) + 1
+            parts.append(f'<path class="axis" d="M{x:.1f} {y:.1f}L{end:.1f} {middle:.1f}"/>')
+        # Anchored at the end next to the point, since the width is only an estimate.
+        anchor, at = ("start", left) if left > x else ("end", left + 5.8 * len(text))
+        labels.append(
+            f'<text class="soft" x="{at:.1f}" y="{middle + 4:.1f}" text-anchor="{anchor}">'
+            f"{escape(text)}</text>"
+        )
+        parts.append(
+            f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="4.5" '
+            f'fill="{_colour(point.colour)}"><title>{escape(point.label)}: {_number(point.y)} at '
+            f"{_number(point.x)}</title></circle>"
+        )
+    return _svg("points", title, height, parts + labels)
+
+
+def histogram(
+    edges: Sequence[float],
+    groups: Sequence[tuple[str, Sequence[float], int]],
+    *,
+    title: str,
+    x_label: str = "",
+) -> str:
+    """Overlaid bars of shares per bin: (label, shares, colour number) for each group."""
+    width, height, low = 220, 110, 18
+    top = max((max(shares) for _, shares, _ in groups), default=0.0) or 1.0
+    first, span = edges[0], edges[-1] - edges[0] or 1.0
+    parts = [f'<path class="axis" d="M0 {height - low}H{width}"/>']
+    for label, shares, colour in groups:
+        steps = []
+        for share, left, right in zip(shares, edges[:-1], edges[1:], strict=True):
+            x0, x1 = width * (left - first) / span, width * (right - first) / span
+            y = (height - low) - (height - low - 6) * share / top
+            steps.append(f"L{x0:.1f} {y:.1f}L{x1:.1f} {y:.1f}")
+        parts.append(
+            f'<path class="area" fill="{_colour(colour)}" fill-opacity=".35" '
+            f'stroke="{_colour(colour)}" stroke-width="1.2" '
+            f'd="M0 {height - low}{"".join(steps)}L{width} {height - low}Z">'
+            f"<title>{escape(label)}</title></path>"
+        )
+    parts.append(
+        f'<text class="soft" x="{width / 2}" y="{height - 4}" text-anchor="middle">'
+        f"{escape(x_label)}</text>"
+    )
+    return _svg("histogram", title, height, parts, width)
+
+
+def legend(entries: Sequence[tuple[str, int | None]], rest: str = "") -> str:
+    """The names of the colours under a chart."""
+    items = [
+        f'<li><i style="background:{_colour(colour)}"></i>{escape(label)}</li>'
+        for label, colour in entries
+        if colour is not None
+    ]
+    if rest:
+        items.append(f'<li><i style="background:var(--muted)"></i>{escape(rest)}</li>')
+    return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
+
+
+class _Frame:
+    """Axes: from data to positions in the drawing."""
+
+    def __init__(
+        self,
+        xs: Sequence[float],
+        ys: Sequence[float],
+        x_log: bool,
+        y_range: tuple[float, float] | None,
+        height: int,
+    ) -> None:
+        self.x_log, self.height = x_log, height
+        self.x_low, self.x_high = min(xs, default=0.0), max(xs, default=1.0)
+        if x_log:
+            self.x_low, self.x_high = max(self.x_low, 1e-4) / 1.3, max(self.x_high, 1e-4) * 1.3
+        if self.x_low == self.x_high:
+            self.x_high = self.x_low + 1.0
+        low, high = min(ys, default=0.0), max(ys, default=1.0)
+        margin = 0.06 * (high - low) or 0.05
+        self.y_low, self.y_high = y_range or (low - margin, high + margin)
+
+    def x(self, value: float) -> float:
+        low, high = self.x_low, self.x_high
+        if self.x_log:
+            value, low, high = math.log(max(value, 1e-4)), math.log(low), math.log(high)
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (value - low) / (high - low)
+
+    def y(self, value: float) -> float:
+        inside = self.height - _TOP - _BOTTOM
+        return _TOP + inside * (1 - (value - self.y_low) / (self.y_high - self.y_low))
+
+    def axes(self, x_label: str, y_label: str, x_ticks: Sequence[float] | None = None) -> str:
+        bottom = self.height - _BOTTOM
+        if x_ticks is None:
+            x_ticks = (
+                _log_ticks(self.x_low, self.x_high)
+                if self.x_log
+                else _ticks(self.x_low, self.x_high)
+            )
+        parts = [_grid_x(self.x, x_ticks, _TOP, bottom)]
+        for value in _ticks(self.y_low, self.y_high):
+            y = self.y(value)
+            parts.append(
+                f'<path class="axis" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
+                f'<text class="soft" x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">'
+                f"{_number(value)}</text>"
+            )
+        middle = (_TOP + bottom) / 2
+        parts.append(_label((_LEFT + _WIDTH - _RIGHT) / 2, self.height - 4, x_label))
+        parts.append(
+            f'<text class="soft" text-anchor="middle" transform="translate(11 {middle}) '
+            f'rotate(-90)">{escape(y_label)}</text>'
+        )
+        return "".join(parts)
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _free_place(
+    x: float, y: float, width: float, taken: Sequence[_Box], height: int
+) -> tuple[float, float]:
+    """Left end and middle of a label near (x, y) that covers nothing, if there is such a place."""
+    for shift in (0, 11, -11, 22, -22, 33, -33, 44, -44, 55, -55, 66, -66):
+        away = 8 + abs(shift) / 3
+        for left in (x + away, x - away - width):
+            box = (left, y + shift - 6, left + width, y + shift + 6)
+            inside = left >= _LEFT and box[2] <= _WIDTH and _TOP <= box[1] <= height - _BOTTOM - 12
+            if inside and not any(_overlap(box, other) for other in taken):
+                return left, y + shift
+    return min(x + 8, _WIDTH - width), y
+
+
+def _overlap(a: _Box, b: _Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _svg(kind: str, title: str, height: int, parts: Sequence[str], width: int = _WIDTH) -> str:
+    return (
+        f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">{"".join(parts)}</svg>'
+    )
+
+
+def _grid_x(at: Callable[[float], float], ticks: Sequence[float], top: float, bottom: float) -> str:
+    parts = []
+    for value in ticks:
+        x = at(value)
+        parts.append(
+            f'<path class="axis" d="M{x:.1f} {top}V{bottom}"/>'
+            f'<text class="soft" x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">'
+            f"{_number(value)}</text>"
+        )
+    return "".join(parts)
+
+
+def _label(x: float, y: float, text: str) -> str:
+    return f'<text class="soft" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
+
+
+def _colour(number: int | None) -> str:
+    return "var(--muted)" if number is None else f"var(--c{number % N_COLOURS})"
+
+
+def _short(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def _ticks(low: float, high: float, about: int = 5) -> list[float]:
+    rough = (high - low) / about
+    size = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [step * i for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [10.0**p for p in powers if low <= 10.0**p <= high]
+    if len(found) < 2:
+        found = [f * 10.0**p for p in powers for f in (1, 2, 5) if low <= f * 10.0**p <= high]
+    return found
+
+
+def _nice_top(value: float) -> float:
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    size = 10.0 ** math.floor(math.log10(value))
+    return next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= value * 0.999)
+
+
+def _fixed(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
+
+
+def _number(value: float) -> str:
+    if value != 0 and abs(value) < 0.001:
+        return f"{value:.0e}".replace("e-0", "e-")
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    return text.rstrip("0").rstrip(".") or "0"

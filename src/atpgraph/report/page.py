@@ -1,0 +1,134 @@
+"""The page all reports share: one HTML file, no scripts, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from atpgraph import __version__
+from atpgraph._files import atomic_path
+
+_STYLE = """
+:root {
+  color-scheme: light dark;
+  --paper: #fdfdfc; --ink: #1c2024; --quiet: #646b73; --line: #d9dcdf; --wash: #f1f2f3;
+  --c0: #2563b8; --c1: #c2571a; --c2: #2b8a57; --c3: #8a4fb3; --c4: #b3304f; --c5: #7d7415;
+  --c6: #1c8494; --c7: #7a5a45; --muted: #a9afb6;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #16181b; --ink: #e6e8ea; --quiet: #9aa2aa; --line: #34393f; --wash: #202327;
+    --c0: #6ea8f0; --c1: #ef9a5d; --c2: #62c794; --c3: #c393e6; --c4: #f07f9b; --c5: #cdc25a;
+    --c6: #5fc3d1; --c7: #c09d85; --muted: #5d656e;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 1.2rem 1rem 3rem; max-width: 66rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif;
+}
+h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0; }
+h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; }
+h3 { font-size: 1rem; margin: 0 0 .2rem; font-weight: 600; }
+p, li { max-width: 46rem; }
+.quiet, figcaption, footer { color: var(--quiet); font-size: .875rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: separate; border-spacing: 0; font-size: .875rem;
+  font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
+  white-space: nowrap; vertical-align: top; }
+th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
+  background: var(--paper); }
+td small { display: block; color: var(--quiet); font-size: .72rem; }
+td.text { text-align: left; white-space: normal; }
+tr:hover td { background: var(--wash); }
+.grid { display: grid; gap: 1.6rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
+.grid.small { gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }
+figure { margin: 0; }
+svg.chart { width: 100%; height: auto; max-width: 40rem; display: block; }
+svg.chart text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; }
+svg.chart text.soft { fill: var(--quiet); font-size: 11px; }
+svg.chart .axis { stroke: var(--line); stroke-width: 1; fill: none; }
+svg.chart .whisker { stroke: var(--ink); stroke-width: 1.2; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem .9rem; list-style: none; padding: 0;
+  margin: .3rem 0 0; font-size: .8125rem; }
+.legend i { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
+  margin-right: .35em; vertical-align: -.05em; }
+details { margin: .8rem 0; }
+summary { cursor: pointer; font-weight: 600; }
+footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .6rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it, as HTML."""
+
+    title: str
+    body: str
+
+
+def page(title: str, subtitle: str, sections: Iterable[Section], command: str = "") -> str:
+    """A whole HTML document.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        Plain text.
+    sections : iterable of Section
+    command : str
+        The command that made the report, for the footer.
+
+    Examples
+    --------
+    >>> "<h2>Result</h2>" in page("Run", "today", [Section("Result", "<p>42</p>")])
+    True
+    """
+    body = "\n".join(
+        f"<section>\n<h2>{escape(part.title)}</h2>\n{part.body}\n</section>" for part in sections
+    )
+    made = f"atpgraph {__version__}, {datetime.date.today().isoformat()}"
+    if command:
+        made += f" · <code>{escape(command)}</code>"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f'<h1>{escape(title)}</h1>\n<p class="quiet">{escape(subtitle)}</p>\n{body}\n'
+        f"<footer>{made}</footer>\n</body>\n</html>\n"
+    )
+
+
+def write_page(path: str | os.PathLike[str], html: str) -> Path:
+    """Write a document, whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    return Path(path)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that scrolls sideways on a narrow screen; the cells are HTML.
+
+    Examples
+    --------
+    >>> "<td><b>0.9</b></td>" in table(["method", "AUC"], [["x", "<b>0.9</b>"]])
+    True
+    """
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    lines = "\n".join(
+        "<tr>"
+        + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{lines}\n</tbody></table></div>"
+    )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from atpgraph.cli._app import app
+
+runner = CliRunner()
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.stdout if code == 0 else result.output
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cqa")
+    made = run(
+        *("generate", "community", "-o", folder / "dump", "--users", 120, "--questions", 400),
+        *("--bounties", 0.2, "--seed", 4, "--json", "-q"),
+    )
+    assert json.loads(made)["questions"] == 400
+    found = json.loads(run("cqa", "ingest", folder / "dump", "-o", folder / "site", "--json", "-q"))
+    assert found["rows"]["questions"] == 400
+    assert found["missing"] == {}
+    return folder / "site"
+
+
+def test_stats(site):
+    found = json.loads(run("cqa", "stats", site, "--json", "-q"))
+    assert (found["questions"], found["tags"], found["self_loops"]) == (400, 40, 0)
+    assert sum(found["edge_types"].values()) >= found["edges"]
+    gained = json.loads(run("cqa", "stats", site, "--ega", "consecutive", "--json", "-q"))
+    assert gained["edges"] > found["edges"]
+    assert "questions with bounty" in run("cqa", "stats", site, "-q")
+
+
+def test_difficulty(site, tmp_path):
+    options = ("--evaluate", "--bootstrap", 20, "--report", tmp_path / "report", "-q")
+    found = json.loads(run("cqa", "difficulty", site, *options, "--json"))
+    assert set(found["methods"]) >= {"number-of-answers", "trueskill", "qdee"}
+    for row in found["methods"].values():
+        assert row["accuracy"]["low"] <= row["accuracy"]["mean"] <= row["accuracy"]["high"]
+        assert {"accuracy_skip_ties", "accuracy_ties_right"} <= set(row)
+    assert json.loads((tmp_path / "report/report.json").read_text()) == found
+    assert "test half" in run("cqa", "difficulty", site, *options, "--methods", "qdee")
+
+
+def test_difficulty_of_every_question(site):
+    lines = run("cqa", "difficulty", site, "--methods", "number-of-answers,qdee", "-q").splitlines()
+    assert lines[0] == "question\tnumber-of-answers\tqdee"
+    assert len(lines) == 401
+
+
+def test_errors_are_one_sentence(site, tmp_path):
+    for arguments in (
+        ("cqa", "ingest", tmp_path / "none", "-o", tmp_path / "site"),
+        ("cqa", "stats", tmp_path),
+        ("cqa", "difficulty", site, "--evaluate", "--methods", "magic"),
+        ("cqa", "difficulty", site, "--report", tmp_path / "r"),
+        ("generate", "community", "-o", site, "--users", 5, "--questions", 5),
+    ):
+        said = run(*arguments, "-q", code=2)
+        assert said.startswith("atp: error: ")
+        assert said.count("\n") == 1

@@ -1,0 +1,214 @@
+"""The laboratory: evaluation against brute force, failures, JSON, and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from atpgraph.errors import InputError
+from atpgraph.graph import DiGraph
+from atpgraph.linkpred import PairTest, RankingTest, evaluate, make_split
+from atpgraph.linkpred.evaluation import ranks_against_all, ranks_against_sample
+from atpgraph.linkpred.laboratory import LabResult, run
+from atpgraph.linkpred.metrics import auc
+from atpgraph.linkpred.registry import Row
+from atpgraph.linkpred.report import render, write_report
+from atpgraph.linkpred.rivals import DegreeProduct, PreferentialAttachment
+
+
+def hierarchy(n: int = 60, m: int = 700) -> DiGraph:
+    """Mostly upward edges, so that every protocol has something to tell."""
+    rng = np.random.default_rng(4)
+    u, v = (n * rng.random(m) ** 2).astype(int), rng.integers(n, size=m)
+    keep = (u < v) | (rng.random(m) < 0.1)
+    return DiGraph.from_codes(u[keep], v[keep], n)
+
+
+@pytest.fixture(scope="module")
+def result() -> LabResult:
+    methods = "trivial,nrp,hope-katz"
+    return run(hierarchy(), methods, dim=[8, 4], seeds=3, name="a <graph>")
+
+
+def test_ranks_against_brute_force() -> None:
+    graph = hierarchy()
+    split = make_split(graph)
+    test = split.tests["ranking"]
+    assert isinstance(test, RankingTest)
+    method = DegreeProduct().fit(split.train)  # small integers: many ties
+    ranks, candidates = ranks_against_all(method, test)
+    edges = set(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+    everyone = np.arange(graph.n_nodes)
+    for i, (u, v) in enumerate(zip(test.queries.sources, test.queries.targets, strict=True)):
+        scores = method.score(np.full(graph.n_nodes, u), everyone)
+        others = [w for w in everyone if w != u and (int(u), int(w)) not in edges]
+        above = sum(scores[w] > scores[v] for w in others)
+        level = sum(scores[w] == scores[v] for w in others)
+        assert ranks[i] == 1 + above + level / 2
+        assert candidates[i] == len(others)
+    sampled, sizes = ranks_against_sample(method, test)
+    # 60 nodes have fewer than 100 non-neighbours: the sample is all of them.
+    assert sampled.tolist() == ranks.tolist()
+    assert sizes.tolist() == candidates.tolist()
+
+
+def test_evaluation_uses_the_pairs_of_each_protocol() -> None:
+    split = make_split(hierarchy())
+    method = PreferentialAttachment().fit(split.train)
+    metrics = evaluate(method, split).metrics
+    assert metrics["reversed"]["auc"] == 0.5  # blind to direction
+    test = split.tests["paper"]
+    assert isinstance(test, PairTest)
+    degree = split.train.out_degree + split.train.in_degree
+    good = degree[test.positives.sources] * degree[test.positives.targets]
+    bad = degree[test.negatives.sources] * degree[test.negatives.targets]
+    assert metrics["paper"]["auc"] == pytest.approx(auc(good, bad))
+    assert metrics["ranking"]["mrr"] <= 1
+
+
+def test_methods_see_the_training_graph_only() -> None:
+    graph = hierarchy()
+    seen: list[DiGraph] = []
+
+    class Spy(DegreeProduct):
+        def fit(self, graph: DiGraph) -> Spy:
+            seen.append(graph)
+            return super().fit(graph)
+
+    run(graph, [Row("spy", "ours", lambda k, seed: Spy(), False)], seeds=[5])
+    split = make_split(graph, random_state=5)
+    (train,) = seen
+    assert train.n_edges == graph.n_edges - len(split.positives)
+    assert (train.find_edges(split.positives.sources, split.positives.targets) < 0).all()
+
+
+def test_a_failing_method_gets_a_row_and_the_rest_goes_on() -> None:
+    class Broken(DegreeProduct):
+        name = "broken"
+
+        def fit(self, graph: DiGraph) -> Broken:
+            raise MemoryError("too large")
+
+    class NotANumber(DegreeProduct):
+        name = "nan"
+
+        def score(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+            return np.full(len(u), np.nan)
+
+    made = [
+        Row("broken", "ours", lambda k, seed: Broken(), False),
+        Row("nan", "ours", lambda k, seed: NotANumber(), False),
+        Row("fine", "ours", lambda k, seed: DegreeProduct(), False),
+    ]
+    found = run(hierarchy(), made, seeds=2)
+    broken, nan, fine = found.methods
+    assert broken.failure == "MemoryError: too large"
+    assert "not a number" in nan.failure
+    assert not fine.failure
+    assert len(fine.runs) == 2
+    assert found.to_json()["methods"]["broken"]["failure"] == broken.failure
+    assert "too large" in render(found)
+
+
+def test_json_has_the_promised_shape(result: LabResult) -> None:
+    payload = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert payload["protocols"] == ["paper", "random", "reversed", "ranking", "ranking-100"]
+    row = payload["methods"]["nrp"]["protocols"]["paper"]
+    for metric in ("auc", "ap", "hits@100", "seconds"):
+        assert row[metric]["low"] <= row[metric]["mean"] <= row[metric]["high"]
+    values = row["auc"]["values"]
+    assert row["auc"]["mean"] == pytest.approx(np.mean(values))
+    assert len(values) == 3
+    best = max(
+        payload["methods"], key=lambda k: payload["methods"][k]["protocols"]["paper"]["auc"]["mean"]
+    )
+    for key, entry in payload["methods"].items():
+        assert (key == best) == ("against_best" not in entry["protocols"]["paper"])
+    assert {entry["dim"] for entry in payload["other_dims"]} == {4}
+    assert {"hits@20", "hits@50", "hits@100", "mrr"} <= set(
+        payload["methods"]["nrp"]["protocols"]["ranking"]
+    )
+
+
+def test_same_seeds_same_numbers(result: LabResult) -> None:
+    again = run(hierarchy(), "nrp", dim=8, seeds=3)
+    first = next(row for row in result.methods if row.key == "nrp" and row.dim == 8)
+    assert [r.metrics for r in again.methods[0].runs] == [r.metrics for r in first.runs]
+
+
+def test_comparison_of_rows(result: LabResult) -> None:
+    same = result.compare("degree-product", "degree-product", "paper", "auc")
+    assert same.difference.mean == 0
+    with pytest.raises(InputError, match="no result"):
+        result.compare("degree-product", "atp", "paper", "auc")
+
+
+def test_protocols_a_graph_does_not_have() -> None:
+    n = 40
+    ring = DiGraph.from_codes(
+        list(range(n)) * 3, [(i + d) % n for d in (1, 2, 5) for i in range(n)], n
+    )
+    found = run(ring, "degree-product", ["paper", "random"], seeds=1)
+    assert found.protocols == ["random"]
+    assert "one direction" in found.unavailable["paper"]
+    assert "not run" in render(found)
+    with pytest.raises(InputError, match="No protocol can be run"):
+        run(ring, "degree-product", ["paper"], seeds=1)
+
+
+def test_page_is_self_contained_and_escaped(result: LabResult, tmp_path) -> None:
+    written = write_report(result, tmp_path / "new" / "folder", "atp linkpred <x>")
+    html = written.read_text(encoding="utf-8")
+    assert "a &lt;graph&gt;" in html
+    assert "a <graph>" not in html
+    assert not re.search(r"https?://|<script|src=|@import|url\(", html)
+    for kind, number in [("bars", 5), ("lines", 3 + 5), ("points", 5), ("histogram", 3 * 7)]:
+        assert html.count(f'class="chart {kind}"') == number
+    assert html.count("<b>") >= 5
+
+
+_MEASURE = """<script>
+const charts = [...document.querySelectorAll("svg.chart")];
+document.querySelectorAll("details").forEach(d => d.open = true);
+const drawn = charts.filter(s => {
+  const box = s.getBoundingClientRect(), ink = s.getBBox();
+  const marks = s.querySelectorAll(".bar, .line, .point, .area");
+  const inside = [...marks].every(m => {
+    const b = m.getBBox(); return Number.isFinite(b.x + b.y) && b.x >= -1 && b.y >= -1; });
+  return box.width > 50 && box.height > 30 && ink.width > 0 && marks.length && inside; });
+const wide = document.documentElement.scrollWidth > window.innerWidth;
+document.body.setAttribute("data-measured", `${charts.length} ${drawn.length} ${wide}`);
+</script>"""
+
+
+def test_page_opens_in_a_browser(result: LabResult, tmp_path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no Chromium on this machine")
+    page = tmp_path / "index.html"
+    page.write_text(render(result).replace("</body>", _MEASURE + "</body>"), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-quic"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    flags += ["--enable-logging=stderr", "--window-size=500,900", "--hide-scrollbars"]
+    flags += [f"--user-data-dir={tmp_path / 'profile'}"]
+    shot = tmp_path / "page.png"
+    done = subprocess.run(
+        [browser, *flags, "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    found = re.search(r'data-measured="(\d+) (\d+) (true|false)"', done.stdout)
+    assert found is not None
+    assert found[1] == found[2] == str(5 + 8 + 5 + 21)
+    assert found[3] == "false", "the page must not scroll sideways on a narrow screen"
+    subprocess.run(
+        [browser, *flags, f"--screenshot={shot}", page.as_uri()],
+        capture_output=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert shot.read_bytes().startswith(b"\x89PNG")
+    assert shot.stat().st_size > 10_000

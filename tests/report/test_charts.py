@@ -1,0 +1,100 @@
+"""Charts: every mark is there, inside the drawing, and text is escaped."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph.report import (
+    Bar,
+    Line,
+    Point,
+    Section,
+    bar_chart,
+    histogram,
+    line_chart,
+    page,
+    scatter_chart,
+    table,
+)
+
+finite = st.floats(1e-6, 1e6)
+
+
+def parse(chart: str) -> ET.Element:
+    """The drawing; what follows it is the legend."""
+    return ET.fromstring(chart[: chart.index("</svg>") + 6])
+
+
+def inside(root: ET.Element) -> bool:
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    for mark in root.iter():
+        for name, limit in [("x", width), ("cx", width), ("y", height), ("cy", height)]:
+            if name in mark.attrib and not -1 <= float(mark.attrib[name]) <= limit + 1:
+                return False
+    return True
+
+
+@given(st.lists(finite, min_size=1, max_size=30))
+def test_bars(values: list[float]) -> None:
+    bars = [Bar(f"m{i} <&>", value, value * 0.9, value * 1.1) for i, value in enumerate(values)]
+    root = parse(bar_chart(bars, title="a & b", unit="AUC"))
+    drawn = [mark for mark in root.iter() if mark.get("class") == "bar"]
+    assert len(drawn) == len(values)
+    assert sum(mark.get("class") == "whisker" for mark in root.iter()) == len(values)
+    assert inside(root)
+    widths = [float(mark.attrib["width"]) for mark in drawn]
+    for (a, x), (b, y) in zip(
+        zip(values, widths, strict=True), list(zip(values, widths, strict=True))[1:], strict=False
+    ):
+        assert (a - b) * (x - y) >= 0  # longer bars for larger values
+
+
+def test_bars_without_intervals_have_no_whiskers() -> None:
+    chart = bar_chart([Bar("one", 0.0), Bar("two", 0.5)], title="t", unit="u", top=1.0)
+    assert "whisker" not in chart
+
+
+@given(st.lists(st.tuples(finite, st.floats(0, 1)), min_size=1, max_size=25), st.booleans())
+def test_points(values: list[tuple[float, float]], x_log: bool) -> None:
+    points = [Point(f"method {i}", x, y) for i, (x, y) in enumerate(values)]
+    root = parse(scatter_chart(points, title="t", x_label="x", y_label="y", x_log=x_log))
+    assert sum(mark.get("class") == "point" for mark in root.iter()) == len(values)
+    assert inside(root)
+
+
+def test_lines_and_legend() -> None:
+    lines = [
+        Line("<best>", [0, 0.5, 1], [0, 0.9, 1], 0, markers=True),
+        Line("grey", [0, 1], [0, 1], None),
+    ]
+    chart = line_chart(lines, title="t", x_label="x", y_label="y", diagonal=True)
+    assert parse(chart) is not None
+    assert chart.count('class="line"') == 2
+    assert chart.count("<circle") == 3
+    assert "&lt;best&gt;</li>" in chart
+    assert "others</li>" in chart
+    # The coloured line is drawn last, above the grey one.
+    assert chart.index("var(--muted)") < chart.index("var(--c0)")
+
+
+@pytest.mark.parametrize("shares", [[0.0, 0.0], [0.25, 0.75]])
+def test_histogram(shares: list[float]) -> None:
+    root = parse(histogram([0.0, 0.5, 1.0], [("all", shares, 0)], title="t"))
+    area = next(mark for mark in root.iter() if mark.get("class") == "area")
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", area.attrib["d"])]
+    assert all(math.isfinite(n) for n in numbers)
+
+
+def test_page_loads_nothing_and_escapes() -> None:
+    html = page("<t>", "s & s", [Section("<h>", table(["a"], [["1"]]))], command="atp <x>")
+    assert "<title>&lt;t&gt;</title>" in html
+    assert "<h2>&lt;h&gt;</h2>" in html
+    assert "<code>atp &lt;x&gt;</code>" in html
+    assert "prefers-color-scheme: dark" in html
+    assert not re.search(r"https?://|<script|src=", html)
