@@ -41,9 +41,9 @@ def planted_graph() -> tuple[str, DiGraph, np.ndarray]:
 
 def naive_loop(graph: nx.DiGraph, key: dict[tuple[int, int], float], limit: float) -> int:
     """Remove the worst edge inside a component, look again; the number of passes made."""
-    stop = time.perf_counter() + limit
+    stop = time.process_time() + limit
     passes = 0
-    while time.perf_counter() < stop:
+    while time.process_time() < stop:
         component = component_of(graph)
         passes += 1
         inside = [(u, v) for u, v in graph.edges if component[u] == component[v]]
@@ -90,9 +90,9 @@ def against_the_twin(report: Report, cap: float, full: bool) -> None:
         for part in range(parts):
             left = nx.DiGraph(edges)
             left.remove_edges_from(doomed[: len(doomed) * part // parts])
-            started = time.perf_counter()
+            started = time.process_time()
             made = naive_loop(left, key, float("inf") if full else cap / parts)
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             total += seconds if full else seconds / made * len(doomed) / parts
             passes += made
         naive_total += total
@@ -106,10 +106,10 @@ def against_the_twin(report: Report, cap: float, full: bool) -> None:
     report.add(
         f"## Against one SCC pass per removed edge\n\n{name}. `h-voting`, scores included: "
         f"**{wall:.3f} s** ({cpu:.3f} s CPU, best of 5), {len(result.removed):,} edges removed. "
-        f"Naive twin in NetworkX, scores *not* counted: {naive_total:,.0f} s. {how}\n\n"
-        f"**Ratio: {naive_total / wall:,.0f} ×**"
+        f"Naive twin in NetworkX, scores *not* counted: {naive_total:,.0f} s CPU. {how}\n\n"
+        f"**Ratio of CPU seconds: {naive_total / cpu:,.0f} ×**"
     )
-    report.add(markdown(["loop", "passes measured", "edges to remove", "seconds in all"], rows))
+    report.add(markdown(["loop", "passes measured", "edges to remove", "CPU seconds in all"], rows))
 
 
 def flow_solvers(report: Report) -> None:
