@@ -47,12 +47,14 @@ def test_difficulty(site, tmp_path):
         assert row["accuracy"]["low"] <= row["accuracy"]["mean"] <= row["accuracy"]["high"]
         assert {"accuracy_skip_ties", "accuracy_ties_right"} <= set(row)
     assert json.loads((tmp_path / "report/report.json").read_text()) == found
-    assert "test half" in run("cqa", "difficulty", site, *options, "--methods", "qdee")
+    assert "Test half" in run("cqa", "difficulty", site, *options, "--methods", "qdee")
 
 
-def test_difficulty_of_every_question(site):
-    lines = run("cqa", "difficulty", site, "--methods", "number-of-answers,qdee", "-q").splitlines()
-    assert lines[0] == "question\tnumber-of-answers\tqdee"
+def test_difficulty_of_every_question(site, tmp_path):
+    options = ("--methods", "number-of-answers,qdee", "-o", tmp_path / "d.csv", "-q")
+    assert "hardest by number-of-answers" in run("cqa", "difficulty", site, *options)
+    lines = (tmp_path / "d.csv").read_text().replace('"', "").splitlines()
+    assert lines[0] == "question,number-of-answers,qdee"
     assert len(lines) == 401
 
 
