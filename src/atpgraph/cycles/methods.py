@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -161,12 +161,15 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
     if not len(votes):
         return np.zeros(0, dtype=np.bool_), votes
     with ThreadPoolExecutor() as pool:
-        # The shared scores first, a thread for each; then the strategies on top of them.
-        for score in pool.map(space.node_score, kinds):
+        # A thread for each score; whichever is there first goes on with its strategies.
+        pending = {pool.submit(space.node_score, kind): kind for kind in kinds}
+        strategies = []
+        for done in as_completed(pending):
+            strategies += [pool.submit(space.solve, f"{pending[done]}-{rule}") for rule in "gfb"]
+        for score in (space.node_score(kind) for kind in kinds):
             drop += space.drop(score) / max(float(np.std(score)), 1e-12)
-        strategies = [f"{kind}-{rule}" for kind in kinds for rule in "gfb"]
-        for removed, _ in pool.map(space.solve, strategies):
-            votes += removed
+        for strategy in strategies:
+            votes += strategy.result()[0]
     return remove_by_edge(space, votes, drop, name=name), votes
 
 

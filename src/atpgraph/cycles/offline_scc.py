@@ -45,7 +45,7 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
     path = np.empty(n, dtype=np.int32)
     cursor = np.empty(n, dtype=np.int64)
     later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
-    later_time, later_id = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    later_time, later_id = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
     # Halving the new edges at each level bounds the depth, and with it the pending slices.
     tasks = np.empty((256, 3), dtype=np.int64)
     tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, m, 0
@@ -144,12 +144,12 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
     [False, False, True]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
-    order: npt.NDArray[np.int64] = np.argsort(time).astype(np.int64)
+    order: npt.NDArray[np.int32] = np.argsort(time).astype(np.int32)
     _closes_cycle(
         n,
         sources[order].astype(np.int32),
         targets[order].astype(np.int32),
-        time[order].astype(np.int64),
+        time[order].astype(np.int32),
         order,
         closes,
     )
