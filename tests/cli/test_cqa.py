@@ -47,12 +47,16 @@ def test_difficulty(site, tmp_path):
         assert row["accuracy"]["low"] <= row["accuracy"]["mean"] <= row["accuracy"]["high"]
         assert {"accuracy_skip_ties", "accuracy_ties_right"} <= set(row)
     assert json.loads((tmp_path / "report/report.json").read_text()) == found
-    assert "test half" in run("cqa", "difficulty", site, *options, "--methods", "qdee")
+    assert "Test half" in run("cqa", "difficulty", site, *options, "--methods", "qdee")
 
 
-def test_difficulty_of_every_question(site):
-    lines = run("cqa", "difficulty", site, "--methods", "number-of-answers,qdee", "-q").splitlines()
-    assert lines[0] == "question\tnumber-of-answers\tqdee"
+def test_difficulty_of_every_question(site, tmp_path):
+    options = ("--methods", "number-of-answers,qdee", "-o", tmp_path / "all.csv", "--top", 3, "-q")
+    shown = run("cqa", "difficulty", site, *options)
+    assert "hardest by number-of-answers" in shown
+    assert "easiest by qdee" in shown
+    lines = (tmp_path / "all.csv").read_text().splitlines()
+    assert lines[0].replace('"', "") == "question,number-of-answers,qdee"
     assert len(lines) == 401
 
 
