@@ -51,10 +51,12 @@ def test_difficulty(site, tmp_path):
 
 
 def test_difficulty_of_every_question(site, tmp_path):
-    options = ("--methods", "number-of-answers,qdee", "-o", tmp_path / "d.csv", "-q")
-    assert "hardest by number-of-answers" in run("cqa", "difficulty", site, *options)
-    lines = (tmp_path / "d.csv").read_text().replace('"', "").splitlines()
-    assert lines[0] == "question,number-of-answers,qdee"
+    options = ("--methods", "number-of-answers,qdee", "-o", tmp_path / "all.csv", "--top", 3, "-q")
+    shown = run("cqa", "difficulty", site, *options)
+    assert "hardest by number-of-answers" in shown
+    assert "easiest by qdee" in shown
+    lines = (tmp_path / "all.csv").read_text().splitlines()
+    assert lines[0].replace('"', "") == "question,number-of-answers,qdee"
     assert len(lines) == 401
 
 

@@ -90,8 +90,7 @@ def _chart_and_table(part: dict[str, Accuracy]) -> str:
     columns = ["method", "accuracy", "95 % interval", "ties skipped", "ties right"]
     chart = bar_chart(bars, title="Pairwise accuracy", unit="accuracy", top=1.0)
     note = '<p class="quiet">Chance is 0.5; whiskers are the 95 % intervals.</p>'
-    detail = f"<div>{table(columns, rows)}{note}</div>"
-    return f'<div class="grid"><figure>{chart}</figure>{detail}</div>'
+    return f"<figure>{chart}</figure>{table(columns, rows)}{note}"
 
 
 def _tags(report: DifficultyReport) -> str:

@@ -211,12 +211,13 @@ class PathRule:
     def of(cls, site: Site, truth: BountyTruth, expertise: Expertise) -> Self:
         """The judge of the questions of `truth`."""
         nodes = expertise.competition.question_nodes(site.questions.id[truth.question])
-        known = (nodes != NOBODY)[:, None]
-        source, target = expertise.model.source_, expertise.model.target_
-        return cls(
-            np.where(known, source[nodes], 0).astype(np.float32),
-            np.where(known, target[nodes], 0).astype(np.float32),
-        )
+        known = nodes != NOBODY
+        vectors = []
+        for side in (expertise.model.source_, expertise.model.target_):
+            mine = np.zeros((len(nodes), side.shape[1]), dtype=np.float32)
+            mine[known] = side[nodes[known]]
+            vectors.append(mine)
+        return cls(*vectors)
 
     def harder(self, rows: Int64) -> npt.NDArray[np.int8]:
         """Compare the scores of the two directions; σ keeps their order."""
