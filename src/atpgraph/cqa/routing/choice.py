@@ -81,6 +81,12 @@ class ChoiceModel:
         scores: Floats = (x - self.mean) @ self.raw_weight
         return scores
 
+    def probabilities(self, choices: Choices) -> Floats:
+        """Stated probability of every row to be the right one of its question."""
+        _, slope = _loss(self.score(choices.x), choices)
+        slope[choices.chosen] += 1.0
+        return np.asarray(slope / np.exp(choices.offset))
+
     def loss(self, choices: Choices) -> float:
         """Mean negative log-likelihood of the right persons."""
         return _loss(self.score(choices.x), choices)[0] / max(choices.n_questions, 1)
@@ -96,7 +102,9 @@ class ChoiceModel:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ChoiceModel:
         """Back from plain lists."""
-        return cls(*(np.asarray(data[name], dtype=np.float64) for name in ("mean", "scale", "weight")))
+        return cls(
+            *(np.asarray(data[name], dtype=np.float64) for name in ("mean", "scale", "weight"))
+        )
 
 
 def fit_choice(
@@ -118,8 +126,11 @@ def fit_choice(
             return value + 0.5 * penalty * float(w @ w), z.T @ slope + penalty * w
 
         found = minimize(
-            objective, np.zeros(int(use.sum())), jac=True, method="L-BFGS-B",
-            options={"maxiter": 500},
+            objective,
+            np.zeros(int(use.sum())),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 200},
         )
         weight[use] = found.x
     return ChoiceModel(mean, scale, weight)

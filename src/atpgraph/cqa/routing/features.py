@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph.cqa.routing.history import Floats, History, Question
+from atpgraph.cqa.routing.history import FOREVER, Floats, History, Question
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.routing.textual import tag_match
-from atpgraph.cqa.site import DAY_MS
+from atpgraph.cqa.site import DAY_MS, Int64
 
 POPULARITY = ("answers", "accepted", "acceptance_rate", "win_rate", "mean_votes")
-RECENCY = ("days_since", "answers_30", "answers_90", "answers_365", "accepted_90", "fading_7", "fading_60",)
+RECENCY = (
+    "days_since",
+    "answers_30",
+    "answers_90",
+    "answers_365",
+    "accepted_90",
+    "fading_7",
+    "fading_60",
+)
 HABIT = ("hour", "speed", "first", "tenure", "asked")
 TEXT = ("bm25_sum", "bm25_max", "bm25_recent", "bm25_accepted", "bm25_mean")
 TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent")
@@ -32,6 +40,8 @@ GROUPS = {
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 _SHRINK = 5.0
+_WEEK = 7 * DAY_MS
+_MONDAY = 4 * DAY_MS  # 1970-01-05
 
 
 def user_features(history: History) -> dict[str, Floats]:
@@ -44,7 +54,9 @@ def user_features(history: History) -> dict[str, Floats]:
     contested = (resolved & (people > 1))[history.answer_question]
     matches = history.per_user(contested.astype(np.float64))
     wins = history.per_user((contested & history.is_accepted).astype(np.float64))
-    par = history.per_user(np.where(contested, 1.0 / np.maximum(people[history.answer_question], 1), 0))
+    par = history.per_user(
+        np.where(contested, 1.0 / np.maximum(people[history.answer_question], 1), 0)
+    )
     votes = history.answer_votes
     mean = float(votes.mean()) if len(votes) else 0.0
     delay = (history.answer_ms - history.question_ms[history.answer_question]) / DAY_MS
@@ -71,12 +83,15 @@ def time_features(question: Question) -> dict[str, Floats]:
     """Activity around the time of the question."""
     history = question.history
     away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    nearest = np.full(history.n_users, 3650.0)
     owner = history.answer_owner
-    known = owner >= 0
-    np.minimum.at(nearest, owner[known], away[known])
+    known = np.flatnonzero(owner >= 0)
     longest = np.zeros(history.n_users)
-    np.maximum.at(longest, owner[known], away[known])
+    longest[owner[known[::-1]]] = away[known[::-1]]  # answers come by date: the first one stays
+    nearest = np.full(history.n_users, 3650.0)
+    if history.now < FOREVER:
+        nearest[owner[known]] = away[known]
+    else:
+        np.minimum.at(nearest, owner[known], away[known])
     hours = np.abs((question.asked_ms - history.answer_ms) / (DAY_MS / 24)) % 24
     near = (np.minimum(hours, 24 - hours) <= 3).astype(np.float64)
     return {
@@ -140,26 +155,60 @@ def asker_features(question: Question) -> dict[str, Floats]:
         return {name: np.zeros(history.n_users) for name in ASKER}
     theirs = (history.asker == asker)[history.answer_question]
     return {
-        "helped_asker": np.log1p(history.per_user(theirs.astype(np.float64))),
-        "accepted_by_asker": np.log1p(history.per_user((theirs & history.is_accepted) * 1.0)),
+        "helped_asker": np.minimum(history.per_user(theirs.astype(np.float64)), 1.0),
+        "accepted_by_asker": np.minimum(
+            history.per_user((theirs & history.is_accepted) * 1.0), 1.0
+        ),
     }
 
 
-def features(question: Question, structure: Structure | None) -> Floats:
-    """All features of all users: an array of shape (users, features) in the order of NAMES."""
-    history = question.history
-    found = {
-        **user_features(history),
-        **time_features(question),
-        **text_features(question),
-        **tag_features(question),
-        **asker_features(question),
-    }
-    if structure is None:
-        found |= {name: np.zeros(history.n_users) for name in ATP}
-    else:
-        found |= structure.features(question)
-    return np.column_stack([found[name] for name in NAMES])
+class FeatureSpace:
+    """Computes features; holds what is costly and changes slowly.
+
+    Parameters
+    ----------
+    structure : Structure or None
+        The embedded competition graph; without one, its features are 0.
+
+    Notes
+    -----
+    Counts and rates of users are those of the last Monday, which spares most of the work when many
+    questions are ranked; activity, text, tags and the asker's own history are of the very moment.
+    """
+
+    def __init__(self, structure: Structure | None) -> None:
+        self.structure = structure
+        self._week: tuple[History, int] | None = None
+        self._users: dict[str, Floats] = {}
+
+    def standing(self, history: History) -> dict[str, Floats]:
+        """The features of :func:`user_features`."""
+        if history.now == FOREVER:
+            known = history
+        else:
+            known = history.at((history.now - _MONDAY) // _WEEK * _WEEK + _MONDAY)
+        if self._week is None or not known.same_as(self._week[0]):
+            self._week = known, known.now
+            self._users = user_features(known)
+        return self._users
+
+    def rows(self, question: Question, codes: Int64) -> Floats:
+        """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
+        found = {
+            **self.standing(question.history),
+            **time_features(question),
+            **text_features(question),
+            **tag_features(question),
+            **asker_features(question),
+        }
+        if self.structure is not None:
+            found |= self.structure.features(question)
+        rows = np.zeros((len(codes), len(NAMES)))
+        known = codes >= 0
+        for column, name in enumerate(NAMES):
+            if name in found:
+                rows[known, column] = found[name][codes[known]]
+        return rows
 
 
 def _logit(p: Floats) -> Floats:

@@ -10,8 +10,9 @@ those in the dump are of the day of the dump.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,15 +98,17 @@ class Records:
     titles: Sequence[str]
     bodies: Sequence[str]
     present: npt.NDArray[np.bool_]
+    cache: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, site: Site) -> Records:
         """Collect the events of a site."""
-        questions, answers = site.questions, site.answers
+        questions, answers = _in_order(site.questions, site.answers)
         people = np.unique(np.concatenate([questions.asker, answers.owner]))
         people = people[people >= 0]
-        accepted_ms, accepted_answer = _acceptances(site)
-        vote_ms, vote_answer, vote_value = _votes(site)
+        votes = _dated_votes(site, answers)
+        accepted_ms, accepted_answer = _acceptances(questions, answers, votes)
+        vote_ms, vote_answer, vote_value = _votes(votes)
         titles, bodies = site.titles(), site.question_bodies()
         tags = site.tags
         names = [tags.of(q) for q in range(len(questions))]
@@ -148,6 +151,7 @@ class Records:
                 "vote_answer": self.vote_answer[voted],
                 "vote_value": self.vote_value[voted],
                 "present": present,
+                "cache": {},
             }
         )
 
@@ -200,6 +204,15 @@ class History:
 
     def __repr__(self) -> str:
         return f"History(questions={self.n_questions}, answers={self.n_answers})"
+
+    def same_as(self, other: History) -> bool:
+        """Whether the other one is of the same site and moment."""
+        return self._records is other._records and self.now == other.now
+
+    @property
+    def cache(self) -> dict[Any, Any]:
+        """A place for results that several methods need; keys hold `now` and all settings."""
+        return self._records.cache
 
     def at(self, moment_ms: int) -> History:
         """What was known at an earlier moment."""
@@ -405,37 +418,65 @@ def _codes(people: Int64, ids: Int64) -> Int64:
     return np.where(people[place] == ids, place, NOBODY).astype(np.int64)
 
 
-def _dated_votes(site: Site) -> dict[str, Int64]:
+def _in_order(questions: Questions, answers: Answers) -> tuple[Questions, Answers]:
+    """Answers by the moment from which they can be seen: not before their question.
+
+    A few answers are older than their question, because questions were merged.
+    """
+    if not len(answers):
+        return questions, answers
+    seen = np.maximum(answers.created_ms, questions.created_ms[answers.question])
+    order = np.argsort(seen, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    accepted = np.where(questions.accepted >= 0, place[np.maximum(questions.accepted, 0)], NOBODY)
+    return replace(questions, accepted=accepted), Answers(
+        answers.id[order],
+        seen[order],
+        answers.question[order],
+        answers.owner[order],
+        answers.score[order],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _DatedVotes:
+    """Votes for answers: position of the answer, VoteTypeId, end of the day of the vote."""
+
+    answer: Int64
+    kind: Int64
+    known_ms: Int64
+
+
+def _dated_votes(site: Site, answers: Answers) -> _DatedVotes:
     table = read_table(site.path, "votes", ["post_id", "type", "created_ms"])
-    columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
-    place = np.argsort(site.answers.id)
-    ids = site.answers.id[place]
-    found = np.minimum(np.searchsorted(ids, columns["post_id"]), max(len(ids) - 1, 0))
-    keep = ids[found] == columns["post_id"] if len(ids) else np.zeros(len(found), dtype=np.bool_)
-    return {
-        "answer": place[found[keep]] if len(ids) else found[keep],
-        "type": columns["type"][keep],
-        "known_ms": columns["created_ms"][keep] // DAY_MS * DAY_MS + DAY_MS,
-    }
+    post, kind, created = (table[n].to_numpy().astype(np.int64) for n in table.column_names)
+    if not len(answers) or not len(post):
+        nothing = np.zeros(0, dtype=np.int64)
+        return _DatedVotes(nothing, nothing, nothing)
+    place = np.argsort(answers.id)
+    ids = answers.id[place]
+    found = np.minimum(np.searchsorted(ids, post), len(ids) - 1)
+    keep = ids[found] == post
+    end_of_day = created[keep] // DAY_MS * DAY_MS + DAY_MS
+    return _DatedVotes(place[found[keep]], kind[keep], end_of_day)
 
 
-def _acceptances(site: Site) -> tuple[Int64, Int64]:
-    answers = site.questions.accepted[site.questions.accepted >= 0]
-    known = site.answers.created_ms[answers] + round(SETTLE_DAYS * DAY_MS)
-    votes = _dated_votes(site)
-    first = np.full(len(site.answers), FOREVER, dtype=np.int64)
-    taken = votes["type"] == ACCEPTED
-    np.minimum.at(first, votes["answer"][taken], votes["known_ms"][taken])
-    dated = first[answers] < FOREVER
-    known = np.where(dated, np.maximum(first[answers], site.answers.created_ms[answers]), known)
+def _acceptances(questions: Questions, answers: Answers, votes: _DatedVotes) -> tuple[Int64, Int64]:
+    best = questions.accepted[questions.accepted >= 0]
+    first = np.full(len(answers), FOREVER, dtype=np.int64)
+    taken = votes.kind == ACCEPTED
+    np.minimum.at(first, votes.answer[taken], votes.known_ms[taken])
+    settled = answers.created_ms[best] + round(SETTLE_DAYS * DAY_MS)
+    dated = np.maximum(first[best], answers.created_ms[best])
+    known = np.where(first[best] < FOREVER, dated, settled)
     order = np.argsort(known, kind="stable")
-    return known[order], answers[order]
+    return known[order], best[order]
 
 
-def _votes(site: Site) -> tuple[Int64, Int64, Int64]:
-    votes = _dated_votes(site)
-    keep = (votes["type"] == UP) | (votes["type"] == DOWN)
-    value = np.where(votes["type"][keep] == UP, 1, -1).astype(np.int64)
-    known, answer = votes["known_ms"][keep], votes["answer"][keep]
+def _votes(votes: _DatedVotes) -> tuple[Int64, Int64, Int64]:
+    keep = (votes.kind == UP) | (votes.kind == DOWN)
+    value = np.where(votes.kind[keep] == UP, 1, -1).astype(np.int64)
+    known, answer = votes.known_ms[keep], votes.answer[keep]
     order = np.argsort(known, kind="stable")
     return known[order], answer[order], value[order]

@@ -76,6 +76,18 @@ class Structure:
                 n_jobs=1,
             ).fit(self.competition.graph)
 
+    @classmethod
+    def of(
+        cls, history: History, settings: AtpSettings | None = None, random_state: int = 0
+    ) -> Structure:
+        """The structure of a history, embedded once for all methods that ask for it."""
+        settings = settings or AtpSettings()
+        key = ("structure", history.now, settings, random_state)
+        if key not in history.cache:
+            history.cache[key] = cls(history, settings, random_state)
+        found: Structure = history.cache[key]
+        return found
+
     @cached_property
     def _dag(self) -> Any:
         return self.atp.dag_ if self.atp is not None else None
@@ -90,6 +102,11 @@ class Structure:
         """Level of every user code, 0 for those not in the graph."""
         levels_ = self.atp.levels_ if self.atp is not None else np.zeros(1)
         return self._of_users(levels_.astype(np.float64))
+
+    @cached_property
+    def user_strength(self) -> Floats:
+        """Length of every user's target vector."""
+        return np.asarray(np.linalg.norm(self.user_target, axis=1))
 
     def _of_users(self, values: Any) -> Floats:
         there = self.user_node >= 0
@@ -112,7 +129,7 @@ class Structure:
         if self.atp is None or len(nodes) == 1:
             return int(nodes[-1])
         forward = self.atp.source_[nodes] @ self.atp.target_[nodes].T
-        beats = np.count_nonzero(forward.T > forward, axis=1)
+        beats = np.count_nonzero(forward < forward.T, axis=1)
         return int(nodes[len(nodes) - 1 - int(np.argmax(beats[::-1]))])
 
     def near(self, question: Question) -> Int64:
@@ -183,7 +200,7 @@ class Structure:
             "atp_fold": self.user_target @ self.folded(question, near),
             "level": np.log1p(self.user_level),
             "level_gap": np.sign(gap) * np.log1p(np.abs(gap)),
-            "atp_target": np.linalg.norm(self.user_target, axis=1),
+            "atp_target": self.user_strength,
         }
 
 
@@ -264,7 +281,7 @@ class AtpRow(UserScore):
 
     def update(self, history: History) -> Self:
         """The graph anew; topics of the new questions."""
-        self._structure = Structure(history, self.settings, self.random_state)
+        self._structure = Structure.of(history, self.settings, self.random_state)
         if self._topics is not None and history.n_questions > len(self._seen):
             fresh = self._topics.transform(known_counts(history)[len(self._seen) :])
             fresh /= np.linalg.norm(fresh, axis=1, keepdims=True)
@@ -292,7 +309,7 @@ class AtpFold(UserScore):
 
     def fit(self, history: History) -> Self:
         """Embed the graph."""
-        self._structure = Structure(history, self.settings, self.random_state)
+        self._structure = Structure.of(history, self.settings, self.random_state)
         return self
 
     def all_scores(self, question: Question) -> Floats:

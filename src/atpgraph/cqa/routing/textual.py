@@ -170,7 +170,9 @@ class Paragraphs(Profile):
             raise MissingDependencyError("gensim", "doc2vec", "The row doc2vec") from None
         rows = known_counts(history)
         documents = [
-            TaggedDocument(row_words(rows, q), [q]) for q in range(rows.shape[0]) if history.present[q]
+            TaggedDocument(row_words(rows, q), [q])
+            for q in range(rows.shape[0])
+            if history.present[q]
         ]
         self._model = None
         if any(document.words for document in documents):

@@ -9,11 +9,12 @@ import numpy as np
 from atpgraph._progress import stage
 from atpgraph._random import generator
 from atpgraph.cqa.routing.choice import Choices
-from atpgraph.cqa.routing.features import NAMES, features
+from atpgraph.cqa.routing.features import NAMES, FeatureSpace
 from atpgraph.cqa.routing.history import FOREVER, Floats, History, Question
 from atpgraph.cqa.routing.method import Int64
 from atpgraph.cqa.routing.protocols import Pool
 from atpgraph.cqa.routing.structural import AtpSettings, Structure
+from atpgraph.cqa.site import DAY_MS
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class TrainingPlan:
     ----------
     questions : int
         At most so many, the latest.
-    refits : int
-        How often the competition graph is embedded anew on the way through them.
+    refit_days : float
+        The competition graph is embedded anew after so many days on the way through them.
     folds : int
         Where time plays no part: parts of the questions that are hidden in turn.
     hard, random : int
@@ -33,11 +34,11 @@ class TrainingPlan:
         promising by several counts, and a random sample of the others.
     """
 
-    questions: int = 3000
-    refits: int = 8
+    questions: int = 2000
+    refit_days: float = 60.0
     folds: int = 5
-    hard: int = 40
-    random: int = 60
+    hard: int = 25
+    random: int = 40
 
 
 def collect(
@@ -54,6 +55,20 @@ def collect(
     questions are.
     """
     plan = plan or TrainingPlan()
+    key = ("examples", history.now, pool, plan, settings, random_state)
+    if key not in history.cache:
+        history.cache[key] = _collect(history, pool, plan, settings, random_state)
+    found: tuple[Choices, Int64] = history.cache[key]
+    return found
+
+
+def _collect(
+    history: History,
+    pool: Pool,
+    plan: TrainingPlan,
+    settings: AtpSettings | None,
+    random_state: int,
+) -> tuple[Choices, Int64]:
     chosen = _questions(history, pool)[-plan.questions :]
     rng = generator(random_state)
     parts: list[tuple[Floats, Floats, int]] = []
@@ -62,7 +77,7 @@ def collect(
     groups = (
         [np.sort(part) for part in np.array_split(rng.permutation(chosen), plan.folds)]
         if timeless
-        else np.array_split(chosen, plan.refits)
+        else _periods(history, chosen, round(plan.refit_days * DAY_MS))
     )
     with stage("training examples", len(chosen)) as step:
         for group in groups:
@@ -71,12 +86,12 @@ def collect(
             known = (
                 history.without(group)
                 if timeless
-                else history.at(int(history.question_ms[group[0]]))
+                else history.at(_start(history, int(group[0]), round(plan.refit_days * DAY_MS)))
             )
-            structure = Structure(known, settings, random_state)
+            space = FeatureSpace(Structure.of(known, settings, random_state))
             for position in group.tolist():
                 question = history.ask(position, known if timeless else None)
-                found = _example(history, question, position, structure, pool, plan, rng)
+                found = _example(history, question, position, space, pool, plan, rng)
                 step.advance()
                 if found is not None:
                     parts.append(found)
@@ -98,6 +113,17 @@ def collect(
         ),
         np.array(kept, dtype=np.int64)[order],
     )
+
+
+def _start(history: History, position: int, step: int) -> int:
+    """Start of the period of a question; periods are counted back from the end of the history."""
+    back = (history.now - int(history.question_ms[position]) - 1) // step + 1
+    return history.now - back * step
+
+
+def _periods(history: History, chosen: Int64, step: int) -> list[Int64]:
+    number = (history.now - history.question_ms[chosen] - 1) // step
+    return [chosen[number == n] for n in np.unique(number)[::-1]]
 
 
 def _questions(history: History, pool: Pool) -> Int64:
@@ -124,7 +150,7 @@ def _example(
     history: History,
     question: Question,
     position: int,
-    structure: Structure,
+    space: FeatureSpace,
     pool: Pool,
     plan: TrainingPlan,
     rng: np.random.Generator,
@@ -134,22 +160,23 @@ def _example(
     if pool == "own":
         people = history.answerers(position)
         people = people[people != asker]
-        x = features(question, structure)[people]
+        x = space.rows(question, people)
         return x, np.zeros(len(people)), int(np.flatnonzero(people == truth)[0])
     known = question.history
     active = np.flatnonzero(known.n_given > 0)
     active = active[active != asker]
     if truth not in active:
         return None
-    x = features(question, structure)
+    x = space.rows(question, active)
     hard = [
-        active[np.argsort(-x[active, NAMES.index(name)], kind="stable")[: plan.hard]]
+        np.argsort(-x[:, NAMES.index(name)], kind="stable")[: plan.hard]
         for name in ("fading_60", "bm25_sum", "tag_sum", "accepted", "days_since")
     ]
-    sure = np.unique(np.concatenate([*hard, [truth]]))
-    rest = np.setdiff1d(active, sure)
+    right = int(np.searchsorted(active, truth))
+    sure = np.unique(np.concatenate([*hard, [right]]))
+    rest = np.setdiff1d(np.arange(len(active)), sure)
     drawn = rng.choice(rest, min(plan.random, len(rest)), replace=False)
     people = np.concatenate([sure, drawn])
     stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
     offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])
-    return x[people], offset, int(np.flatnonzero(people == truth)[0])
+    return x[people], offset, int(np.flatnonzero(people == right)[0])
