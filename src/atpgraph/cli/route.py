@@ -97,3 +97,67 @@ def _evaluation_tables(found: RoutingReport) -> list[Any]:
         header = ("method", "MRR", "low", "high", "P@1", "P@3", "accuracy", "router above by", "p")
         shown.append(table(header, rows, title))
     return shown
+
+
+def route(
+    site: Annotated[Path, typer.Argument(help="Site, or router saved with --save.")],
+    title: Annotated[str, typer.Option("--title", help="Title of the question.")] = "",
+    body: Annotated[str, typer.Option("--body", help="Its text, plain or HTML.")] = "",
+    tags: Annotated[str, typer.Option("--tags", help="Tags separated by commas.")] = "",
+    asker: Annotated[int, typer.Option("--asker", help="User id of who asks.")] = -1,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many people.")] = 5,
+    opt_out: Annotated[
+        str, typer.Option("--opt-out", help="User ids, separated by commas, never to ask.")
+    ] = "",
+    inactive_days: Annotated[
+        float | None,
+        typer.Option("--inactive-days", help="Leave out who has not answered for so many days."),
+    ] = None,
+    newcomers: Annotated[
+        float, typer.Option("--newcomers", min=0, max=1, help="Share of places for newcomers.")
+    ] = 0.0,
+    least: Annotated[
+        float, typer.Option("--least-confidence", help="Say so if nobody reaches it.")
+    ] = 0.01,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Keep the trained router in this folder.")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Suggest who should answer a new question, with reasons."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph.cqa.routing.history import Question, Records
+        from atpgraph.cqa.routing.model_file import is_router, load_router, save_router
+        from atpgraph.cqa.routing.policies import Policy
+        from atpgraph.cqa.routing.router import Router
+        from atpgraph.cqa.routing.suggest import suggest
+        from atpgraph.cqa.site import Site
+        from atpgraph.errors import InputError
+
+        if not (title.strip() or body.strip() or tags.strip() or save):
+            raise InputError("A question needs --title, --body or --tags.")
+        try:
+            never = frozenset(int(number) for number in _names(opt_out))
+        except ValueError:
+            raise InputError(f"--opt-out takes user ids, not {opt_out!r}.") from None
+        if is_router(site):
+            router, history = load_router(site)
+        else:
+            records = Records.of(Site(site))
+            history = records.at(records.at().last_ms)
+            router = Router("all", seed).fit(history)
+        if save is not None:
+            save_router(router, history, save)
+            out.note(f"router: {save}")
+        question = Question(history, history.last_ms, asker, title, body, tuple(_names(tags)))
+        policy = Policy(opted_out=never, inactive_days=inactive_days, newcomer_share=newcomers)
+        found = suggest(router, question, top=top, policy=policy, least_confidence=least)
+        if found.abstains:
+            out.note(found.abstains)
+        lines = []
+        for place, person in enumerate(found.people, start=1):
+            lines.append(f"{place}. user {person.user}  confidence {person.confidence:.1%}")
+            lines += [f"   - {reason.text}" for reason in person.reasons]
+        out.result(found.to_dict(), *lines)

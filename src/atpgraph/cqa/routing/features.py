@@ -41,6 +41,7 @@ GROUPS = {
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 _SHRINK = 5.0
 _WEEK = 7 * DAY_MS
+_HOUR = DAY_MS // 24
 _MONDAY = 4 * DAY_MS  # 1970-01-05
 
 
@@ -180,6 +181,7 @@ class FeatureSpace:
         self.structure = structure
         self._week: tuple[History, int] | None = None
         self._users: dict[str, Floats] = {}
+        self._moment: tuple[History, int, dict[str, Floats]] | None = None
 
     def standing(self, history: History) -> dict[str, Floats]:
         """The features of :func:`user_features`."""
@@ -192,23 +194,44 @@ class FeatureSpace:
             self._users = user_features(known)
         return self._users
 
-    def rows(self, question: Question, codes: Int64) -> Floats:
-        """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
+    def columns(self, question: Question) -> dict[str, Floats]:
+        """Every feature of all users, but those that are 0 for everybody."""
         found = {
             **self.standing(question.history),
-            **time_features(question),
+            **self._timing(question),
             **text_features(question),
             **tag_features(question),
             **asker_features(question),
         }
         if self.structure is not None:
             found |= self.structure.features(question)
+        return found
+
+    def _timing(self, question: Question) -> dict[str, Floats]:
+        """Time features, kept for the hour if the next question comes with the same history."""
+        history, hour = question.history, question.asked_ms // _HOUR
+        if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
+            self._moment = history, hour, time_features(question)
+        return self._moment[2]
+
+    def rows(self, question: Question, codes: Int64) -> Floats:
+        """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
+        found = self.columns(question)
         rows = np.zeros((len(codes), len(NAMES)))
         known = codes >= 0
         for column, name in enumerate(NAMES):
             if name in found:
                 rows[known, column] = found[name][codes[known]]
         return rows
+
+    def weighted(self, question: Question, weight: Floats) -> Floats:
+        """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
+        total = np.zeros(question.history.n_users)
+        found = self.columns(question)
+        for name, value in zip(NAMES, weight.tolist(), strict=True):
+            if value and name in found:
+                total += value * found[name]
+        return total
 
 
 def _logit(p: Floats) -> Floats:

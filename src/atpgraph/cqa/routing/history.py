@@ -210,6 +210,11 @@ class History:
         return self._records is other._records and self.now == other.now
 
     @property
+    def records(self) -> Records:
+        """All events; for storing a history, not for ranking."""
+        return self._records
+
+    @property
     def cache(self) -> dict[Any, Any]:
         """A place for results that several methods need; keys hold `now` and all settings."""
         return self._records.cache
@@ -333,7 +338,7 @@ class History:
         """Whether the site has dated votes for answers."""
         return len(self._records.vote_ms) > 0
 
-    def per_user(self, weights: Floats | None = None) -> Floats:
+    def per_user(self, weights: npt.NDArray[np.floating[Any]] | None = None) -> Floats:
         """Sum over every user's answers of a weight each (1 by default)."""
         owner = self.answer_owner
         known = owner >= 0

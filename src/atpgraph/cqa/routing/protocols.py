@@ -117,7 +117,7 @@ def active_users(question: Question, active_days: float | None = None) -> Int64:
     last = history.last_answer_ms
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
     people = history.users[np.flatnonzero(last > max(since, 0))]
-    return people[people != question.asker]
+    return np.asarray(people[people != question.asker])
 
 
 def answerers_of(records: Records, position: int) -> Int64:
@@ -192,7 +192,7 @@ def _paper_questions(records: Records, existing: bool) -> Int64:
     candidates = np.flatnonzero(good)
     asker = records.asker[candidates]
     if not existing:
-        return candidates[asked[asker] == 1]
+        return np.asarray(candidates[asked[asker] == 1])
     qualified = np.bincount(asker, minlength=len(records.users))
     last = np.full(len(records.users), -1, dtype=np.int64)
     last[asker] = candidates  # by date: the last one stays

@@ -7,7 +7,7 @@ takes longer for a hundred thousand people than a router may.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from atpgraph.cqa.routing.method import Floats, Int64, Method
 from atpgraph.cqa.routing.protocols import Pool
 from atpgraph.cqa.routing.structural import AtpSettings, Structure
 from atpgraph.cqa.routing.training import TrainingPlan, collect
+from atpgraph.errors import InputError
 
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0)
 _VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
@@ -123,7 +124,13 @@ class Router(Method):
 
     def score(self, question: Question, candidates: Int64) -> Floats:
         """See :meth:`Method.score`; differences are log-odds."""
-        return self.model_.score(self.space_.rows(question, question.history.codes(candidates)))
+        weight = self.model_.raw_weight
+        total = self.space_.weighted(question, weight) - float(self.model_.mean @ weight)
+        codes = question.history.codes(candidates)
+        nobody = -float(self.model_.mean @ weight)
+        if not len(total):
+            return np.full(len(codes), nobody)
+        return np.where(codes >= 0, total[np.maximum(codes, 0)], nobody)
 
     def confidence(self, scores: Floats) -> Floats:
         """Calibrated probability that each candidate gives the accepted answer."""
@@ -140,6 +147,8 @@ class Router(Method):
         """What was learnt."""
         return {
             "pool": self.pool,
+            "random_state": self.random_state,
+            "settings": asdict(self.settings or AtpSettings()),
             "features": list(NAMES),
             "penalty": self.penalty_,
             "model": self.model_.to_json(),
@@ -148,6 +157,17 @@ class Router(Method):
                 self.calibration_.observed.tolist(),
             ],
         }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Router:
+        """Back from :meth:`to_json`; needs :meth:`update` before it ranks."""
+        if tuple(data["features"]) != NAMES:
+            raise InputError("The router was made by another version of atpgraph; train it again.")
+        router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
+        router.penalty_ = float(data["penalty"])
+        router.model_ = ChoiceModel.from_json(data["model"])
+        router.calibration_ = Calibration(*(np.array(part) for part in data["calibration"]))
+        return router
 
 
 class RouterWithoutAtp(Router):

@@ -53,10 +53,16 @@ class Structure:
     history : History
     settings : AtpSettings
     random_state : int
+    atp : ATP, optional
+        The embedding, if this very graph was embedded before.
     """
 
     def __init__(
-        self, history: History, settings: AtpSettings | None = None, random_state: int = 0
+        self,
+        history: History,
+        settings: AtpSettings | None = None,
+        random_state: int = 0,
+        atp: ATP | None = None,
     ) -> None:
         self.settings = settings or AtpSettings()
         self.competition: Competition = competition_graph(history.site(), ega=self.settings.ega)
@@ -66,8 +72,8 @@ class Structure:
         self.resolved = np.flatnonzero(resolved & (self.question_node >= 0))
         owner = history.answer_owner[history.best_answer[self.resolved]]
         self.best_of = dict(zip(self.resolved.tolist(), owner.tolist(), strict=True))
-        self.atp: ATP | None = None
-        if self.competition.graph.n_edges:
+        self.atp = atp
+        if atp is None and self.competition.graph.n_edges:
             self.atp = ATP(
                 self.settings.n_components,
                 kernel=self.settings.kernel,

@@ -167,7 +167,7 @@ class Paragraphs(Profile):
         try:
             from gensim.models.doc2vec import Doc2Vec, TaggedDocument
         except ImportError:
-            raise MissingDependencyError("gensim", "doc2vec", "The row doc2vec") from None
+            raise MissingDependencyError("gensim", "rivals", "The row doc2vec") from None
         rows = known_counts(history)
         documents = [
             TaggedDocument(row_words(rows, q), [q])
@@ -188,8 +188,9 @@ class Paragraphs(Profile):
         self._done = np.zeros((0, 64))
 
     def _infer(self, words: list[str]) -> Floats:
-        self._model.random.seed(self.random_state + 1)  # type: ignore[attr-defined]
-        vector = self._model.infer_vector(words, epochs=20)  # type: ignore[attr-defined]
+        model: Any = self._model
+        model.random.seed(self.random_state + 1)
+        vector = model.infer_vector(words, epochs=20)
         length = float(np.linalg.norm(vector))
         return np.asarray(vector, dtype=np.float64) / (length or 1.0)
 

@@ -134,7 +134,7 @@ def _questions(history: History, pool: Pool) -> Int64:
     chosen = chosen[(owner >= 0) & (owner != history.asker[chosen])]
     if pool == "own":
         chosen = chosen[_people(history)[chosen] >= 2]
-    return chosen
+    return np.asarray(chosen)
 
 
 def _people(history: History) -> Int64:
