@@ -110,7 +110,7 @@ class Dispatcher:
             elif limit is not None and self._asked:
                 busy = [p for p in self._asked if self.load(p, now_ms, days) >= limit]
                 result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
-        return result
+        return np.asarray(result)
 
     def choose(self, question: Question, candidates: Int64, scores: Floats, top: int = 5) -> Int64:
         """Positions of the people to ask, best first, and remember that they were asked."""

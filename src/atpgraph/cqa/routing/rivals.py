@@ -28,6 +28,7 @@ class CqaRank(UserScore):
 
     def fit(self, history: History) -> Self:
         """Topics, then :meth:`update`."""
+        self._width = history.corpus.n_words(history.n_questions)
         self._topics = fit_topics(history, self.n_topics, self.random_state)
         self._seen = np.zeros((0, self.n_topics))
         return self.update(history)
@@ -37,26 +38,28 @@ class CqaRank(UserScore):
         if self._topics is None:
             return self
         if history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history)[len(self._seen) :])
+            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
             self._seen = np.vstack([self._seen, fresh])
         theta = self._seen[history.answer_question]
         owner, asker = history.answer_owner, history.asker[history.answer_question]
         known = owner >= 0
         n = history.n_users
+        seen = history.n_given > 0
+        seen[history.asker[history.asker >= 0]] = True
         interest = np.full((n, self.n_topics), 1e-3)
         np.add.at(interest, owner[known], theta[known])
         edge = known & (asker >= 0) & (asker != owner)
         standing = np.zeros((n, self.n_topics))
         for z in range(self.n_topics):
             flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
-            standing[:, z] = _pagerank(flow, interest[:, z], self.damping)
+            standing[:, z] = _pagerank(flow, interest[:, z] * seen, self.damping)
         self._interest = interest / interest.sum(axis=1, keepdims=True)
         self._standing = standing
         return self
 
     def all_scores(self, question: Question) -> Floats:
         """See :meth:`UserScore.all_scores`."""
-        row = term_row(question)
+        row = term_row(question, self._width)
         if row is None or self._topics is None:
             return np.zeros(question.history.n_users)
         theta = self._topics.transform(row)[0]
@@ -70,7 +73,7 @@ class CqaRank(UserScore):
 
 def _pagerank(flow: Any, restart: Floats, damping: float, rounds: int = 30) -> Floats:
     """Power iteration; column j of `flow` says where j's weight goes."""
-    restart = restart / restart.sum()
+    restart = restart / max(float(restart.sum()), 1e-300)
     out = np.asarray(flow.sum(axis=0)).reshape(-1)
     rank = restart
     for _ in range(rounds):

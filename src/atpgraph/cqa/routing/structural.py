@@ -281,6 +281,7 @@ class AtpRow(UserScore):
 
     def fit(self, history: History) -> Self:
         """Topics once, then the graph."""
+        self._width = history.corpus.n_words(history.n_questions)
         self._topics = fit_topics(history, self.n_topics, self.random_state)
         self._seen = np.zeros((0, self.n_topics))
         return self.update(history)
@@ -289,7 +290,7 @@ class AtpRow(UserScore):
         """The graph anew; topics of the new questions."""
         self._structure = Structure.of(history, self.settings, self.random_state)
         if self._topics is not None and history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history)[len(self._seen) :])
+            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
             fresh /= np.linalg.norm(fresh, axis=1, keepdims=True)
             self._seen = np.vstack([self._seen, fresh])
         return self
@@ -300,7 +301,7 @@ class AtpRow(UserScore):
         return np.asarray(1.0 / (1.0 + np.exp(-(self._structure.user_target @ vector))))
 
     def _near(self, question: Question) -> Int64:
-        row, resolved = term_row(question), self._structure.resolved
+        row, resolved = term_row(question, self._width), self._structure.resolved
         if row is None or self._topics is None or not len(resolved):
             return np.zeros(0, dtype=np.int64)
         match = self._seen[resolved] @ self._topics.transform(row)[0]

@@ -85,7 +85,20 @@ class Corpus:
         counter = CountVectorizer(analyzer=lambda text: text)
         counts = counter.fit_transform(texts).tocsc().astype(np.float64)
         counts.sort_indices()
-        return cls({word: int(code) for word, code in counter.vocabulary_.items()}, counts)
+        # By first use, so that the words known at any time are the first so many columns.
+        words_, codes = zip(*sorted(counter.vocabulary_.items()), strict=True)
+        first = counts.indices[counts.indptr[np.array(codes)]]
+        order = np.argsort(first, kind="stable")
+        counts = counts[:, np.array(codes)[order]]
+        vocabulary = {words_[place]: code for code, place in enumerate(order.tolist())}
+        return cls(vocabulary, counts)
+
+    def n_words(self, n_questions: int) -> int:
+        """How many words occur in the first so many questions."""
+        if not self.counts.shape[1]:
+            return 0
+        first = self.counts.indices[self.counts.indptr[:-1]]
+        return int(np.searchsorted(first, n_questions))
 
     @cached_property
     def length(self) -> Floats:

@@ -63,10 +63,12 @@ class Profile(UserScore):
     """Cosine of the question's vector and the sum of the vectors of the questions answered."""
 
     _profiles: Any
+    _width: int
 
     def fit(self, history: History) -> Self:
         """Learn vectors of texts, then the profile of every user."""
         load_sklearn()
+        self._width = history.corpus.n_words(history.n_questions)
         self._learn(history)
         return self.update(history)
 
@@ -119,15 +121,17 @@ class BagOfWords(Profile):
         from sklearn.feature_extraction.text import TfidfTransformer
 
         self._weights = None
-        if history.n_questions and history.corpus.counts.shape[1]:
-            self._weights = TfidfTransformer(sublinear_tf=True).fit(known_counts(history))
+        if self._width:
+            self._weights = TfidfTransformer(sublinear_tf=True).fit(
+                known_counts(history, self._width)
+            )
 
     def _vectors(self, history: History) -> Any:
-        counts = known_counts(history)
+        counts = known_counts(history, self._width)
         return counts if self._weights is None else self._weights.transform(counts)
 
     def _vector(self, question: Question) -> Any:
-        row = term_row(question)
+        row = term_row(question, self._width)
         return None if row is None or self._weights is None else self._weights.transform(row).T
 
 
@@ -146,12 +150,12 @@ class Topics(Profile):
             return np.zeros((history.n_questions, 0))
         done = len(self._done)
         if history.n_questions > done:
-            fresh = self._model.transform(known_counts(history)[done:])
+            fresh = self._model.transform(known_counts(history, self._width)[done:])
             self._done = np.vstack([self._done, fresh])
         return self._done[: history.n_questions]
 
     def _vector(self, question: Question) -> Any:
-        row = term_row(question)
+        row = term_row(question, self._width)
         if row is None or self._model is None:
             return None
         vector = self._model.transform(row)[0]
@@ -168,7 +172,7 @@ class Paragraphs(Profile):
             from gensim.models.doc2vec import Doc2Vec, TaggedDocument
         except ImportError:
             raise MissingDependencyError("gensim", "rivals", "The row doc2vec") from None
-        rows = known_counts(history)
+        rows = known_counts(history, self._width)
         documents = [
             TaggedDocument(row_words(rows, q), [q])
             for q in range(rows.shape[0])
@@ -197,7 +201,7 @@ class Paragraphs(Profile):
     def _vectors(self, history: History) -> Any:
         if self._model is None:
             return np.zeros((history.n_questions, 0))
-        rows = known_counts(history)
+        rows = known_counts(history, self._width)
         done = len(self._done)
         if history.n_questions > done:
             fresh = [self._infer(row_words(rows, q)) for q in range(done, history.n_questions)]
@@ -205,25 +209,29 @@ class Paragraphs(Profile):
         return self._done[: history.n_questions]
 
     def _vector(self, question: Question) -> Any:
-        row = term_row(question)
+        row = term_row(question, self._width)
         return None if row is None or self._model is None else self._infer(row_words(row, 0))
 
 
-def known_counts(history: History) -> Any:
-    """Words of the questions so far in compressed rows; rows not to be seen are empty."""
-    counts = history.corpus.rows[: history.n_questions]
+def known_counts(history: History, width: int | None = None) -> Any:
+    """Words of the questions so far in compressed rows; rows not to be seen are empty.
+
+    Only the first `width` words, by default all that have been used so far.
+    """
+    width = history.corpus.n_words(history.n_questions) if width is None else width
+    counts = history.corpus.rows[: history.n_questions, :width]
     if history.present.all():
         return counts
     keep = sparse.diags(history.present.astype(np.float64))
     return sparse.csr_matrix(keep @ counts)
 
 
-def term_row(question: Question) -> Any:
-    """The words of a question as a sparse row, None for none."""
+def term_row(question: Question, width: int) -> Any:
+    """Those of the first `width` words that a question has, as a sparse row; None for none."""
     codes, counts = question.terms
+    codes, counts = codes[codes < width], counts[codes < width]
     if not len(codes):
         return None
-    width = question.history.corpus.counts.shape[1]
     return sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, width))
 
 
