@@ -17,6 +17,7 @@ from atpgraph.cli import (
     hierarchy,
     linkpred,
     model,
+    route,
 )
 
 app = typer.Typer(
@@ -55,6 +56,8 @@ app.command("info")(model.info)
 app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
 app.command("linkpred")(linkpred.linkpred)
+cqa.app.command("route")(route.route)
+cqa.app.command("evaluate")(route.evaluate)
 app.add_typer(cqa.app, name="cqa")
 app.add_typer(datasets.app, name="datasets")
 generate.app.command("community")(community.community)

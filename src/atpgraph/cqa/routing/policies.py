@@ -1,0 +1,160 @@
+"""Who may be asked, and how often: rules that hold whatever the ranking says."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.cqa.routing.history import Question
+from atpgraph.cqa.routing.method import Floats, Int64
+from atpgraph.cqa.site import DAY_MS
+from atpgraph.errors import InputError
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules for whom to ask. The asker is never asked.
+
+    Attributes
+    ----------
+    opted_out : frozenset of int
+        Users who are never asked.
+    inactive_days : float or None
+        Leave out people whose last answer is older.
+    per_day, per_week : int or None
+        Nobody is asked more often, counted over the last 24 hours and seven days.
+    spread : float
+        How many log-odds a person loses when the number of times they were asked in the last week
+        doubles (from one to two, and so on); 0 ranks by evidence alone.
+    newcomer_share : float
+        Share of the places, rounded down over the questions so far, that go to the best newcomers.
+    newcomer_answers : int
+        Newcomers gave at most so many answers.
+    """
+
+    opted_out: frozenset[int] = frozenset()
+    inactive_days: float | None = None
+    per_day: int | None = None
+    per_week: int | None = None
+    spread: float = 0.0
+    newcomer_share: float = 0.0
+    newcomer_answers: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("per_day", "per_week"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InputError(f"{name} is a number from 0, not {value}.")
+        if not 0 <= self.newcomer_share <= 1:
+            raise InputError(f"The share of newcomers is 0 to 1, not {self.newcomer_share}.")
+        if self.spread < 0:
+            raise InputError(f"spread is a number from 0, not {self.spread}.")
+        if self.inactive_days is not None and self.inactive_days <= 0:
+            raise InputError(f"inactive_days is a positive number, not {self.inactive_days}.")
+
+
+class Dispatcher:
+    """Applies a policy to a stream of questions and keeps count of who was asked.
+
+    Parameters
+    ----------
+    policy : Policy
+
+    Examples
+    --------
+    >>> policy = Policy(per_day=1, opted_out=frozenset({3}))
+    >>> people = Dispatcher(policy)
+    >>> people.allowed(np.array([1, 2, 3]), asker=2, now_ms=0).tolist()
+    [True, False, False]
+    >>> people.record([1], now_ms=0)
+    >>> people.allowed(np.array([1, 2, 3]), asker=-1, now_ms=1).tolist()
+    [False, True, False]
+    """
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.policy = policy or Policy()
+        self._asked: dict[int, deque[int]] = defaultdict(deque)
+        self._places = 0
+        self._newcomers = 0
+
+    def record(self, people: Iterable[int], now_ms: int) -> None:
+        """Remember that these people were asked."""
+        for person in people:
+            self._asked[int(person)].append(now_ms)
+
+    def load(self, person: int, now_ms: int, days: float) -> int:
+        """How often somebody was asked in the last so many days."""
+        times = self._asked.get(int(person))
+        if not times:
+            return 0
+        while times and times[0] <= now_ms - 7 * DAY_MS:
+            times.popleft()
+        since = now_ms - days * DAY_MS
+        return sum(1 for t in times if t > since)
+
+    def allowed(self, candidates: Int64, asker: int, now_ms: int) -> Flags:
+        """Which candidates may be asked now, their activity aside."""
+        rule = self.policy
+        result = candidates != asker
+        if rule.opted_out:
+            result &= ~np.isin(candidates, np.fromiter(rule.opted_out, dtype=np.int64))
+        for limit, days in ((rule.per_day, 1.0), (rule.per_week, 7.0)):
+            if limit == 0:
+                result[:] = False
+            elif limit is not None and self._asked:
+                busy = [p for p in self._asked if self.load(p, now_ms, days) >= limit]
+                result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
+        return np.asarray(result)
+
+    def choose(self, question: Question, candidates: Int64, scores: Floats, top: int = 5) -> Int64:
+        """Positions of the people to ask, best first, and remember that they were asked."""
+        now = question.asked_ms
+        history = question.history
+        rule = self.policy
+        allowed = self.allowed(candidates, question.asker, now)
+        codes = history.codes(candidates)
+        if rule.inactive_days is not None:
+            last = np.where(codes >= 0, history.last_answer_ms[np.maximum(codes, 0)], 0)
+            allowed &= last > now - rule.inactive_days * DAY_MS
+        scores = self._spread(candidates, scores, now)
+        order = np.flatnonzero(allowed)
+        order = order[np.lexsort((candidates[order], -scores[order]))]
+        chosen = order[:top]
+        if rule.newcomer_share and len(order):
+            given = np.where(codes >= 0, history.n_given[np.maximum(codes, 0)], 0)
+            fresh = given <= rule.newcomer_answers
+            chosen = self._with_newcomers(order, fresh, len(chosen))
+        self.record(candidates[chosen].tolist(), now)
+        return np.asarray(chosen)
+
+    def _spread(self, candidates: Int64, scores: Floats, now: int) -> Floats:
+        if not self.policy.spread or not self._asked:
+            return scores
+        scores = scores.astype(np.float64)
+        place = {int(person): i for i, person in enumerate(candidates.tolist())}
+        for person in self._asked:
+            if person in place:
+                load = self.load(person, now, 7.0)
+                scores[place[person]] -= self.policy.spread * np.log2(1.0 + load)
+        return scores
+
+    def _with_newcomers(self, order: Int64, fresh: Flags, size: int) -> Int64:
+        """The best, but as many newcomers at the end as are owed so far."""
+        self._places += size
+        chosen = order[:size]
+        owed = int(self._places * self.policy.newcomer_share) - self._newcomers
+        missing = min(owed - int(fresh[chosen].sum()), size)
+        if missing > 0:
+            waiting = order[size:][fresh[order[size:]]][:missing]
+            if len(waiting):
+                others = chosen[~fresh[chosen]]
+                stay = np.isin(chosen, others[: len(others) - len(waiting)]) | fresh[chosen]
+                chosen = np.concatenate([chosen[stay], waiting])[:size]
+        self._newcomers += int(fresh[chosen].sum())
+        return chosen

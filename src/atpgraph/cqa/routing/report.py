@@ -1,0 +1,140 @@
+"""The evaluation of routing as one HTML page."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from atpgraph.cqa.routing.evaluation import ROUTER, ProtocolResult, RoutingReport
+from atpgraph.cqa.routing.metrics import bootstrap
+from atpgraph.errors import InputError
+from atpgraph.report import Bar, Line, Section, bar_chart, line_chart, page, table, write_page
+
+_ACTIVITY = (0, 1, 5, 20, 100, 500)
+_SHOWN_LINES = 4
+
+
+def write_report(report: RoutingReport, folder: str | os.PathLike[str], command: str = "") -> Path:
+    """Write ``index.html`` into a folder, which is made if need be."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    return write_page(Path(folder) / "index.html", render(report, command))
+
+
+def render(report: RoutingReport, command: str = "") -> str:
+    """The page as a string."""
+    sections = [Section(name, _protocol(result)) for name, result in report.results.items()]
+    if report.skipped:
+        items = "".join(f"<li>{escape(text)}</li>" for text in report.skipped.values())
+        sections.append(Section("Skipped", f"<ul>{items}</ul>"))
+    return page("Routing questions", report.site or "a site in memory", sections, command)
+
+
+def _protocol(result: ProtocolResult) -> str:
+    if not len(result.candidates):
+        return "<p>No question qualifies.</p>"
+    means = {name: ranks.reciprocal.mean() for name, ranks in result.ranks.items()}
+    ordered = sorted(means, key=lambda name: -means[name])
+    note = (
+        f'<p class="quiet">{len(result.candidates):,} questions, '
+        f"{result.candidates.mean():.1f} candidates each; the accepted answerer is among them for "
+        f"{result.reachable:,}. Intervals: 95 %, bootstrap over questions. The last column is the "
+        "share of paired resamples in which the router is not above the row.</p>"
+    )
+    rows = []
+    for name in ordered:
+        metrics = result.ranks[name].metrics()
+        mrr = bootstrap(metrics["mrr"])
+        value = f"{mrr.mean:.3f}"
+        cells = [
+            escape(name),
+            (f"<b>{value}</b>" if name == ordered[0] else value)
+            + f"<small>{mrr.low:.3f} – {mrr.high:.3f}</small>",
+            *(f"{metrics[m].mean():.3f}" for m in ("p@1", "p@3", "accuracy", "ndcg", "hits@10")),
+        ]
+        paired = ROUTER in result.ranks and name != ROUTER
+        cells.append(f"{result.paired(name).p_value:.4f}" if paired else "")
+        rows.append(cells)
+    columns = ["method", "MRR", "P@1", "P@3", "accuracy", "NDCG", "Hits@10", "p"]
+    parts = [note, table(columns, rows), '<div class="grid">']
+    bars = []
+    for name in ordered:
+        mrr = bootstrap(result.ranks[name].reciprocal)
+        bars.append(Bar(name, mrr.mean, mrr.low, mrr.high, 1 if name.startswith(ROUTER) else 0))
+    parts.append(_figure("MRR", bar_chart(bars, title=f"{result.name}: MRR", unit="MRR")))
+    parts.append(_figure("MRR against activity of the accepted answerer", _by_activity(result)))
+    parts.append(_figure("Load: questions for which a person comes first", _load(result)))
+    if len(result.stated):
+        parts.append(_figure("Calibration of the first choice", _calibration(result)))
+    return "".join([*parts, "</div>"])
+
+
+def _figure(title: str, chart: str) -> str:
+    return f"<figure><h3>{escape(title)}</h3>{chart}</figure>"
+
+
+def _lines(result: ProtocolResult) -> list[str]:
+    """The router and the best of the others."""
+    others = [name for name in result.ranks if not name.startswith(ROUTER)]
+    others.sort(key=lambda name: -float(result.ranks[name].reciprocal.mean()))
+    return [name for name in (ROUTER, *others[:_SHOWN_LINES]) if name in result.ranks]
+
+
+def _by_activity(result: ProtocolResult) -> str:
+    bins = np.searchsorted(_ACTIVITY, result.activity, side="right")
+    lines = []
+    for colour, name in enumerate(_lines(result)):
+        values = result.ranks[name].reciprocal
+        there = [b for b in np.unique(bins).tolist() if np.count_nonzero(bins == b) >= 3]
+        xs = [float(np.mean(result.activity[bins == b])) + 1 for b in there]
+        ys = [float(values[bins == b].mean()) for b in there]
+        if xs:
+            lines.append(Line(name, xs, ys, colour, markers=True))
+    if not lines:
+        return "<p>Too few questions.</p>"
+    return line_chart(
+        lines,
+        title="MRR against activity",
+        x_label="earlier answers + 1",
+        y_label="MRR",
+        x_log=True,
+    )
+
+
+def _load(result: ProtocolResult) -> str:
+    lines = []
+    for colour, name in enumerate(_lines(result)):
+        load = result.load[name]
+        if len(load):
+            share = np.cumsum(load) / load.sum()
+            lines.append(Line(name, list(range(1, len(load) + 1)), share.tolist(), colour))
+    if not lines:
+        return "<p>Nobody was ranked.</p>"
+    return line_chart(
+        lines,
+        title="Load per person",
+        x_label="people, the most often chosen first",
+        y_label="share of questions",
+        y_range=(0.0, 1.0),
+        x_log=True,
+    )
+
+
+def _calibration(result: ProtocolResult) -> str:
+    order = np.argsort(result.stated, kind="stable")
+    groups = [g for g in np.array_split(order, min(8, max(1, len(order) // 5))) if len(g)]
+    xs = [float(result.stated[g].mean()) for g in groups]
+    ys = [float(result.right[g].mean()) for g in groups]
+    return line_chart(
+        [Line("router", xs, ys, 1, markers=True)],
+        title="Calibration",
+        x_label="stated confidence",
+        y_label="share right",
+        y_range=(0.0, 1.0),
+        diagonal=True,
+    )

@@ -1,0 +1,150 @@
+"""CQARank and ColdRoute."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from atpgraph.cqa.routing.history import Floats, History, Question
+from atpgraph.cqa.routing.method import Int64, Method, UserScore
+from atpgraph.cqa.routing.textual import fit_topics, known_counts, term_row
+from atpgraph.errors import MissingDependencyError
+
+
+class CqaRank(UserScore):
+    """Topics of the people times their standing in every topic.
+
+    Topics come from LDA over the questions. The standing is a PageRank for every topic on the graph
+    asker → answerer, an edge weighing as much as its questions are about the topic, restarts going
+    to people by how much they answer about it. A person scores
+    (1 − JS(θ_u, θ_q)) · Σ_z θ_q(z) R_z(u), JS being the Jensen–Shannon divergence.
+    """
+
+    name = "cqarank"
+    n_topics = 30
+    damping = 0.85
+
+    def fit(self, history: History) -> Self:
+        """Topics, then :meth:`update`."""
+        self._width = history.corpus.n_words(history.n_questions)
+        self._topics = fit_topics(history, self.n_topics, self.random_state)
+        self._seen = np.zeros((0, self.n_topics))
+        return self.update(history)
+
+    def update(self, history: History) -> Self:
+        """Interests and standings from all that is known; topics stay."""
+        if self._topics is None:
+            return self
+        if history.n_questions > len(self._seen):
+            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
+            self._seen = np.vstack([self._seen, fresh])
+        theta = self._seen[history.answer_question]
+        owner, asker = history.answer_owner, history.asker[history.answer_question]
+        known = owner >= 0
+        n = history.n_users
+        seen = history.n_given > 0
+        seen[history.asker[history.asker >= 0]] = True
+        interest = np.full((n, self.n_topics), 1e-3)
+        np.add.at(interest, owner[known], theta[known])
+        edge = known & (asker >= 0) & (asker != owner)
+        standing = np.zeros((n, self.n_topics))
+        for z in range(self.n_topics):
+            flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
+            standing[:, z] = _pagerank(flow, interest[:, z] * seen, self.damping)
+        self._interest = interest / interest.sum(axis=1, keepdims=True)
+        self._standing = standing
+        return self
+
+    def all_scores(self, question: Question) -> Floats:
+        """See :meth:`UserScore.all_scores`."""
+        row = term_row(question, self._width)
+        if row is None or self._topics is None:
+            return np.zeros(question.history.n_users)
+        theta = self._topics.transform(row)[0]
+        middle = (self._interest + theta) / 2
+        apart = 0.5 * (
+            np.sum(self._interest * np.log2(self._interest / middle), axis=1)
+            + np.sum(theta * np.log2(theta / middle), axis=1)
+        )
+        return np.asarray((1.0 - apart) * (self._standing @ theta))
+
+
+def _pagerank(flow: Any, restart: Floats, damping: float, rounds: int = 30) -> Floats:
+    """Power iteration; column j of `flow` says where j's weight goes."""
+    restart = restart / max(float(restart.sum()), 1e-300)
+    out = np.asarray(flow.sum(axis=0)).reshape(-1)
+    rank = restart
+    for _ in range(rounds):
+        moved = flow @ np.divide(rank, out, out=np.zeros_like(rank), where=out > 0)
+        rank = damping * moved + (1.0 - damping * moved.sum()) * restart
+    return rank
+
+
+class ColdRoute(Method):
+    """A factorisation machine on one-hot question, asker, answerer and tags (library: myFM).
+
+    The target is the answer's votes as known at the time, on a logarithmic scale. A cold question
+    has no column of its own; its tags, its asker and the answerer speak for it.
+    """
+
+    name = "coldroute"
+    rank = 8
+    rounds = 100
+
+    def fit(self, history: History) -> Self:
+        """Sample the machine's parameters."""
+        try:
+            from myfm import MyFMRegressor
+        except ImportError:
+            raise MissingDependencyError("myfm", "rivals", "The row coldroute") from None
+        known = np.flatnonzero(history.answer_owner >= 0)
+        self._machine = None
+        self._sizes = history.n_questions, history.n_users, len(history.tag_names)
+        if len(known) < 2:
+            return self
+        votes = history.answer_votes[known]
+        if not history.has_votes:  # without dated votes, being accepted is all that is known
+            votes = history.is_accepted[known].astype(np.float64)
+        questions = history.answer_question[known]
+        rows = self._rows(
+            questions,
+            history.asker[questions],
+            history.answer_owner[known],
+            [history.tags_of(q) for q in questions.tolist()],
+        )
+        machine = MyFMRegressor(rank=self.rank, random_seed=self.random_state + 1)
+        self._machine = machine.fit(
+            rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
+        )
+        return self
+
+    def _rows(self, question: Int64, asker: Int64, answerer: Int64, tags: list[Int64]) -> Any:
+        """One row per answer; −1 stands for no column."""
+        n_questions, n_users, n_tags = self._sizes
+        starts = np.cumsum([0, n_questions, n_users, n_users])
+        row = np.arange(len(question))
+        parts = [
+            (row[codes >= 0], codes[codes >= 0] + start, np.ones(int((codes >= 0).sum())))
+            for codes, start in zip((question, asker, answerer), starts, strict=False)
+        ]
+        counts = np.array([len(t) for t in tags], dtype=np.int64)
+        if counts.sum():
+            values = np.repeat(1.0 / np.sqrt(np.maximum(counts, 1)), counts)
+            parts.append((np.repeat(row, counts), np.concatenate(tags) + starts[-1], values))
+        r, c, v = (np.concatenate(column) for column in zip(*parts, strict=True))
+        width = n_questions + 2 * n_users + n_tags
+        return sparse.csr_matrix((v, (r, c)), shape=(len(question), width))
+
+    def score(self, question: Question, candidates: Int64) -> Floats:
+        """See :meth:`Method.score`."""
+        if self._machine is None:
+            return np.zeros(len(candidates))
+        history = question.history
+        n = len(candidates)
+        codes = history.codes(candidates)
+        asker = history.codes([question.asker])[0] if question.asker >= 0 else -1
+        tags = history.tag_codes(question.tags)
+        rows = self._rows(np.full(n, -1), np.full(n, asker), codes, [tags] * n)
+        return np.asarray(self._machine.predict(rows), dtype=np.float64)

@@ -1,0 +1,114 @@
+"""Suggestions for one new question: ranked people, confidence, reasons; or none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from atpgraph.cqa.routing.history import Question
+from atpgraph.cqa.routing.policies import Dispatcher, Policy
+from atpgraph.cqa.routing.protocols import active_users
+from atpgraph.cqa.routing.reasons import Reason, explain
+from atpgraph.cqa.routing.router import Router
+
+LEAST_CONFIDENCE = 0.01
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One person to ask.
+
+    Attributes
+    ----------
+    user : int
+        User id.
+    score : float
+        Of the router; differences are log-odds.
+    confidence : float
+        Calibrated probability that this person gives the accepted answer.
+    reasons : tuple of Reason
+    """
+
+    user: int
+    score: float
+    confidence: float
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Whom to ask.
+
+    Attributes
+    ----------
+    people : tuple of Suggestion
+        Best first.
+    abstains : str
+        Why nobody is suggested, or why the list should not be trusted; empty if it may be.
+    candidates : int
+        How many people were ranked.
+    """
+
+    people: tuple[Suggestion, ...]
+    abstains: str
+    candidates: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def suggest(
+    router: Router,
+    question: Question,
+    *,
+    top: int = 5,
+    policy: Policy | None = None,
+    dispatcher: Dispatcher | None = None,
+    least_confidence: float = LEAST_CONFIDENCE,
+) -> Suggestions:
+    """Rank everybody who ever answered and explain the first few.
+
+    Parameters
+    ----------
+    router : Router
+        Fitted, with ``pool="all"``.
+    question : Question
+    top : int
+        How many people.
+    policy : Policy, optional
+        Rules; or a `dispatcher`, which also knows who was asked before.
+    least_confidence : float
+        Abstain if nobody reaches it.
+    """
+    keeper = dispatcher or Dispatcher(policy)
+    people = active_users(question)
+    if not len(people):
+        return Suggestions((), "Nobody has answered a question on this site yet.", 0)
+    scores = router.score(question, people)
+    confidence = router.confidence(scores)
+    chosen = keeper.choose(question, people, scores, top)
+    if not len(chosen):
+        return Suggestions((), "The policy leaves nobody to ask.", len(people))
+    history = question.history
+    match = history.corpus.bm25(question.terms, history.present)
+    structure = router.space_.structure
+    found = tuple(
+        Suggestion(
+            int(people[i]),
+            float(scores[i]),
+            float(confidence[i]),
+            tuple(explain(question, int(people[i]), structure, match)),
+        )
+        for i in chosen.tolist()
+    )
+    sure = float(np.max(confidence[chosen]))
+    why = ""
+    if sure < least_confidence:
+        why = (
+            f"The evidence is weak: the best confidence is {sure:.1%}, "
+            f"below {least_confidence:.1%}."
+        )
+    return Suggestions(found, why, len(people))

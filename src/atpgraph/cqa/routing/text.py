@@ -1,0 +1,149 @@
+"""Words of questions: one tokeniser, counts in compressed columns, and BM25 on them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.errors import MissingDependencyError
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_MARKUP = re.compile(r"<[^>]*>")
+_WORD = re.compile(r"[^\W_]{2,}")
+_TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
+
+
+def load_sklearn() -> Any:
+    """scikit-learn, or a sentence that says how to get it."""
+    try:
+        import sklearn
+    except ImportError:
+        raise MissingDependencyError("scikit-learn", "cqa", "Text of questions") from None
+    return sklearn
+
+
+def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
+    """The words of a question: lower case, no markup, plural and singular alike, tags marked.
+
+    Examples
+    --------
+    >>> words("Cheap trains?", "<p>In &amp; around Rome</p>", ["trains"])[:2]
+    ['cheap', 'train']
+    >>> words("", "", [])
+    []
+    """
+    found = [_stem(word) for word in _WORD.findall(title.lower())]
+    if body:
+        plain = html.unescape(_MARKUP.sub(" ", body)).lower()
+        found = found * _TITLE_WEIGHT + [_stem(word) for word in _WORD.findall(plain)]
+    return found + ["#" + tag for tag in tags]
+
+
+def _stem(word: str) -> str:
+    """English plurals without their s; nothing finer, so that other languages suffer little."""
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """How often every word stands in every question.
+
+    Attributes
+    ----------
+    vocabulary : dict
+        Number of every word.
+    counts : sparse matrix in compressed columns
+        Questions × words; the rows in a column ascend, so a column's prefix is its past.
+    """
+
+    vocabulary: dict[str, int]
+    counts: Any
+
+    @classmethod
+    def of(
+        cls, titles: Sequence[str], bodies: Sequence[str], tags: Sequence[Sequence[str]]
+    ) -> Corpus:
+        """Count the words of every question."""
+        load_sklearn()
+        from scipy.sparse import csc_matrix
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        texts = [words(*parts) for parts in zip(titles, bodies, tags, strict=True)]
+        if not any(texts):
+            return cls({}, csc_matrix((len(texts), 0), dtype=np.float64))
+        counter = CountVectorizer(analyzer=lambda text: text)
+        counts = counter.fit_transform(texts).tocsc().astype(np.float64)
+        counts.sort_indices()
+        # By first use, so that the words known at any time are the first so many columns.
+        words_, codes = zip(*sorted(counter.vocabulary_.items()), strict=True)
+        first = counts.indices[counts.indptr[np.array(codes)]]
+        order = np.argsort(first, kind="stable")
+        counts = counts[:, np.array(codes)[order]]
+        vocabulary = {words_[place]: code for code, place in enumerate(order.tolist())}
+        return cls(vocabulary, counts)
+
+    def n_words(self, n_questions: int) -> int:
+        """How many words occur in the first so many questions."""
+        if not self.counts.shape[1]:
+            return 0
+        first = self.counts.indices[self.counts.indptr[:-1]]
+        return int(np.searchsorted(first, n_questions))
+
+    @cached_property
+    def length(self) -> Floats:
+        """Words of every question."""
+        return np.asarray(self.counts.sum(axis=1)).reshape(-1)
+
+    @cached_property
+    def rows(self) -> Any:
+        """The counts in compressed rows."""
+        return self.counts.tocsr()
+
+    def query(self, title: str, body: str, tags: Iterable[str]) -> tuple[Int64, Floats]:
+        """Numbers and counts of the known words of a new question."""
+        known = [self.vocabulary[w] for w in words(title, body, tags) if w in self.vocabulary]
+        codes, counts = np.unique(np.array(known, dtype=np.int64), return_counts=True)
+        return codes, counts.astype(np.float64)
+
+    def bm25(
+        self,
+        terms: tuple[Int64, Floats],
+        present: npt.NDArray[np.bool_],
+        k1: float = 1.2,
+        b: float = 0.75,
+    ) -> Floats:
+        """BM25 of every question so far (one entry of `present` each) for the terms of another.
+
+        Everything, the rarity of a word included, is counted over the questions so far.
+        """
+        n = len(present)
+        scores = np.zeros(n)
+        total = int(np.count_nonzero(present))
+        if not total or not len(terms[0]):
+            return scores
+        mean = max(float(self.length[:n][present].mean()), 1e-9)
+        indptr, indices, data = self.counts.indptr, self.counts.indices, self.counts.data
+        for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
+            start, end = int(indptr[code]), int(indptr[code + 1])
+            end = start + int(np.searchsorted(indices[start:end], n))
+            rows = indices[start:end]
+            seen = present[rows]
+            rows, tf = rows[seen], data[start:end][seen]
+            if not len(rows):
+                continue
+            rarity = np.log1p((total - len(rows) + 0.5) / (len(rows) + 0.5))
+            damped = tf * (k1 + 1) / (tf + k1 * (1 - b + b * self.length[rows] / mean))
+            # Repeats in a long question count less than linearly, as they do in a document.
+            scores[rows] += rarity * np.sqrt(weight) * damped
+        return scores

@@ -1,0 +1,264 @@
+"""People whose answered questions read like the new one: BM25, tags, TF-IDF, topics, Doc2Vec."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from atpgraph.cqa.routing.history import History, Question
+from atpgraph.cqa.routing.method import Floats, UserScore
+from atpgraph.cqa.routing.text import load_sklearn
+from atpgraph.errors import MissingDependencyError
+
+
+class Bm25(UserScore):
+    """Sum of the BM25 scores of the questions somebody answered."""
+
+    name = "bm25"
+
+    def all_scores(self, question: Question) -> Floats:
+        """See :meth:`UserScore.all_scores`."""
+        history = question.history
+        match = history.corpus.bm25(question.terms, history.present)
+        return history.per_user(match[history.answer_question])
+
+
+class TagExperts(UserScore):
+    """Accepted answers, and a quarter for others, to questions with the same tags.
+
+    A rare tag counts more than a common one; without tags everybody is equal.
+    """
+
+    name = "tag-experts"
+
+    def all_scores(self, question: Question) -> Floats:
+        """See :meth:`UserScore.all_scores`."""
+        history = question.history
+        share = tag_match(question)
+        if share is None:
+            return np.zeros(history.n_users)
+        worth = np.where(history.is_accepted, 1.0, 0.25)
+        return history.per_user(share[history.answer_question] * worth)
+
+
+def tag_match(question: Question) -> Floats | None:
+    """For every question so far, the rarity of the tags it shares; None without known tags."""
+    history = question.history
+    codes = history.tag_codes(question.tags)
+    if not len(codes):
+        return None
+    indptr, tags = history.tag_rows
+    used = np.bincount(tags, minlength=len(history.tag_names))
+    rarity = np.zeros(len(history.tag_names))
+    rarity[codes] = np.log1p(history.n_questions / (1.0 + used[codes]))
+    total = np.concatenate([[0.0], np.cumsum(rarity[tags])])
+    share: Floats = total[indptr[1:]] - total[indptr[:-1]]
+    return share
+
+
+class Profile(UserScore):
+    """Cosine of the question's vector and the sum of the vectors of the questions answered."""
+
+    _profiles: Any
+    _width: int
+
+    def fit(self, history: History) -> Self:
+        """Learn vectors of texts, then the profile of every user."""
+        load_sklearn()
+        self._width = history.corpus.n_words(history.n_questions)
+        self._learn(history)
+        return self.update(history)
+
+    def update(self, history: History) -> Self:
+        """Profiles from all answers known; the vectors of texts stay as they were learnt."""
+        from sklearn.preprocessing import normalize
+
+        vectors = self._vectors(history)
+        owner, question = history.answer_owner, history.answer_question
+        known = owner >= 0
+        given = sparse.csr_matrix(
+            (np.ones(int(known.sum())), (owner[known], question[known])),
+            shape=(history.n_users, history.n_questions),
+        )
+        profiles = given @ vectors
+        if not sparse.issparse(profiles):
+            profiles = np.asarray(profiles)
+        self._profiles = normalize(profiles) if profiles.shape[1] else profiles
+        self._users = history.users
+        return self
+
+    def all_scores(self, question: Question) -> Floats:
+        """See :meth:`UserScore.all_scores`."""
+        vector = self._vector(question)
+        if vector is None or not self._profiles.shape[1]:
+            return np.zeros(question.history.n_users)
+        values = self._profiles @ vector
+        if sparse.issparse(values):
+            values = values.toarray()
+        return np.asarray(values).reshape(-1)
+
+    def _learn(self, history: History) -> None:
+        raise NotImplementedError
+
+    def _vectors(self, history: History) -> Any:
+        """A row for every question known so far."""
+        raise NotImplementedError
+
+    def _vector(self, question: Question) -> Any:
+        """The question as a column, None for one without known words."""
+        raise NotImplementedError
+
+
+class BagOfWords(Profile):
+    """Words weighted by TF-IDF."""
+
+    name = "bow"
+
+    def _learn(self, history: History) -> None:
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        self._weights = None
+        if self._width:
+            self._weights = TfidfTransformer(sublinear_tf=True).fit(
+                known_counts(history, self._width)
+            )
+
+    def _vectors(self, history: History) -> Any:
+        counts = known_counts(history, self._width)
+        return counts if self._weights is None else self._weights.transform(counts)
+
+    def _vector(self, question: Question) -> Any:
+        row = term_row(question, self._width)
+        return None if row is None or self._weights is None else self._weights.transform(row).T
+
+
+class Topics(Profile):
+    """Topics by latent Dirichlet allocation (scikit-learn, online variational Bayes)."""
+
+    name = "lda"
+    n_topics = 30
+
+    def _learn(self, history: History) -> None:
+        self._model = fit_topics(history, self.n_topics, self.random_state)
+        self._done = np.zeros((0, self.n_topics))
+
+    def _vectors(self, history: History) -> Any:
+        if self._model is None:
+            return np.zeros((history.n_questions, 0))
+        done = len(self._done)
+        if history.n_questions > done:
+            fresh = self._model.transform(known_counts(history, self._width)[done:])
+            self._done = np.vstack([self._done, fresh])
+        return self._done[: history.n_questions]
+
+    def _vector(self, question: Question) -> Any:
+        row = term_row(question, self._width)
+        if row is None or self._model is None:
+            return None
+        vector = self._model.transform(row)[0]
+        return vector / np.linalg.norm(vector)
+
+
+class Paragraphs(Profile):
+    """Doc2Vec (gensim, distributed bag of words)."""
+
+    name = "doc2vec"
+
+    def _learn(self, history: History) -> None:
+        try:
+            from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+        except ImportError:
+            raise MissingDependencyError("gensim", "rivals", "The row doc2vec") from None
+        rows = known_counts(history, self._width)
+        documents = [
+            TaggedDocument(row_words(rows, q), [q])
+            for q in range(rows.shape[0])
+            if history.present[q]
+        ]
+        self._model = None
+        if any(document.words for document in documents):
+            self._model = Doc2Vec(
+                documents,
+                vector_size=64,
+                dm=0,
+                min_count=2,
+                epochs=20,
+                workers=1,  # several would make the result depend on timing
+                seed=self.random_state + 1,
+            )
+        self._done = np.zeros((0, 64))
+
+    def _infer(self, words: list[str]) -> Floats:
+        model: Any = self._model
+        model.random.seed(self.random_state + 1)
+        vector = model.infer_vector(words, epochs=20)
+        length = float(np.linalg.norm(vector))
+        return np.asarray(vector, dtype=np.float64) / (length or 1.0)
+
+    def _vectors(self, history: History) -> Any:
+        if self._model is None:
+            return np.zeros((history.n_questions, 0))
+        rows = known_counts(history, self._width)
+        done = len(self._done)
+        if history.n_questions > done:
+            fresh = [self._infer(row_words(rows, q)) for q in range(done, history.n_questions)]
+            self._done = np.vstack([self._done, np.array(fresh)])
+        return self._done[: history.n_questions]
+
+    def _vector(self, question: Question) -> Any:
+        row = term_row(question, self._width)
+        return None if row is None or self._model is None else self._infer(row_words(row, 0))
+
+
+def known_counts(history: History, width: int | None = None) -> Any:
+    """Words of the questions so far in compressed rows; rows not to be seen are empty.
+
+    Only the first `width` words, by default all that have been used so far.
+    """
+    width = history.corpus.n_words(history.n_questions) if width is None else width
+    counts = history.corpus.rows[: history.n_questions, :width]
+    if history.present.all():
+        return counts
+    keep = sparse.diags(history.present.astype(np.float64))
+    return sparse.csr_matrix(keep @ counts)
+
+
+def term_row(question: Question, width: int) -> Any:
+    """Those of the first `width` words that a question has, as a sparse row; None for none."""
+    codes, counts = question.terms
+    codes, counts = codes[codes < width], counts[codes < width]
+    if not len(codes):
+        return None
+    return sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, width))
+
+
+def row_words(counts: Any, row: int) -> list[str]:
+    """Words of a row, by number, as often as they occur."""
+    part = slice(counts.indptr[row], counts.indptr[row + 1])
+    repeated = np.repeat(counts.indices[part], counts.data[part].astype(np.int64))
+    return [str(code) for code in repeated.tolist()]
+
+
+def fit_topics(history: History, n_topics: int, random_state: int) -> Any:
+    """LDA over the questions so far; None where there are no words."""
+    load_sklearn()
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    counts = known_counts(history)
+    counts = counts[np.diff(counts.indptr) > 0]
+    if not counts.shape[0]:
+        return None
+    model = LatentDirichletAllocation(
+        n_topics,
+        learning_method="online",
+        max_iter=5,
+        batch_size=512,
+        random_state=random_state,
+        n_jobs=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(counts)
