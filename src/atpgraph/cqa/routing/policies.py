@@ -101,7 +101,7 @@ class Dispatcher:
     def allowed(self, candidates: Int64, asker: int, now_ms: int) -> Flags:
         """Which candidates may be asked now, their activity aside."""
         rule = self.policy
-        result = candidates != asker
+        result: Flags = np.asarray(candidates != asker)
         if rule.opted_out:
             result &= ~np.isin(candidates, np.fromiter(rule.opted_out, dtype=np.int64))
         for limit, days in ((rule.per_day, 1.0), (rule.per_week, 7.0)):
