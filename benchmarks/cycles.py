@@ -238,7 +238,8 @@ def main() -> None:
     if options.job:
         print(json.dumps(job(json.loads(options.job))))
         return
-    command = "python benchmarks/cycles.py" + (" --full" if options.full else "")
+    how = "--full" if options.full else f"--cap {options.cap:g}"
+    command = f"python benchmarks/cycles.py {how}"
     report = Report("Breaking cycles: measurements", command, options.output)
     against_the_twin(report, options.cap, options.full)
     flow_solvers(report)
