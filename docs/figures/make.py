@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,37 +30,77 @@ COURSES = DOCS / "examples" / "courses.csv"
 
 
 def hierarchy() -> str:
-    """A graph with its levels and removed edges, and the scores of all pairs."""
+    """Both pictures of the courses side by side, for the README."""
+    parts = [*_levels_of_courses(0), *_scores_of_courses(526)]
+    return svg.picture(1000, 430, parts, "A directed graph, its hierarchy, and its embedding")
+
+
+def levels_of_courses() -> str:
+    """A graph drawn by levels, with the removed edges."""
+    return svg.picture(516, 430, _levels_of_courses(0), "A directed graph and its hierarchy")
+
+
+def scores_of_courses() -> str:
+    """The scores of all pairs as a heat map."""
+    return svg.picture(516, 430, _scores_of_courses(16), "The embedding of the graph: all scores")
+
+
+@cache
+def _courses() -> ATP:
     # As in the tutorial: the zeros count in full, so that the way back comes out as zero.
-    model = ATP(8, zero_weight=1.0, regularization=0.01, max_iter=20).fit(COURSES)
-    names = model.labels_.tolist()
-    level_of = dict(zip(names, model.levels_.tolist(), strict=True))
-    kept = list(model.dag_.edges())
-    at = svg.layered(level_of, kept, 66, 500, 388, 62)
+    return ATP(8, zero_weight=1.0, regularization=0.01, max_iter=20).fit(COURSES)
+
+
+def _levels_of_courses(shift: float) -> list[str]:
+    model = _courses()
+    names, level_of, at = _placed(model)
     parts = [
-        svg.text(24, 28, "The graph: levels as rows, edges that closed cycles in red",
-                 anchor="start", bold=True),
+        svg.text(
+            shift + 24, 28, "The graph: levels as rows, edges that closed cycles in red",
+            anchor="start", bold=True,
+        ),
     ]  # fmt: skip
     for level in range(1, max(level_of.values()) + 1):
         y = next(at[name][1] for name in names if level_of[name] == level)
         parts.append(f'<path d="M56 {y:g}H500" stroke="{WASH}" stroke-width="30"/>')
         parts.append(svg.text(24, y + 4, str(level), anchor="start", colour=QUIET, size=12))
-    for edges, colour, dashed in ((kept, QUIET, False), (model.removed_edges_, RED, True)):
+    drawn = ((model.dag_.edges(), QUIET, False), (model.removed_edges_, RED, True))
+    for edges, colour, dashed in drawn:
         for u, v in edges:
-            widths = svg.pill_width(u), svg.pill_width(v)
             inward = 0.08 if at[v][0] > at[u][0] else -0.2
             parts.append(
-                svg.arrow(at[u], at[v], colour=colour, dashed=dashed, widths=widths,
-                          bend=inward if dashed else 0.0, width=1.8 if dashed else 1.3)
-            )  # fmt: skip
-    parts += [svg.node(at[name], name) for name in names]
+                svg.arrow(
+                    at[u],
+                    at[v],
+                    colour=colour,
+                    dashed=dashed,
+                    widths=(svg.pill_width(u), svg.pill_width(v)),
+                    bend=inward if dashed else 0.0,
+                    width=1.8 if dashed else 1.3,
+                )
+            )
+    return parts + [svg.node(at[name], name) for name in names]
 
+
+def _placed(model: ATP) -> tuple[list[str], dict[str, int], dict[str, svg.Point]]:
+    """Nodes, their levels, and where they stand."""
+    names: list[str] = model.labels_.tolist()
+    level_of = dict(zip(names, model.levels_.tolist(), strict=True))
+    return names, level_of, svg.layered(level_of, list(model.dag_.edges()), 66, 500, 388, 62)
+
+
+def _scores_of_courses(shift: float) -> list[str]:
+    model = _courses()
+    names, level_of, at = _placed(model)
     order = sorted(names, key=lambda name: (level_of[name], at[name][0]))
     codes = model.graph_.codes(order)
     scores = model.source_[codes] @ model.target_[codes].T
-    left, top, cell = 664, 122, 27
-    parts.append(svg.text(536, 28, "Its vectors: source of u times target of v",
-                          anchor="start", bold=True))  # fmt: skip
+    left, top, cell = shift + 138, 122, 27
+    parts = [
+        svg.text(
+            shift + 24, 28, "Its vectors: source of u times target of v", anchor="start", bold=True
+        )
+    ]
     for i, name in enumerate(order):
         middle = top + cell * i + cell / 2
         parts.append(svg.text(left - 8, middle + 4, name, anchor="end", size=12))
@@ -69,13 +110,12 @@ def hierarchy() -> str:
             # Tenths, so that the last bits of a processor do not change the picture.
             share = round(float(min(scores[i, j] / scores.max(), 1.0)), 1)
             parts.append(
-                f'<rect x="{left + cell * j}" y="{top + cell * i}" width="{cell - 2}" '
+                f'<rect x="{left + cell * j:g}" y="{top + cell * i}" width="{cell - 2}" '
                 f'height="{cell - 2}" rx="3" fill="{_blend(share)}"/>'
             )
-    bottom = top + cell * len(order)
-    parts.append(svg.text(left, bottom + 16, "a path leads from u (row) to v (column): dark",
-                          anchor="start", colour=QUIET, size=12))  # fmt: skip
-    return svg.picture(1000, 430, parts, "A directed graph, its hierarchy, and its embedding")
+    note = "a path leads from u (row) to v (column): dark"
+    below = top + cell * len(order) + 16
+    return [*parts, svg.text(left, below, note, anchor="start", colour=QUIET, size=12)]
 
 
 def _blend(share: float) -> str:
@@ -273,6 +313,8 @@ def kernels() -> str:
 
 FIGURES: dict[str, Callable[[], str]] = {
     "hierarchy.svg": hierarchy,
+    "courses-levels.svg": levels_of_courses,
+    "courses-scores.svg": scores_of_courses,
     "closure-forest.svg": forest,
     "offline-scc.svg": offline,
     "agony-flow.svg": flow,
