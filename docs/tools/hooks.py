@@ -52,7 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, CLI_PAGE, content=cli_reference.render()))
     outside = [ROOT / name for name in TOP_PAGES]
     outside += sorted((ROOT / "benchmarks").glob("*.py"))
-    outside += RESULTS
+    outside += sorted((ROOT / "benchmarks" / "results").iterdir())
     for path in outside:
         if path.name.startswith("_") or not path.exists():
             continue
