@@ -67,11 +67,12 @@ def test_figures_are_those_the_script_draws(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     made = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.svg")}
     kept = {path.name: path.read_text("utf-8") for path in IMAGES.glob("*.svg")}
-    assert set(made) == set(kept) - {"favicon.svg"}
+    plots = {name for name in kept if name.startswith("plot-")}  # need Matplotlib
+    assert set(made) | plots == set(kept) - {"favicon.svg"}
     for name, drawn in made.items():
         ElementTree.fromstring(drawn)
-        if name == "pipeline.svg":  # lists files: new ones may wait for the next drawing
-            continue
+        if name == "pipeline.svg" or name in plots:
+            continue  # new files may wait for the next map; versions of Matplotlib differ
         assert kept[name] == drawn, f"{name} is behind the code: python docs/figures/make.py"
 
 
