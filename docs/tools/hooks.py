@@ -37,6 +37,8 @@ def on_config(config: Any) -> Any:
     """List what is not the same in every checkout: optional pages, and all measurements."""
     for section in config.nav:
         for title, entries in section.items():
+            if isinstance(entries, str):  # a page, not a section
+                continue
             entries += [
                 {name: uri}
                 for where, name, uri, needed in OPTIONAL
