@@ -81,7 +81,7 @@ def row(item: Any) -> str:
     text = item.help or ""
     if isinstance(item.default, Enum):
         text += f" One of {', '.join(str(choice.value) for choice in type(item.default))}."
-    return f"| {cell(name)} | {cell(text)} | {cell(default(item))} |"
+    return f"| {name} | {cell(text)} | {cell(default(item))} |"
 
 
 def default(item: Any) -> str:

@@ -29,6 +29,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import atpgraph
+
 RUN = ("python", "bash")
 SHOWN = ("output", "text", "bibtex", "yaml", "toml", "html")
 _FENCE = re.compile(r"^(\s*)```+\s*(\S*)(.*)$")
@@ -148,7 +150,10 @@ class Runner:
         shim = self.folder / ".bin" / "atp"
         if not shim.exists():
             shim.parent.mkdir()
-            shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m atpgraph "$@"\n')
+            here = Path(atpgraph.__file__).resolve().parent.parent
+            shim.write_text(
+                f'#!/bin/sh\nPYTHONPATH="{here}" exec "{sys.executable}" -m atpgraph "$@"\n'
+            )
             shim.chmod(0o755)
         path = os.pathsep.join([str(shim.parent), os.environ.get("PATH", "")])
         done = subprocess.run(

@@ -18,6 +18,7 @@ import atpgraph
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src"), "NO_MKDOCS_2_WARNING": "1"}
 
 
 @pytest.fixture
@@ -63,7 +64,11 @@ def test_api_reference_has_every_public_name() -> None:
 def test_figures_are_those_the_script_draws(tmp_path: Path) -> None:
     script = DOCS / "figures" / "make.py"
     done = subprocess.run(
-        [sys.executable, script, "--output", tmp_path], capture_output=True, text=True, check=False
+        [sys.executable, script, "--output", tmp_path],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     made = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.svg")}
@@ -104,7 +109,7 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_p
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
