@@ -17,6 +17,7 @@ from atpgraph.cli import (
     hierarchy,
     linkpred,
     model,
+    plot,
     route,
 )
 
@@ -55,6 +56,7 @@ app.command("neighbors")(model.neighbors)
 app.command("info")(model.info)
 app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
+app.command("plot")(plot.plot)
 app.command("linkpred")(linkpred.linkpred)
 cqa.app.command("route")(route.route)
 cqa.app.command("evaluate")(route.evaluate)

@@ -103,6 +103,15 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
         raise InputError(f"{file} is damaged or not an atpgraph model ({text}).") from error
 
 
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model file does; an edge list does not."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
+
+
 def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, Any]) -> ATP:
     source, target, levels, indptr, targets, removed, objective, table = (
         content[name] for name in _ARRAYS
