@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 
 from atpgraph import ATP, DiGraph, InputError, break_cycles, levels, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
-from atpgraph.plot import plane, plot, plot_hierarchy, plot_levels, plot_map, plot_objective, save
+from atpgraph.embedding.plane import plane
+from atpgraph.plot import plot, plot_hierarchy, plot_levels, plot_map, plot_objective, save
 from atpgraph.plot.hierarchy import MAX_NODES
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph, IntArray
@@ -36,6 +36,10 @@ def break_cycles(
     removed: Annotated[
         Path | None, typer.Option(help="Write the removed edges and their scores to this file.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -61,6 +65,7 @@ def break_cycles(
         read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
         methods: dict[str, dict[str, Any]] = {}
+        results = []
         breaker = CycleBreaker(read, seed)
         for name in METHODS if every else [method]:
             with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
@@ -69,6 +74,7 @@ def break_cycles(
                 started = time.perf_counter()
                 result = CycleBreaker(read, seed).run(name)
                 seconds = time.perf_counter() - started - compiling.seconds
+            results.append(result)
             found = None if right is None else result.agreement(right)
             methods[name] = {
                 "removed": len(result.removed),
@@ -87,6 +93,14 @@ def break_cycles(
             "self_loops": read.n_self_loops,
         }
         payload = {"graph": counts, "agony": breaker.agony, "methods": methods}
+        if report is not None:
+            from atpgraph.cycles.report import write_report
+
+            payload["report"] = write_report(
+                results, report, typed_command(), name=graph.name, agony=breaker.agony,
+                seconds=[row["seconds"] for row in methods.values()], truth=right,
+            )  # fmt: skip
+            out.note(f"report written to {payload['report']}")
         columns = ["removed", "precision", "recall", "f1", "seconds"]
         if right is None:
             columns = ["removed", "seconds"]

@@ -13,11 +13,10 @@ Examples
 from atpgraph.plot.curves import plot_levels, plot_objective
 from atpgraph.plot.figures import KINDS, plot, save
 from atpgraph.plot.hierarchy import plot_hierarchy
-from atpgraph.plot.vectors import plane, plot_map
+from atpgraph.plot.vectors import plot_map
 
 __all__ = [
     "KINDS",
-    "plane",
     "plot",
     "plot_hierarchy",
     "plot_levels",
