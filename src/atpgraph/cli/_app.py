@@ -25,6 +25,8 @@ app = typer.Typer(
     name="atp",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, 1 a bug, 2 bad input or usage, 3 too large for the memory budget, "
+    "130 interrupted, 141 the reader of the output went away.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

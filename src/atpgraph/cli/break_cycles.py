@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import METHODS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def break_cycles(
             "-m",
             help="dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
             "ts-voting, h-voting or bayes.",
+            autocompletion=completer(METHODS),
         ),
     ] = "h-voting",
     every: Annotated[bool, typer.Option("--all", help="Run every method.")] = False,
@@ -49,7 +51,8 @@ def break_cycles(
         from atpgraph._files import check_writable
         from atpgraph._jit import on_compilation
         from atpgraph._progress import stage
-        from atpgraph.cycles import METHODS, CycleBreaker
+        from atpgraph.cycles import METHODS as EVERY
+        from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist, write_edgelist
 
@@ -67,7 +70,7 @@ def break_cycles(
         methods: dict[str, dict[str, Any]] = {}
         results = []
         breaker = CycleBreaker(read, seed)
-        for name in METHODS if every else [method]:
+        for name in EVERY if every else [method]:
             with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
                 # A breaker of its own for each, so that the seconds are those of that method alone,
                 # and without those of compiling on a first run.
@@ -111,7 +114,10 @@ def break_cycles(
             f"agony {breaker.agony:,}",
             table(["method", *columns], rows),
         ]
-        lines += [f"{path}: written" for path in (output, removed) if path is not None]
+        if removed is not None:
+            lines.append(f"{removed}: written")
+        if output is not None:
+            lines.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
         out.result(payload, *lines)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import KERNELS, METHODS, SOLVERS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 
@@ -17,11 +18,20 @@ def embed(
         Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
     ],
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
-    kernel: Annotated[str, typer.Option(help="log, harmonic, linear or constant.")] = "log",
+    kernel: Annotated[
+        str,
+        typer.Option(help="log, harmonic, linear or constant.", autocompletion=completer(KERNELS)),
+    ] = "log",
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to break cycles.")
+        str,
+        typer.Option(
+            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+        ),
     ] = "h-voting",
-    solver: Annotated[str, typer.Option(help="nnls, or svd for singular vectors.")] = "nnls",
+    solver: Annotated[
+        str,
+        typer.Option(help="nnls, or svd for singular vectors.", autocompletion=completer(SOLVERS)),
+    ] = "nnls",
     zero_weight: Annotated[
         float | None,
         typer.Option(help="Weight of unreachable pairs, 0 to 1.", show_default="the library's"),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import KINDS, METHODS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session
 
 
@@ -27,11 +28,18 @@ def plot(
             "--kind",
             "-k",
             help="hierarchy or levels; map or objective of a model.",
+            autocompletion=completer(KINDS),
             show_default="hierarchy if small, else map of a model, levels of a graph",
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to break the cycles of a graph.")
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="How to break the cycles of a graph.",
+            autocompletion=completer(METHODS),
+        ),
     ] = "h-voting",
     seed: Seed = 0,
     json: Json = False,
@@ -44,8 +52,8 @@ def plot(
         from atpgraph.embedding.model_file import is_archive
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
-        from atpgraph.plot import KINDS, save
         from atpgraph.plot import plot as draw
+        from atpgraph.plot import save
         from atpgraph.plot._style import require_matplotlib
         from atpgraph.plot.figures import check_ending
         from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES

@@ -81,7 +81,7 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     if file.is_dir():
         raise InputError(f"{file} is a directory; name a model file.")
     if not file.exists():
-        raise InputError(f"{file} does not exist.")
+        raise InputError(f"{file} does not exist; make a model with 'atp embed'.")
     try:
         with np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or "description" not in archive:
