@@ -42,7 +42,8 @@ class ATP(Estimator):
     The four steps of ATP: break the cycles of the graph; rank the nodes of the acyclic graph; let
     M hold f(rank difference) for every pair joined by a path; factorise M ≈ S·Tᵀ with S, T ≥ 0.
     Row i of S is the source vector of node i, row j of T the target vector of node j, and
-    ⟨s_i, t_j⟩ is large where i reaches j and near zero where it does not.
+    ⟨s_i, t_j⟩ is large where i reaches j and smaller where it does not; `zero_weight` decides how
+    near to zero.
 
     Parameters
     ----------
@@ -62,8 +63,10 @@ class ATP(Estimator):
     regularization : "auto" or float
         λ of the penalty λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the
         mean |R(i)|, at most 0.3: the fewer pairs for each number to learn, the more.
-    max_iter, tol
-        Alternating iterations at the most, and the relative fall of the objective that ends them.
+    max_iter : int
+        Alternating iterations at the most.
+    tol : float
+        The relative fall of the objective below which they end.
     c : float
         Offset of the log kernel, c + ln(e + Δ).
     n_jobs : int, optional
