@@ -8,7 +8,9 @@ What they show is computed by atpgraph; nothing is placed by hand but the frames
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,7 +22,7 @@ import pipeline
 import svg
 from svg import BLUE, INK, LINE, ORANGE, QUIET, RED, WASH
 
-from atpgraph import ATP, DiGraph, agony, levels
+from atpgraph import ATP, DiGraph, agony, levels, noisy_hierarchy
 from atpgraph.closure import closure_forest, kernel_table
 from atpgraph.cycles.circulation import largest_circulation
 from atpgraph.cycles.offline_scc import closes_cycle
@@ -311,6 +313,32 @@ def kernels() -> str:
     return svg.picture(650, 326, parts, "The kernels constant, linear, harmonic and log")
 
 
+def plot_hierarchy() -> str:
+    """The courses as ``atp plot`` draws them."""
+    from atpgraph.plot import plot
+
+    return _written(plot(COURSES, "hierarchy"))
+
+
+def plot_map() -> str:
+    """The vectors of the larger graph of the page about pictures."""
+    from atpgraph.plot import plot
+
+    graph = noisy_hierarchy(500, 3000, 100, random_state=0).graph
+    return _written(plot(ATP(16).fit(graph), "map"))
+
+
+def _written(figure: object) -> str:
+    from atpgraph.plot import save
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "figure.svg"
+        save(figure, path)
+        # Matplotlib ends some lines in a blank.
+        lines = path.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     "hierarchy.svg": hierarchy,
     "courses-levels.svg": levels_of_courses,
@@ -321,6 +349,13 @@ FIGURES: dict[str, Callable[[], str]] = {
     "kernels.svg": kernels,
     "pipeline.svg": pipeline.draw,
 }
+# Drawn by Matplotlib, whose versions differ: the tests do not compare them.
+PLOTS: dict[str, Callable[[], str]] = {
+    "plot-hierarchy.svg": plot_hierarchy,
+    "plot-map.svg": plot_map,
+}
+if importlib.util.find_spec("atpgraph.plot") and importlib.util.find_spec("matplotlib"):
+    FIGURES |= PLOTS
 
 
 def main() -> None:

@@ -97,6 +97,6 @@ def _files(name: str) -> list[str]:
 
 
 def _columns(files: list[str]) -> list[list[str]]:
-    """Two columns, filled from the top."""
-    half = (len(files) + 1) // 2
+    """One column, or two if they are many, filled from the top."""
+    half = len(files) if len(files) <= 13 else (len(files) + 1) // 2
     return [files[row::half] for row in range(half)]

@@ -23,7 +23,12 @@ sys.path.insert(0, str(TOOLS))
 import cli_reference  # noqa: E402  (a neighbour of this file, not an installed module)
 
 CLI_PAGE = "reference/cli.md"
-OPTIONAL = {"Evidence": [("Routing", "routing.md")]}  # listed where the file is there
+# Section, title and page, and the file or folder without which the page is left out.
+OPTIONAL = [
+    ("How to", "Draw a graph or a model", "how-to/plot.md", "src/atpgraph/plot"),
+    ("Evidence", "Routing", "routing.md", "docs/routing.md"),
+    ("Reference", "Pictures", "reference/plot.md", "src/atpgraph/plot"),
+]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
@@ -32,9 +37,13 @@ def on_config(config: Any) -> Any:
     """List what is not the same in every checkout: optional pages, and all measurements."""
     for section in config.nav:
         for title, entries in section.items():
-            for name, uri in OPTIONAL.get(title, []):
-                if (Path(config.docs_dir) / uri).exists():
-                    entries.append({name: uri})
+            if isinstance(entries, str):  # a page, not a section
+                continue
+            entries += [
+                {name: uri}
+                for where, name, uri, needed in OPTIONAL
+                if where == title and (ROOT / needed).exists()
+            ]
             if title == "Evidence":
                 entries.append({"Measurements": [_measured(path) for path in RESULTS]})
     return config
@@ -48,7 +57,11 @@ def _measured(path: Path) -> dict[str, str]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the generated page and the files from outside ``docs/``."""
+    """Add the generated page and the files from outside ``docs/``, leave out what is not there."""
+    for _, _, uri, needed in OPTIONAL:
+        page = files.get_file_from_path(uri)
+        if page is not None and not (ROOT / needed).exists():
+            files.remove(page)
     files.append(File.generated(config, CLI_PAGE, content=cli_reference.render()))
     outside = [ROOT / name for name in TOP_PAGES]
     outside += sorted((ROOT / "benchmarks").glob("*.py"))

@@ -5,7 +5,7 @@ names, all blocks share a folder. An ``output`` block right below one holds what
 comment on the line above a block says what is special about it:
 
 - ``<!-- not run: REASON -->``
-- ``<!-- needs MODULE -->``: run only where the module is installed
+- ``<!-- needs MODULE ... -->``: run only where the modules are there
 - ``<!-- exits N -->``: every command of the block ends with this exit code; what is compared is
   standard error
 """
@@ -60,9 +60,9 @@ class Block:
 
     @property
     def missing(self) -> str:
-        """The module it needs and this machine does not have."""
-        wanted = self.told if self.mark == "needs" else ""
-        return wanted if wanted and importlib.util.find_spec(wanted) is None else ""
+        """The modules it needs and this machine does not have."""
+        wanted = self.told.split() if self.mark == "needs" else []
+        return ", ".join(name for name in wanted if importlib.util.find_spec(name) is None)
 
 
 def blocks(path: Path, page: str) -> list[Block]:

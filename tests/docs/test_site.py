@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -54,9 +55,9 @@ def test_api_reference_has_every_public_name() -> None:
     assert set(atpgraph.__all__) <= listed | errors
     for name in re.findall(r"^::: (\S+)", text, re.MULTILINE):
         module, _, member = name.rpartition(".")
-        if importlib.util.find_spec(module) and member[:1] != "_":
-            found = importlib.import_module(module)
-            assert hasattr(found, member) or importlib.util.find_spec(name), name
+        if name.startswith("atpgraph.plot.") and importlib.util.find_spec("atpgraph.plot") is None:
+            continue  # its page is left out of the site as well
+        assert hasattr(importlib.import_module(module), member), name
 
 
 def test_figures_are_those_the_script_draws(tmp_path: Path) -> None:
@@ -67,11 +68,12 @@ def test_figures_are_those_the_script_draws(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     made = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.svg")}
     kept = {path.name: path.read_text("utf-8") for path in IMAGES.glob("*.svg")}
-    assert set(made) == set(kept) - {"favicon.svg"}
+    plots = {name for name in kept if name.startswith("plot-")}  # need Matplotlib
+    assert set(made) | plots == set(kept) - {"favicon.svg"}
     for name, drawn in made.items():
         ElementTree.fromstring(drawn)
-        if name == "pipeline.svg":  # lists files: new ones may wait for the next drawing
-            continue
+        if name == "pipeline.svg" or name in plots:
+            continue  # new files may wait for the next map; versions of Matplotlib differ
         assert kept[name] == drawn, f"{name} is behind the code: python docs/figures/make.py"
 
 
