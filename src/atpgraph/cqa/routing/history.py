@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.cqa.routing._sums import matching_answers, sum_by_owner
 from atpgraph.cqa.routing.text import Corpus
 from atpgraph.cqa.site import DAY_MS, NOBODY, Answers, Int64, Questions, Site
 from atpgraph.cqa.store import read_table
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
 SETTLE_DAYS = 30.0
 FOREVER = np.iinfo(np.int64).max
+_SPARSE_IDS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,11 @@ class Question:
     def terms(self) -> tuple[Int64, Floats]:
         """Numbers of the known words and how often each occurs."""
         return self.history.corpus.query(self.title, self.body, self.tags)
+
+    @cached_property
+    def match(self) -> Floats:
+        """BM25 of every earlier question."""
+        return self.history.corpus.bm25(self.terms, self.history.present)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +165,28 @@ class Records:
     @cached_property
     def by_question(self) -> tuple[Int64, Int64]:
         """Answers of every question, in compressed rows."""
-        order = np.argsort(self.answers.question, kind="stable")
-        counts = np.bincount(self.answers.question, minlength=len(self.questions))
-        indptr = np.zeros(len(counts) + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return indptr, order
+        return _rows(self.answers.question, np.arange(len(self.answers)), len(self.questions))
+
+    @cached_property
+    def by_owner(self) -> tuple[Int64, Int64]:
+        """Answers of every user code, in compressed rows, by date."""
+        known = np.flatnonzero(self.owner >= 0)
+        return _rows(self.owner[known], known, len(self.users))
+
+    @cached_property
+    def by_tag(self) -> tuple[Int64, Int64]:
+        """Questions of every tag code, in compressed rows, by date."""
+        question = np.repeat(np.arange(len(self.tag_indptr) - 1), np.diff(self.tag_indptr))
+        return _rows(self.tag_codes, question, len(self.tag_names))
+
+    @cached_property
+    def code_table(self) -> Int64 | None:
+        """Code of every id from 0, with −1 at the end; None if ids are too far apart."""
+        if not len(self.users) or self.users[-1] > _SPARSE_IDS * len(self.users) + 1_000_000:
+            return None
+        table = np.full(int(self.users[-1]) + 2, NOBODY, dtype=np.int64)
+        table[self.users] = np.arange(len(self.users))
+        return table
 
     @cached_property
     def tag_index(self) -> dict[str, int]:
@@ -227,11 +251,28 @@ class History:
         """A question of the past again, with what was known when it was asked (or `known`)."""
         return self._records.question(position, known)
 
+    def answers_to(self, positions: Int64) -> Int64:
+        """The answers given so far to some questions."""
+        indptr, answers = self._records.by_question
+        parts = [answers[indptr[q] : indptr[q + 1]] for q in positions.tolist()]
+        found = np.concatenate(parts) if parts else answers[:0]
+        return found[found < self.n_answers]
+
+    def answers_by(self, code: int) -> Int64:
+        """The answers that a user gave so far, by date."""
+        indptr, answers = self._records.by_owner
+        found = answers[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_answers))]
+
+    def tagged(self, code: int) -> Int64:
+        """The questions asked so far that have a tag."""
+        indptr, questions = self._records.by_tag
+        found = questions[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_questions))]
+
     def answerers(self, position: int) -> Int64:
         """Codes of the people who answered a question."""
-        indptr, answers = self._records.by_question
-        found = answers[indptr[position] : indptr[position + 1]]
-        owner = self._records.owner[found[found < self.n_answers]]
+        owner = self._records.owner[self.answers_to(np.array([position]))]
         return np.unique(owner[owner >= 0])
 
     def without(self, positions: npt.ArrayLike) -> History:
@@ -262,7 +303,12 @@ class History:
 
     def codes(self, ids: npt.ArrayLike) -> Int64:
         """Codes of users by id, −1 for those unknown."""
-        return _codes(self.users, np.asarray(ids, dtype=np.int64))
+        wanted = np.asarray(ids, dtype=np.int64)
+        table = self._records.code_table
+        if table is None:
+            return _codes(self.users, wanted)
+        there = (wanted >= 0) & (wanted < len(table) - 1)
+        return table[np.where(there, wanted, -1)]
 
     @property
     def corpus(self) -> Corpus:
@@ -340,11 +386,32 @@ class History:
 
     def per_user(self, weights: npt.NDArray[np.floating[Any]] | None = None) -> Floats:
         """Sum over every user's answers of a weight each (1 by default)."""
-        owner = self.answer_owner
-        known = owner >= 0
-        if weights is not None:
-            weights = weights[known]
-        return np.bincount(owner[known], weights, minlength=self.n_users).astype(np.float64)
+        total = np.zeros(self.n_users)
+        if weights is None:
+            weights = np.ones(self.n_answers)
+        sum_by_owner(self.answer_owner, weights.astype(np.float64, copy=False), total)
+        return total
+
+    def matching(self, weight: Floats, fresh: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Sums over every user's answers of the weight of the question each is for.
+
+        Parameters
+        ----------
+        weight : float64 array
+            One entry per question, none negative.
+        fresh : float64 array
+            A factor per answer.
+
+        Returns
+        -------
+        total, accepted, recent, largest : float64 arrays
+            Over all answers; over accepted ones; over all with the factor; the largest weight.
+        """
+        result = np.zeros((4, self.n_users))
+        matching_answers(
+            self.answer_owner, self.answer_question, self.is_accepted, fresh, weight, result
+        )
+        return result[0], result[1], result[2], result[3]
 
     @cached_property
     def n_given(self) -> Floats:
@@ -414,6 +481,13 @@ class SiteView(Site):
 
     def __repr__(self) -> str:
         return f"SiteView(questions={len(self.questions)}, answers={len(self.answers)})"
+
+
+def _rows(keys: Int64, values: Int64, n: int) -> tuple[Int64, Int64]:
+    """Values by key, in compressed rows; their order stays."""
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys, minlength=n), out=indptr[1:])
+    return indptr, values[np.argsort(keys, kind="stable")]
 
 
 def _codes(people: Int64, ids: Int64) -> Int64:

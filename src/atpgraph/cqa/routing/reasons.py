@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph.cqa.routing.history import Question
-from atpgraph.cqa.routing.method import Floats, Int64
+from atpgraph.cqa.routing.method import Int64
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.site import DAY_MS
 
@@ -34,9 +34,7 @@ class Reason:
     questions: tuple[int, ...] = ()
 
 
-def explain(
-    question: Question, user: int, structure: Structure | None, match: Floats | None = None
-) -> list[Reason]:
+def explain(question: Question, user: int, structure: Structure | None) -> list[Reason]:
     """Reasons for asking a user.
 
     Parameters
@@ -46,18 +44,14 @@ def explain(
         User id.
     structure : Structure or None
         For the level.
-    match : float64 array, optional
-        BM25 of every question so far, if it is at hand.
     """
     history = question.history
     code = int(history.codes([user])[0])
     if code < 0:
         return []
-    mine = np.flatnonzero(history.answer_owner == code)
+    mine = history.answers_by(code)
     found: list[Reason] = []
-    if match is None:
-        match = history.corpus.bm25(question.terms, history.present)
-    found += _similar(question, mine, match)
+    found += _similar(question, mine)
     found += _tags(question, mine)
     found += _accepted(question, mine)
     found += _recent(question, mine)
@@ -73,8 +67,8 @@ def explain(
     return found
 
 
-def _similar(question: Question, mine: Int64, match: Floats) -> list[Reason]:
-    history = question.history
+def _similar(question: Question, mine: Int64) -> list[Reason]:
+    history, match = question.history, question.match
     asked = np.unique(history.answer_question[mine])
     asked = asked[np.argsort(-match[asked], kind="stable")]
     # A quarter of the best match on the site is what a reader still takes for similar.
@@ -99,11 +93,12 @@ def _tags(question: Question, mine: Int64) -> list[Reason]:
     codes = history.tag_codes(question.tags)
     if not len(codes):
         return []
-    indptr, tags = history.tag_rows
+    asked = history.answer_question[mine]
     found = []
     for code in codes.tolist():
-        rows = np.searchsorted(indptr, np.flatnonzero(tags == code), side="right") - 1
-        under = mine[np.isin(history.answer_question[mine], rows)]
+        questions = history.tagged(code)
+        place = np.minimum(np.searchsorted(questions, asked), max(len(questions) - 1, 0))
+        under = mine[questions[place] == asked] if len(questions) else mine[:0]
         if len(under):
             won = int(history.is_accepted[under].sum())
             ids = history.question_id[history.answer_question[under[-3:]]]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from atpgraph.cqa.routing.history import Question
 from atpgraph.cqa.routing.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.protocols import active_users
 from atpgraph.cqa.routing.reasons import Reason, explain
 from atpgraph.cqa.routing.router import Router
+from atpgraph.cqa.site import DAY_MS
 
 LEAST_CONFIDENCE = 0.01
+HOUR_MS = DAY_MS // 24
 
 
 @dataclass(frozen=True)
@@ -84,31 +84,32 @@ def suggest(
         Abstain if nobody reaches it.
     """
     keeper = dispatcher or Dispatcher(policy)
+    now = question.asked_ms
+    # Activity is looked at by the hour, so that the questions of an hour share the work.
+    question = replace(question, asked_ms=question.asked_ms // HOUR_MS * HOUR_MS)
     people = active_users(question)
     if not len(people):
         return Suggestions((), "Nobody has answered a question on this site yet.", 0)
     scores = router.score(question, people)
-    confidence = router.confidence(scores)
-    chosen = keeper.choose(question, people, scores, top)
+    chosen = keeper.choose(replace(question, asked_ms=now), people, scores, top)
     if not len(chosen):
         return Suggestions((), "The policy leaves nobody to ask.", len(people))
-    history = question.history
-    match = history.corpus.bm25(question.terms, history.present)
+    confidence = router.confidence(scores, chosen)
     structure = router.space_.structure
     found = tuple(
         Suggestion(
             int(people[i]),
             float(scores[i]),
-            float(confidence[i]),
-            tuple(explain(question, int(people[i]), structure, match)),
+            sure,
+            tuple(explain(question, int(people[i]), structure)),
         )
-        for i in chosen.tolist()
+        for i, sure in zip(chosen.tolist(), confidence.tolist(), strict=True)
     )
-    sure = float(np.max(confidence[chosen]))
+    best = float(confidence.max())
     why = ""
-    if sure < least_confidence:
+    if best < least_confidence:
         why = (
-            f"The evidence is weak: the best confidence is {sure:.1%}, "
+            f"The evidence is weak: the best confidence is {best:.1%}, "
             f"below {least_confidence:.1%}."
         )
     return Suggestions(found, why, len(people))
