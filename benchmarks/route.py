@@ -130,7 +130,7 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
 
 
 def plain_matching(
-    owner: np.ndarray,
+    indptr: np.ndarray,
     question: np.ndarray,
     accepted: np.ndarray,
     fresh: np.ndarray,
@@ -138,11 +138,10 @@ def plain_matching(
     result: np.ndarray,
 ) -> None:
     """Twin of ``matching_answers``."""
-    known = owner >= 0
-    each, people = weight[question][known], owner[known]
+    people, each = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), weight[question]
     np.add.at(result[0], people, each)
-    np.add.at(result[1], people, each * accepted[known])
-    np.add.at(result[2], people, each * fresh[known])
+    np.add.at(result[1], people, each * accepted)
+    np.add.at(result[2], people, each * fresh)
     np.maximum.at(result[3], people, each)
 
 
@@ -167,6 +166,7 @@ def brute_force(router: Router, question: Question, top: int) -> list[int]:
     with (
         mock.patch("atpgraph.cqa.routing.history.sum_by_owner", plain_sums),
         mock.patch("atpgraph.cqa.routing.history.matching_answers", plain_matching),
+        mock.patch("atpgraph.cqa.routing.history._FEW", -1.0),  # never look answers up
         mock.patch("atpgraph.cqa.routing.text.add_term", plain_term),
     ):
         space = FeatureSpace(router.space_.structure)

@@ -25,28 +25,32 @@ def sum_by_owner(owner: Int64, weight: Floats, total: Floats) -> None:
 
 @kernel
 def matching_answers(
-    owner: Int64,
+    indptr: Int64,
     question: Int64,
     accepted: Flags,
     fresh: Floats,
     weight: Floats,
     result: Floats,
 ) -> None:
-    """Sums over every owner's answers of the weight of the question that each is for.
+    """Sums over everybody's answers of the weight of the question that each is for.
 
-    Rows of `result`: all answers, the accepted ones, all with a factor `fresh` each, and the
-    largest weight instead of a sum.
+    Answers come person by person: those of person p are ``indptr[p] : indptr[p + 1]``. Rows of
+    `result`: all answers, the accepted ones, all with a factor `fresh` each, and the largest
+    weight instead of a sum.
     """
-    for answer in range(len(owner)):
-        person = owner[answer]
-        value = weight[question[answer]]
-        if person < 0 or value <= 0.0:
-            continue
-        result[0, person] += value
-        if accepted[answer]:
-            result[1, person] += value
-        result[2, person] += value * fresh[answer]
-        result[3, person] = max(result[3, person], value)
+    for person in range(len(indptr) - 1):
+        total = won = recent = largest = 0.0
+        for answer in range(indptr[person], indptr[person + 1]):
+            value = weight[question[answer]]
+            total += value
+            if accepted[answer]:
+                won += value
+            recent += value * fresh[answer]
+            largest = max(largest, value)
+        result[0, person] = total
+        result[1, person] = won
+        result[2, person] = recent
+        result[3, person] = largest
 
 
 @kernel

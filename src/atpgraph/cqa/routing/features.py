@@ -120,7 +120,7 @@ def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
         "bm25_max": np.sqrt(largest),
         "bm25_recent": np.log1p(recent),
         "bm25_accepted": np.log1p(accepted),
-        "bm25_mean": np.log((total + 0.05) / (history.n_given + 5.0)),
+        "bm25_mean": np.log(total + 0.05) - history.log_given,
     }
 
 
@@ -131,17 +131,24 @@ def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
     total, accepted, recent, _ = history.matching(share / float(share.max()), fresh)
+    # Most people have nothing under a tag; logarithms are slow.
+    some = np.flatnonzero(total)
+    portion = np.log(0.5) - history.log_given
+    portion[some] += np.log1p(2.0 * total[some])
+    for sums in (total, accepted, recent):
+        sums[some] = np.log1p(sums[some])
     return {
-        "tag_sum": np.log1p(total),
-        "tag_accepted": np.log1p(accepted),
-        "tag_share": np.log((total + 0.5) / (history.n_given + 5.0)),
-        "tag_recent": np.log1p(recent),
+        "tag_sum": total,
+        "tag_accepted": accepted,
+        "tag_share": portion,
+        "tag_recent": recent,
     }
 
 
 def freshness(question: Question) -> Floats:
-    """A factor for every answer that halves every 180 days."""
-    away = np.abs(question.asked_ms - question.history.answer_ms) / DAY_MS
+    """A factor for every answer, person by person, that halves every 180 days."""
+    history = question.history
+    away = np.abs(question.asked_ms - history.answer_ms[history.by_person.answer]) / DAY_MS
     return np.exp2(-away / 180.0)
 
 
@@ -178,6 +185,7 @@ class FeatureSpace:
         self._week: tuple[History, int] | None = None
         self._users: dict[str, Floats] = {}
         self._moment: tuple[History, int, dict[str, Floats], Floats] | None = None
+        self._shared: tuple[dict[str, Floats], dict[str, Floats], Floats, Floats] | None = None
 
     def standing(self, history: History) -> dict[str, Floats]:
         """The features of :func:`user_features`."""
@@ -193,9 +201,11 @@ class FeatureSpace:
     def columns(self, question: Question) -> dict[str, Floats]:
         """Every feature of all users, but those that are 0 for everybody."""
         timing, fresh = self._timing(question)
+        return {**self.standing(question.history), **timing, **self._own(question, fresh)}
+
+    def _own(self, question: Question, fresh: Floats) -> dict[str, Floats]:
+        """The part that no two questions share."""
         found = {
-            **self.standing(question.history),
-            **timing,
             **text_features(question, fresh),
             **tag_features(question, fresh),
             **asker_features(question),
@@ -223,12 +233,21 @@ class FeatureSpace:
 
     def weighted(self, question: Question, weight: Floats) -> Floats:
         """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
-        total = np.zeros(question.history.n_users)
-        found = self.columns(question)
-        for name, value in zip(NAMES, weight.tolist(), strict=True):
-            if value and name in found:
-                total += value * found[name]
-        return total
+        standing = self.standing(question.history)
+        timing, fresh = self._timing(question)
+        kept = self._shared
+        if not (kept and kept[0] is standing and kept[1] is timing and kept[2] is weight):
+            shared = _weighted({**standing, **timing}, weight, question.history.n_users)
+            self._shared = kept = standing, timing, weight, shared
+        return kept[3] + _weighted(self._own(question, fresh), weight, question.history.n_users)
+
+
+def _weighted(columns: dict[str, Floats], weight: Floats, n: int) -> Floats:
+    total, part = np.zeros((2, n))
+    for name, value in zip(NAMES, weight.tolist(), strict=True):
+        if value and name in columns:
+            total += np.multiply(columns[name], value, out=part)
+    return total
 
 
 def _logit(p: Floats) -> Floats:

@@ -27,6 +27,7 @@ ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
 SETTLE_DAYS = 30.0
 FOREVER = np.iinfo(np.int64).max
 _SPARSE_IDS = 64
+_FEW = 0.1  # below this share of questions, looking their answers up beats looking at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +255,9 @@ class History:
     def answers_to(self, positions: Int64) -> Int64:
         """The answers given so far to some questions."""
         indptr, answers = self._records.by_question
-        parts = [answers[indptr[q] : indptr[q + 1]] for q in positions.tolist()]
-        found = np.concatenate(parts) if parts else answers[:0]
+        width = indptr[positions + 1] - indptr[positions]
+        first = np.repeat(indptr[positions] - (np.cumsum(width) - width), width)
+        found = answers[first + np.arange(len(first))]
         return found[found < self.n_answers]
 
     def answers_by(self, code: int) -> Int64:
@@ -392,7 +394,17 @@ class History:
         sum_by_owner(self.answer_owner, weights.astype(np.float64, copy=False), total)
         return total
 
-    def matching(self, weight: Floats, fresh: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    @cached_property
+    def by_person(self) -> ByPerson:
+        """The answers given so far, person by person."""
+        indptr, answers = self._records.by_owner
+        if self.n_answers < len(self._records.answers):
+            known = answers < self.n_answers
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            answers = answers[known]
+        return ByPerson(indptr, answers, self.answer_question[answers], self.is_accepted[answers])
+
+    def matching(self, weight: Floats, fresh: Floats) -> Floats:
         """Sums over every user's answers of the weight of the question each is for.
 
         Parameters
@@ -400,23 +412,37 @@ class History:
         weight : float64 array
             One entry per question, none negative.
         fresh : float64 array
-            A factor per answer.
+            A factor per answer, in the order of :attr:`by_person`.
 
         Returns
         -------
-        total, accepted, recent, largest : float64 arrays
+        float64 array of shape (4, users)
             Over all answers; over accepted ones; over all with the factor; the largest weight.
         """
+        mine = self.by_person
         result = np.zeros((4, self.n_users))
-        matching_answers(
-            self.answer_owner, self.answer_question, self.is_accepted, fresh, weight, result
-        )
-        return result[0], result[1], result[2], result[3]
+        if np.count_nonzero(weight) > _FEW * len(weight):
+            matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, result)
+            return result
+        answers = self.answers_to(np.flatnonzero(weight))
+        owner = self.answer_owner[answers]
+        answers, owner = answers[owner >= 0], owner[owner >= 0]
+        each, place = weight[self.answer_question[answers]], mine.place(answers, self.n_answers)
+        sums = (each, each * self.is_accepted[answers], each * fresh[place])
+        for row, values in zip(result, sums, strict=False):
+            row += np.bincount(owner, values, minlength=self.n_users)
+        np.maximum.at(result[3], owner, each)
+        return result
 
     @cached_property
     def n_given(self) -> Floats:
         """Answers of every user."""
         return self.per_user()
+
+    @cached_property
+    def log_given(self) -> Floats:
+        """log(answers + 5) of every user."""
+        return np.log(self.n_given + 5.0)
 
     @cached_property
     def n_won(self) -> Floats:
@@ -471,6 +497,24 @@ class History:
             np.zeros(m, dtype=np.int64),
         )
         return SiteView(questions, answers)
+
+
+@dataclass(frozen=True, eq=False)
+class ByPerson:
+    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``."""
+
+    indptr: Int64
+    answer: Int64
+    question: Int64
+    accepted: npt.NDArray[np.bool_]
+
+    def place(self, answers: Int64, n: int) -> Int64:
+        """Where each of some answers, out of `n`, stands in this order."""
+        if "_place" not in self.__dict__:
+            place = np.full(n, NOBODY, dtype=np.int64)
+            place[self.answer] = np.arange(len(self.answer))
+            self.__dict__["_place"] = place
+        return np.asarray(self.__dict__["_place"][answers])
 
 
 class SiteView(Site):

@@ -8,6 +8,7 @@ import numpy as np
 
 from atpgraph.cqa.routing.history import Question
 from atpgraph.cqa.routing.method import Int64
+from atpgraph.cqa.routing.newcomers import OpenHistory, Placed
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.site import DAY_MS
 
@@ -51,6 +52,11 @@ def explain(question: Question, user: int, structure: Structure | None) -> list[
         return []
     mine = history.answers_by(code)
     found: list[Reason] = []
+    placed = history.newcomers.get(user) if isinstance(history, OpenHistory) else None
+    if placed is not None:
+        found.append(_newcomer(question, placed))
+        if not placed.who.answered:  # what stands for a declaration is no record
+            return found
     found += _similar(question, mine)
     found += _tags(question, mine)
     found += _accepted(question, mine)
@@ -67,6 +73,23 @@ def explain(question: Question, user: int, structure: Structure | None) -> list[
     return found
 
 
+def _newcomer(question: Question, placed: Placed) -> Reason:
+    history, who = question.history, placed.who
+    ids = tuple(history.question_id[placed.questions].tolist())
+    if who.answered:
+        plural = "s" if len(ids) > 1 else ""
+        return Reason("declared", f"newcomer, {len(ids)} first answer{plural}", ids)
+    says = [f"knows about {', '.join(who.tags)}"] if who.tags else []
+    says += [f"writes “{_short(who.text)}”"] if who.text else []
+    near = ", ".join(f"#{number}" for number in ids)
+    text = f"newcomer, {' and '.join(says)}; nearest questions here: {near}"
+    return Reason("declared", text, ids)
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
+
+
 def _similar(question: Question, mine: Int64) -> list[Reason]:
     history, match = question.history, question.match
     asked = np.unique(history.answer_question[mine])
@@ -79,8 +102,7 @@ def _similar(question: Question, mine: Int64) -> list[Reason]:
     parts = []
     won = set(history.answer_question[mine[history.is_accepted[mine]]].tolist())
     for q in shown.tolist():
-        title = history.title(q)
-        title = title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
+        title = _short(history.title(q))
         name = f"#{history.question_id[q]}" + (f" “{title}”" if title else "")
         parts.append(name + (" (accepted)" if q in won else ""))
     count = f"{len(close)} similar question" + ("s" if len(close) > 1 else "")
