@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from atpgraph.cqa.routing.history import Question
 from atpgraph.cqa.routing.method import Floats, Int64
+from atpgraph.cqa.routing.newcomers import OpenHistory
 from atpgraph.cqa.site import DAY_MS
 from atpgraph.errors import InputError
 
@@ -88,6 +90,23 @@ class Dispatcher:
         for person in people:
             self._asked[int(person)].append(now_ms)
 
+    def to_json(self) -> dict[str, Any]:
+        """Who was asked when, and how many places newcomers got; without the policy."""
+        asked = {str(person): list(times) for person, times in self._asked.items() if times}
+        return {"asked": asked, "places": self._places, "newcomers": self._newcomers}
+
+    @classmethod
+    def from_json(cls, data: Any, policy: Policy | None = None) -> Dispatcher:
+        """Go on from what :meth:`to_json` gave."""
+        made = cls(policy)
+        try:
+            for person, times in data["asked"].items():
+                made._asked[int(person)] = deque(sorted(int(time) for time in times))
+            made._places, made._newcomers = int(data["places"]), int(data["newcomers"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError("This is not a record of who was asked.") from None
+        return made
+
     def load(self, person: int, now_ms: int, days: float) -> int:
         """How often somebody was asked in the last so many days."""
         times = self._asked.get(int(person))
@@ -146,11 +165,14 @@ class Dispatcher:
         return chosen
 
     def newcomers(self, question: Question, candidates: Int64) -> Flags:
-        """Which candidates are newcomers."""
+        """Which candidates are newcomers: few answers, or welcomed as one."""
         history = question.history
         codes = history.codes(candidates)
         given = np.where(codes >= 0, history.n_given[np.maximum(codes, 0)], 0)
-        return np.asarray(given <= self.policy.newcomer_answers)
+        few = given <= self.policy.newcomer_answers
+        if isinstance(history, OpenHistory):
+            few |= np.isin(candidates, list(history.newcomers))
+        return np.asarray(few)
 
     def _spread(self, candidates: Int64, scores: Floats, now: int) -> Floats:
         if not self.policy.spread or not self._asked:
