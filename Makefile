@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e .
+	@$(PIP) install -e '.[cqa]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
