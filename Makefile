@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench docs clean help
+.PHONY: demo test test-min coverage dist bench docs clean help
 .DEFAULT_GOAL := help
 
 help: ## what there is to make
@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e .
+	@$(PIP) install -e '.[cqa]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
@@ -44,6 +44,27 @@ test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+$(VENV)/.installed-dist: pyproject.toml | $(BIN)/python
+	@$(PIP) install build twine
+	@touch $@
+
+dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check them
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py dist
+
+# In an environment of its own, from the sdist's own copy of the tests: nothing of this folder is used.
+MIN := $(VENV)-min
+test-min: dist ## test the wheel on the oldest versions of its dependencies
+	rm -rf $(MIN)
+	$(PYTHON) -m venv $(MIN)
+	$(PYTHON) tools/lowest.py test > $(MIN)/lowest.txt
+	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
+	tar -xzf dist/*.tar.gz -C $(MIN)
+	cd $(MIN)/atpgraph-*/ && rm -rf src && env -u PYTHONPATH ../bin/python -m pytest tests
+
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
 	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
 
@@ -52,4 +73,4 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/, warnings ar
 	@echo "open site/index.html"
 
 clean: ## remove what make made
-	rm -rf $(VENV) dist build site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min dist htmlcov .coverage* build site .mypy_cache .pytest_cache .ruff_cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli._choices import KERNELS, METHODS, SOLVERS, completer
+from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 
 def embed(
@@ -17,11 +18,20 @@ def embed(
         Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
     ],
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
-    kernel: Annotated[str, typer.Option(help="log, harmonic, linear or constant.")] = "log",
+    kernel: Annotated[
+        str,
+        typer.Option(help="log, harmonic, linear or constant.", autocompletion=completer(KERNELS)),
+    ] = "log",
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to break cycles.")
+        str,
+        typer.Option(
+            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+        ),
     ] = "h-voting",
-    solver: Annotated[str, typer.Option(help="nnls, or svd for singular vectors.")] = "nnls",
+    solver: Annotated[
+        str,
+        typer.Option(help="nnls, or svd for singular vectors.", autocompletion=completer(SOLVERS)),
+    ] = "nnls",
     zero_weight: Annotated[
         float | None,
         typer.Option(help="Weight of unreachable pairs, 0 to 1.", show_default="the library's"),
@@ -38,6 +48,10 @@ def embed(
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -69,7 +83,7 @@ def embed(
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}
         seconds["total"] = sum(seconds.values())
-        payload = {
+        payload: dict[str, Any] = {
             "nodes": read.n_nodes,
             "edges": read.n_edges,
             "removed": len(model.removed_),
@@ -81,6 +95,14 @@ def embed(
             "seconds": {stage: round(value, 4) for stage, value in seconds.items()},
             "peak_memory_mb": round(peak_megabytes(), 1),
         }
+        if report is not None:
+            from atpgraph.embedding.report import write_report
+
+            payload["report"] = write_report(
+                model, report, typed_command(), name=graph.name, seconds=seconds,
+                memory_mb=peak_megabytes(),
+            )  # fmt: skip
+            out.note(f"report written to {payload['report']}")
         lines = [
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
             f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
 from atpgraph.cli._console import Json, Quiet, session, table
 
 if TYPE_CHECKING:
@@ -72,7 +73,11 @@ def neighbors(
     model: Model,
     node: Annotated[str, typer.Argument(help="Label of a node.", show_default=False)],
     direction: Annotated[
-        str, typer.Option(help="targets: what the node leads to; sources: what leads to it.")
+        str,
+        typer.Option(
+            help="targets: what the node leads to; sources: what leads to it.",
+            autocompletion=completer(DIRECTIONS),
+        ),
     ] = "targets",
     top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
     json: Json = False,
@@ -83,7 +88,7 @@ def neighbors(
         from atpgraph.embedding import ATP
         from atpgraph.errors import InputError
 
-        if direction not in ("targets", "sources"):
+        if direction not in DIRECTIONS:
             raise InputError(f"--direction is {direction!r}; it must be targets or sources.")
         loaded = ATP.load(model)
         (label,) = _labels(loaded, [node])
@@ -131,7 +136,9 @@ def export(
         Path,
         typer.Option("--output", "-o", help="File, or beginning of the names of the files."),
     ],
-    format: Annotated[str, typer.Option(help="word2vec, parquet or npy.")] = "word2vec",
+    format: Annotated[
+        str, typer.Option(help="word2vec, parquet or npy.", autocompletion=completer(FORMATS))
+    ] = "word2vec",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

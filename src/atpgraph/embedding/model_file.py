@@ -81,7 +81,7 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     if file.is_dir():
         raise InputError(f"{file} is a directory; name a model file.")
     if not file.exists():
-        raise InputError(f"{file} does not exist.")
+        raise InputError(f"{file} does not exist; make a model with 'atp embed'.")
     try:
         with np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or "description" not in archive:
@@ -101,6 +101,15 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         text = " ".join(str(error).split())
         raise InputError(f"{file} is damaged or not an atpgraph model ({text}).") from error
+
+
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model file does; an edge list does not."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
 
 
 def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, Any]) -> ATP:
