@@ -354,7 +354,7 @@ PLOTS: dict[str, Callable[[], str]] = {
     "plot-hierarchy.svg": plot_hierarchy,
     "plot-map.svg": plot_map,
 }
-if importlib.util.find_spec("atpgraph.plot") and importlib.util.find_spec("matplotlib"):
+if importlib.util.find_spec("matplotlib"):
     FIGURES |= PLOTS
 
 

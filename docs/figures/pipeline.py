@@ -26,7 +26,6 @@ USERS = [
     ("plot", "pictures"),
     ("cli", "the command atp, thin"),
 ]
-USERS = [(name, what) for name, what in USERS if (SOURCE / name).is_dir()]
 
 
 def draw() -> str:

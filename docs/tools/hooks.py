@@ -25,9 +25,7 @@ import cli_reference  # noqa: E402  (a neighbour of this file, not an installed 
 CLI_PAGE = "reference/cli.md"
 # Section, title and page, and the file or folder without which the page is left out.
 OPTIONAL = [
-    ("How to", "Draw a graph or a model", "how-to/plot.md", "src/atpgraph/plot"),
     ("Evidence", "Routing", "routing.md", "docs/routing.md"),
-    ("Reference", "Pictures", "reference/plot.md", "src/atpgraph/plot"),
 ]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
