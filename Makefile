@@ -70,7 +70,7 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
 	tar -xzf dist/*.tar.gz -C $(MIN)
-	cd $(MIN)/atpgraph-*/ && rm -rf src && env -u PYTHONPATH ../bin/python -m pytest -W default tests
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default tests
 
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
 	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
