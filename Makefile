@@ -49,15 +49,12 @@ dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check the
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tools/check_dist.py dist
 
-# Compiled code cannot be traced. So the tests run twice: all of them compiled (from nothing, which
-# also runs the code that makes vector instructions), then those of the kernels as plain Python.
-KERNEL_TESTS := tests/closure tests/cycles tests/factorization tests/graph tests/test_hierarchy.py \
-	tests/linkpred/test_rivals.py tests/linkpred/test_splits.py
+# Compiled code cannot be traced. So there are two runs: all tests, compiled from nothing (which also
+# runs the code that makes vector instructions), then every kernel as plain Python on small input.
 coverage: $(VENV)/.installed-test ## lines of src that the tests run; at least 90 %
 	rm -rf .coverage* $(VENV)/numba-cache
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-cache $(BIN)/python -m coverage run -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest \
-		--hypothesis-profile=few -m "not data and not compiled" $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore -m coverage run -m tests.plain_kernels $(VENV)/plain.npz
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered --fail-under=90
 

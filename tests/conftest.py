@@ -11,8 +11,6 @@ from hypothesis import settings
 # Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
 settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
-# `few` is for kernels that run as plain Python, see `make coverage`.
-settings.register_profile("few", deadline=None, max_examples=5, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

@@ -135,7 +135,7 @@ def test_a_diagonal_is_where_both_axes_agree() -> None:
         float(value): float(y)
         for y, value in re.findall(r'x="55" y="([\d.]+)" text-anchor="end">([\d.]+)<', chart)
     }
-    # From (0.4, 0.4) to (0.6, 0.6): the heights of those values on the vertical axis.
-    assert y0 == pytest.approx(ticks[0.4] - 4, abs=0.2)
-    assert y1 == pytest.approx(ticks[0.6] - 4, abs=0.2)
-    assert x0 < x1
+    # From corner to corner, though the line itself is shorter.
+    assert (x0, x1) == (60, 428)
+    assert y0 == pytest.approx(ticks[0] - 4, abs=0.2)
+    assert y1 == pytest.approx(ticks[1] - 4, abs=0.2)
