@@ -54,6 +54,15 @@ dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check the
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tools/check_dist.py dist
 
+# Compiled code cannot be traced. So there are two runs: all tests, compiled from nothing (which also
+# runs the code that makes vector instructions), then every kernel as plain Python on small input.
+coverage: $(VENV)/.installed-test ## lines of src that the tests run; at least 90 %
+	rm -rf .coverage* $(VENV)/numba-cache
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-cache $(BIN)/python -m coverage run -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore -m coverage run -m tests.plain_kernels $(VENV)/plain.npz
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered --fail-under=90
+
 # In an environment of its own, from the sdist's own copy of the tests: nothing of this folder is used.
 MIN := $(VENV)-min
 test-min: dist ## test the wheel on the oldest versions of its dependencies
@@ -63,7 +72,7 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
 	tar -xzf dist/*.tar.gz -C $(MIN)
-	cd $(MIN)/atpgraph-*/ && rm -rf src && env -u PYTHONPATH ../bin/python -m pytest tests
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default tests
 
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
 	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md

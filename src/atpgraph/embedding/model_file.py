@@ -84,7 +84,8 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     if not file.exists():
         raise InputError(f"{file} does not exist; make a model with 'atp embed'.")
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        # Opened here, since np.load leaves a damaged archive open.
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or "description" not in archive:
                 raise InputError(f"{file} is not an atpgraph model; make one with 'atp embed'.")
             content = {name: archive[name] for name in archive.files}

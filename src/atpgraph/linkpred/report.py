@@ -64,7 +64,7 @@ def render(result: LabResult, command: str = "") -> str:
         sections.append(Section("Score distributions", _histograms(result, done, pairwise)))
     if done:
         sections.append(Section("What a point costs", _costs(result, done)))
-    if len(result.dims) > 1:
+    if len(result.dims) > 1 and any(row.runs for row in result.methods if row.dim is not None):
         sections.append(Section("Dimension", _dimensions(result)))
     sections.append(Section("All metrics", _details(result, done)))
     sections.append(Section("Protocol", _protocol(result)))

@@ -102,10 +102,12 @@ def line_chart(
 ) -> str:
     """Lines over common axes; grey ones lie below the coloured ones.
 
-    A single line has no legend: the axis names it.
+    `diagonal` is where y = x. A single line has no legend: the axis names it.
     """
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
+    if diagonal and y_range is not None:
+        xs += y_range  # so that the diagonal is that of the drawing
     frame = _Frame(xs, ys, x_log, y_range, height)
     if x_ticks is None and x_log and len(set(xs)) < 8:
         x_ticks = sorted(set(xs))

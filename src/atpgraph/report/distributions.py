@@ -48,7 +48,7 @@ def column_chart(
     top = max(values, default=1.0) or 1.0
     left, bottom = _LEFT, height - _BOTTOM
     width = _WIDTH - left - _RIGHT
-    step = width / max(len(values), 1)
+    step = min(width / max(len(values), 1), 44.0)
     floor = 0.5 if log else 0.0
 
     def y(value: float) -> float:
