@@ -60,6 +60,7 @@ from atpgraph.report import Section, page, table, write_page
 SEED = 7
 DIFFICULTY = ("atp-position", "atp", "level", "qdee", "trueskill", "number-of-answers")
 SHOWN = ("policy", "MRR", "cost in MRR", "people asked", "most asked", "busiest ten", "newcomers")
+WHY = '<th scope="col" class="text">why</th>'
 ROWS = ("atp-fold-in", "bm25", "tag-experts", "accepted-answers",
         "answers", "recent-activity", "level", "random")  # fmt: skip
 
@@ -310,7 +311,7 @@ def route_three(story: Story, planted: Planted, records: Records, router: Router
             )
         console.print()
         story.add(f"<h3>{escape(question.title)} [{escape(', '.join(question.tags))}]</h3>")
-        story.add(table(["who", "confidence", "know-how", "why"], rows))
+        story.add(table(["who", "confidence", "know-how", WHY], rows))
     newcomer = Newcomer(int(records.users.max()) + 1, tags=question.tags[:1])
     made, known = welcome(router, question.history, [newcomer])
     rule = Policy(newcomer_share=0.25, newcomer_answers=0)
