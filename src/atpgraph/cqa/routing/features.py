@@ -111,9 +111,8 @@ def time_features(question: Question) -> dict[str, Floats]:
 def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     """How much the question is like those somebody answered; `fresh` is :func:`freshness`."""
     history = question.history
-    match = question.match
     # Squares favour a few close questions over many that share a common word.
-    sharp = (match / (float(match.max(initial=0.0)) or 1.0)) ** 2
+    sharp = (question.match / (question.best_match or 1.0)) ** 2
     total, accepted, recent, largest = history.matching(sharp, fresh)
     return {
         "bm25_sum": np.log1p(total),
