@@ -4,8 +4,7 @@
 
 Weights are fitted to n questions drawn from one part and judged on the other part, against position
 and number of answers with equal weights, which needs no fit. Of a real site only the validation
-half is looked at. From ``LEAST_QUESTIONS`` of :mod:`atpgraph.cqa.fitted` on the fit loses at most
-0.01 on any site.
+half is looked at. ``LEAST_QUESTIONS`` of :mod:`atpgraph.cqa.fitted` was read off this table.
 """
 
 from __future__ import annotations
