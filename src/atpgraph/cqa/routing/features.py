@@ -111,16 +111,19 @@ def time_features(question: Question) -> dict[str, Floats]:
 def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     """How much the question is like those somebody answered; `fresh` is :func:`freshness`."""
     history = question.history
-    match = question.match
     # Squares favour a few close questions over many that share a common word.
-    sharp = (match / (float(match.max(initial=0.0)) or 1.0)) ** 2
+    sharp = (question.match / (question.best_match or 1.0)) ** 2
     total, accepted, recent, largest = history.matching(sharp, fresh)
+    mean = np.log(total + 0.05)
+    mean -= history.log_given
+    for sums in (total, accepted, recent):
+        np.log1p(sums, out=sums)
     return {
-        "bm25_sum": np.log1p(total),
-        "bm25_max": np.sqrt(largest),
-        "bm25_recent": np.log1p(recent),
-        "bm25_accepted": np.log1p(accepted),
-        "bm25_mean": np.log(total + 0.05) - history.log_given,
+        "bm25_sum": total,
+        "bm25_max": np.sqrt(largest, out=largest),
+        "bm25_recent": recent,
+        "bm25_accepted": accepted,
+        "bm25_mean": mean,
     }
 
 

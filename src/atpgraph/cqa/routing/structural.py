@@ -111,6 +111,12 @@ class Structure:
         return self._of_users(levels_.astype(np.float64))
 
     @cached_property
+    def _with_target(self) -> tuple[Int64, Floats]:
+        """The users whose target vector is not zero, and their vectors: a part of all."""
+        people = np.flatnonzero(self.user_target.any(axis=1))
+        return people, np.ascontiguousarray(self.user_target[people])
+
+    @cached_property
     def _user_level(self) -> Int64:
         return self.user_level.astype(np.int64)
 
@@ -202,11 +208,13 @@ class Structure:
         """ATP's part of the router's features."""
         near = self.near(question)
         source, level = self.source(question, near)
-        both = self.user_target @ np.column_stack([source, self.folded(question, near)])
+        people, vectors = self._with_target
+        both = np.zeros((2, len(self.user_target)))
+        both[:, people] = (vectors @ np.column_stack([source, self.folded(question, near)])).T
         gap = np.arange(self.top_level + 1) - level
         return {
-            "atp_score": both[:, 0],
-            "atp_fold": both[:, 1],
+            "atp_score": both[0],
+            "atp_fold": both[1],
             "level": self._log_level,
             "level_gap": (np.sign(gap) * np.log1p(np.abs(gap)))[self._user_level],
             "atp_target": self.user_strength,
