@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-min coverage dist bench clean help
+.PHONY: demo test test-min coverage dist bench docs clean help
 .DEFAULT_GOAL := help
 
 help: ## what there is to make
@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e .
+	@$(PIP) install -e '.[cqa]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
@@ -28,6 +28,11 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@$(PIP) install -e '.[bench]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo "installing atpgraph and its documentation tools into $(VENV)"
+	@$(PIP) install -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed ## install, then show the main job on generated data
@@ -72,5 +77,9 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
 	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
 
+docs: $(VENV)/.installed-docs ## build the documentation into site/, warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 clean: ## remove what make made
-	rm -rf $(VENV) $(VENV)-min dist htmlcov .coverage* build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min dist htmlcov .coverage* build site .mypy_cache .pytest_cache .ruff_cache

@@ -27,8 +27,14 @@ def predict(
         Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
     ] = None,
     threshold: Annotated[
-        float, typer.Option(min=0.5, max=1.0, help="Probability above which a path is predicted.")
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            min=0.5,
+            max=1.0,
+            help="Probability above which a path is predicted.",
+            show_default="what tells paths best in the graph of the model",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -51,16 +57,17 @@ def predict(
             sources, targets = _labels(loaded, names[0::2]), _labels(loaded, names[1::2])
         scores = loaded.score_pairs(sources, targets)
         probabilities = loaded.predict_proba(sources, targets)
+        paths = loaded.predict(sources, targets, threshold)
         rows = [
             {
                 "source": u,
                 "target": v,
                 "score": float(score),
                 "probability": float(probability),
-                "path": bool(probability > threshold),
+                "path": bool(path),
             }
-            for u, v, score, probability in zip(
-                sources, targets, scores, probabilities, strict=True
+            for u, v, score, probability, path in zip(
+                sources, targets, scores, probabilities, paths, strict=True
             )
         ]
         shown = [[str(row["source"]), str(row["target"]), *list(row.values())[2:]] for row in rows]

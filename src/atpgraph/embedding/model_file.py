@@ -49,6 +49,7 @@ def save(model: ATP, path: str | os.PathLike[str]) -> None:
         "n_iter": model.n_iter_,
         "zero_weight": model.zero_weight_,
         "regularization": model.regularization_,
+        "threshold": model.threshold_,
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
     }
@@ -148,6 +149,7 @@ def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, An
     model.n_iter_ = int(description["n_iter"])
     model.zero_weight_ = float(description["zero_weight"])
     model.regularization_ = float(description["regularization"])
+    model.threshold_ = float(description.get("threshold", 0.0))  # older files have none
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
     model.timings_ = {}

@@ -108,44 +108,48 @@ def time_features(question: Question) -> dict[str, Floats]:
     }
 
 
-def text_features(question: Question) -> dict[str, Floats]:
-    """How much the question is like those somebody answered."""
+def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
+    """How much the question is like those somebody answered; `fresh` is :func:`freshness`."""
     history = question.history
-    match = history.corpus.bm25(question.terms, history.present)
-    top = float(match.max(initial=0.0)) or 1.0
-    each = match[history.answer_question] / top
-    owner = history.answer_owner
-    known = owner >= 0
-    best = np.zeros(history.n_users)
-    np.maximum.at(best, owner[known], each[known])
+    match = question.match
     # Squares favour a few close questions over many that share a common word.
-    sharp = each**2
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    total = history.per_user(sharp)
+    sharp = (match / (float(match.max(initial=0.0)) or 1.0)) ** 2
+    total, accepted, recent, largest = history.matching(sharp, fresh)
     return {
         "bm25_sum": np.log1p(total),
-        "bm25_max": best,
-        "bm25_recent": np.log1p(history.per_user(sharp * np.exp2(-away / 180.0))),
-        "bm25_accepted": np.log1p(history.per_user(sharp * history.is_accepted)),
-        "bm25_mean": np.log((total + 0.05) / (history.n_given + 5.0)),
+        "bm25_max": np.sqrt(largest),
+        "bm25_recent": np.log1p(recent),
+        "bm25_accepted": np.log1p(accepted),
+        "bm25_mean": np.log(total + 0.05) - history.log_given,
     }
 
 
-def tag_features(question: Question) -> dict[str, Floats]:
+def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     """How much somebody answered under the question's tags."""
     history = question.history
     share = tag_match(question)
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
-    each = share[history.answer_question] / float(share.max())
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    total = history.per_user(each)
+    total, accepted, recent, _ = history.matching(share / float(share.max()), fresh)
+    # Most people have nothing under a tag; logarithms are slow.
+    some = np.flatnonzero(total)
+    portion = np.log(0.5) - history.log_given
+    portion[some] += np.log1p(2.0 * total[some])
+    for sums in (total, accepted, recent):
+        sums[some] = np.log1p(sums[some])
     return {
-        "tag_sum": np.log1p(total),
-        "tag_accepted": np.log1p(history.per_user(each * history.is_accepted)),
-        "tag_share": np.log((total + 0.5) / (history.n_given + 5.0)),
-        "tag_recent": np.log1p(history.per_user(each * np.exp2(-away / 180.0))),
+        "tag_sum": total,
+        "tag_accepted": accepted,
+        "tag_share": portion,
+        "tag_recent": recent,
     }
+
+
+def freshness(question: Question) -> Floats:
+    """A factor for every answer, person by person, that halves every 180 days."""
+    history = question.history
+    away = np.abs(question.asked_ms - history.answer_ms[history.by_person.answer]) / DAY_MS
+    return np.exp2(-away / 180.0)
 
 
 def asker_features(question: Question) -> dict[str, Floats]:
@@ -154,13 +158,12 @@ def asker_features(question: Question) -> dict[str, Floats]:
     asker = int(history.codes([question.asker])[0]) if question.asker >= 0 else -1
     if asker < 0:
         return {name: np.zeros(history.n_users) for name in ASKER}
-    theirs = (history.asker == asker)[history.answer_question]
-    return {
-        "helped_asker": np.minimum(history.per_user(theirs.astype(np.float64)), 1.0),
-        "accepted_by_asker": np.minimum(
-            history.per_user((theirs & history.is_accepted) * 1.0), 1.0
-        ),
-    }
+    answers = history.answers_to(np.flatnonzero(history.asker == asker))
+    owner, best = history.answer_owner[answers], history.is_accepted[answers]
+    helped, accepted = np.zeros(history.n_users), np.zeros(history.n_users)
+    helped[owner[owner >= 0]] = 1.0
+    accepted[owner[(owner >= 0) & best]] = 1.0
+    return {"helped_asker": helped, "accepted_by_asker": accepted}
 
 
 class FeatureSpace:
@@ -181,7 +184,8 @@ class FeatureSpace:
         self.structure = structure
         self._week: tuple[History, int] | None = None
         self._users: dict[str, Floats] = {}
-        self._moment: tuple[History, int, dict[str, Floats]] | None = None
+        self._moment: tuple[History, int, dict[str, Floats], Floats] | None = None
+        self._shared: tuple[dict[str, Floats], dict[str, Floats], Floats, Floats] | None = None
 
     def standing(self, history: History) -> dict[str, Floats]:
         """The features of :func:`user_features`."""
@@ -196,23 +200,26 @@ class FeatureSpace:
 
     def columns(self, question: Question) -> dict[str, Floats]:
         """Every feature of all users, but those that are 0 for everybody."""
+        timing, fresh = self._timing(question)
+        return {**self.standing(question.history), **timing, **self._own(question, fresh)}
+
+    def _own(self, question: Question, fresh: Floats) -> dict[str, Floats]:
+        """The part that no two questions share."""
         found = {
-            **self.standing(question.history),
-            **self._timing(question),
-            **text_features(question),
-            **tag_features(question),
+            **text_features(question, fresh),
+            **tag_features(question, fresh),
             **asker_features(question),
         }
         if self.structure is not None:
             found |= self.structure.features(question)
         return found
 
-    def _timing(self, question: Question) -> dict[str, Floats]:
-        """Time features, kept for the hour if the next question comes with the same history."""
+    def _timing(self, question: Question) -> tuple[dict[str, Floats], Floats]:
+        """Time features and freshness, kept for the hour for questions with the same history."""
         history, hour = question.history, question.asked_ms // _HOUR
         if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
-            self._moment = history, hour, time_features(question)
-        return self._moment[2]
+            self._moment = history, hour, time_features(question), freshness(question)
+        return self._moment[2], self._moment[3]
 
     def rows(self, question: Question, codes: Int64) -> Floats:
         """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
@@ -226,12 +233,21 @@ class FeatureSpace:
 
     def weighted(self, question: Question, weight: Floats) -> Floats:
         """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
-        total = np.zeros(question.history.n_users)
-        found = self.columns(question)
-        for name, value in zip(NAMES, weight.tolist(), strict=True):
-            if value and name in found:
-                total += value * found[name]
-        return total
+        standing = self.standing(question.history)
+        timing, fresh = self._timing(question)
+        kept = self._shared
+        if not (kept and kept[0] is standing and kept[1] is timing and kept[2] is weight):
+            shared = _weighted({**standing, **timing}, weight, question.history.n_users)
+            self._shared = kept = standing, timing, weight, shared
+        return kept[3] + _weighted(self._own(question, fresh), weight, question.history.n_users)
+
+
+def _weighted(columns: dict[str, Floats], weight: Floats, n: int) -> Floats:
+    total, part = np.zeros((2, n))
+    for name, value in zip(NAMES, weight.tolist(), strict=True):
+        if value and name in columns:
+            total += np.multiply(columns[name], value, out=part)
+    return total
 
 
 def _logit(p: Floats) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.cqa.routing._sums import matching_answers, sum_by_owner
 from atpgraph.cqa.routing.text import Corpus
 from atpgraph.cqa.site import DAY_MS, NOBODY, Answers, Int64, Questions, Site
 from atpgraph.cqa.store import read_table
@@ -25,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
 SETTLE_DAYS = 30.0
 FOREVER = np.iinfo(np.int64).max
+_SPARSE_IDS = 64
+_FEW = 0.1  # below this share of questions, looking their answers up beats looking at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,11 @@ class Question:
     def terms(self) -> tuple[Int64, Floats]:
         """Numbers of the known words and how often each occurs."""
         return self.history.corpus.query(self.title, self.body, self.tags)
+
+    @cached_property
+    def match(self) -> Floats:
+        """BM25 of every earlier question."""
+        return self.history.corpus.bm25(self.terms, self.history.present)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +166,28 @@ class Records:
     @cached_property
     def by_question(self) -> tuple[Int64, Int64]:
         """Answers of every question, in compressed rows."""
-        order = np.argsort(self.answers.question, kind="stable")
-        counts = np.bincount(self.answers.question, minlength=len(self.questions))
-        indptr = np.zeros(len(counts) + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return indptr, order
+        return _rows(self.answers.question, np.arange(len(self.answers)), len(self.questions))
+
+    @cached_property
+    def by_owner(self) -> tuple[Int64, Int64]:
+        """Answers of every user code, in compressed rows, by date."""
+        known = np.flatnonzero(self.owner >= 0)
+        return _rows(self.owner[known], known, len(self.users))
+
+    @cached_property
+    def by_tag(self) -> tuple[Int64, Int64]:
+        """Questions of every tag code, in compressed rows, by date."""
+        question = np.repeat(np.arange(len(self.tag_indptr) - 1), np.diff(self.tag_indptr))
+        return _rows(self.tag_codes, question, len(self.tag_names))
+
+    @cached_property
+    def code_table(self) -> Int64 | None:
+        """Code of every id from 0, with −1 at the end; None if ids are too far apart."""
+        if not len(self.users) or self.users[-1] > _SPARSE_IDS * len(self.users) + 1_000_000:
+            return None
+        table = np.full(int(self.users[-1]) + 2, NOBODY, dtype=np.int64)
+        table[self.users] = np.arange(len(self.users))
+        return table
 
     @cached_property
     def tag_index(self) -> dict[str, int]:
@@ -227,11 +252,29 @@ class History:
         """A question of the past again, with what was known when it was asked (or `known`)."""
         return self._records.question(position, known)
 
+    def answers_to(self, positions: Int64) -> Int64:
+        """The answers given so far to some questions."""
+        indptr, answers = self._records.by_question
+        width = indptr[positions + 1] - indptr[positions]
+        first = np.repeat(indptr[positions] - (np.cumsum(width) - width), width)
+        found = answers[first + np.arange(len(first))]
+        return found[found < self.n_answers]
+
+    def answers_by(self, code: int) -> Int64:
+        """The answers that a user gave so far, by date."""
+        indptr, answers = self._records.by_owner
+        found = answers[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_answers))]
+
+    def tagged(self, code: int) -> Int64:
+        """The questions asked so far that have a tag."""
+        indptr, questions = self._records.by_tag
+        found = questions[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_questions))]
+
     def answerers(self, position: int) -> Int64:
         """Codes of the people who answered a question."""
-        indptr, answers = self._records.by_question
-        found = answers[indptr[position] : indptr[position + 1]]
-        owner = self._records.owner[found[found < self.n_answers]]
+        owner = self._records.owner[self.answers_to(np.array([position]))]
         return np.unique(owner[owner >= 0])
 
     def without(self, positions: npt.ArrayLike) -> History:
@@ -262,7 +305,12 @@ class History:
 
     def codes(self, ids: npt.ArrayLike) -> Int64:
         """Codes of users by id, −1 for those unknown."""
-        return _codes(self.users, np.asarray(ids, dtype=np.int64))
+        wanted = np.asarray(ids, dtype=np.int64)
+        table = self._records.code_table
+        if table is None:
+            return _codes(self.users, wanted)
+        there = (wanted >= 0) & (wanted < len(table) - 1)
+        return table[np.where(there, wanted, -1)]
 
     @property
     def corpus(self) -> Corpus:
@@ -340,16 +388,61 @@ class History:
 
     def per_user(self, weights: npt.NDArray[np.floating[Any]] | None = None) -> Floats:
         """Sum over every user's answers of a weight each (1 by default)."""
-        owner = self.answer_owner
-        known = owner >= 0
-        if weights is not None:
-            weights = weights[known]
-        return np.bincount(owner[known], weights, minlength=self.n_users).astype(np.float64)
+        total = np.zeros(self.n_users)
+        if weights is None:
+            weights = np.ones(self.n_answers)
+        sum_by_owner(self.answer_owner, weights.astype(np.float64, copy=False), total)
+        return total
+
+    @cached_property
+    def by_person(self) -> ByPerson:
+        """The answers given so far, person by person."""
+        indptr, answers = self._records.by_owner
+        if self.n_answers < len(self._records.answers):
+            known = answers < self.n_answers
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            answers = answers[known]
+        return ByPerson(indptr, answers, self.answer_question[answers], self.is_accepted[answers])
+
+    def matching(self, weight: Floats, fresh: Floats) -> Floats:
+        """Sums over every user's answers of the weight of the question each is for.
+
+        Parameters
+        ----------
+        weight : float64 array
+            One entry per question, none negative.
+        fresh : float64 array
+            A factor per answer, in the order of :attr:`by_person`.
+
+        Returns
+        -------
+        float64 array of shape (4, users)
+            Over all answers; over accepted ones; over all with the factor; the largest weight.
+        """
+        mine = self.by_person
+        result = np.zeros((4, self.n_users))
+        if np.count_nonzero(weight) > _FEW * len(weight):
+            matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, result)
+            return result
+        answers = self.answers_to(np.flatnonzero(weight))
+        owner = self.answer_owner[answers]
+        answers, owner = answers[owner >= 0], owner[owner >= 0]
+        each, place = weight[self.answer_question[answers]], mine.place(answers, self.n_answers)
+        sums = (each, each * self.is_accepted[answers], each * fresh[place])
+        for row, values in zip(result, sums, strict=False):
+            row += np.bincount(owner, values, minlength=self.n_users)
+        np.maximum.at(result[3], owner, each)
+        return result
 
     @cached_property
     def n_given(self) -> Floats:
         """Answers of every user."""
         return self.per_user()
+
+    @cached_property
+    def log_given(self) -> Floats:
+        """log(answers + 5) of every user."""
+        return np.log(self.n_given + 5.0)
 
     @cached_property
     def n_won(self) -> Floats:
@@ -406,6 +499,24 @@ class History:
         return SiteView(questions, answers)
 
 
+@dataclass(frozen=True, eq=False)
+class ByPerson:
+    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``."""
+
+    indptr: Int64
+    answer: Int64
+    question: Int64
+    accepted: npt.NDArray[np.bool_]
+
+    def place(self, answers: Int64, n: int) -> Int64:
+        """Where each of some answers, out of `n`, stands in this order."""
+        if "_place" not in self.__dict__:
+            place = np.full(n, NOBODY, dtype=np.int64)
+            place[self.answer] = np.arange(len(self.answer))
+            self.__dict__["_place"] = place
+        return np.asarray(self.__dict__["_place"][answers])
+
+
 class SiteView(Site):
     """Questions and answers that look like a site."""
 
@@ -414,6 +525,13 @@ class SiteView(Site):
 
     def __repr__(self) -> str:
         return f"SiteView(questions={len(self.questions)}, answers={len(self.answers)})"
+
+
+def _rows(keys: Int64, values: Int64, n: int) -> tuple[Int64, Int64]:
+    """Values by key, in compressed rows; their order stays."""
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys, minlength=n), out=indptr[1:])
+    return indptr, values[np.argsort(keys, kind="stable")]
 
 
 def _codes(people: Int64, ids: Int64) -> Int64:

@@ -132,12 +132,13 @@ class Router(Method):
             return np.full(len(codes), nobody)
         return np.where(codes >= 0, total[np.maximum(codes, 0)], nobody)
 
-    def confidence(self, scores: Floats) -> Floats:
-        """Calibrated probability that each candidate gives the accepted answer."""
+    def confidence(self, scores: Floats, which: Int64 | None = None) -> Floats:
+        """Calibrated probability that each candidate (or those in `which`) is accepted."""
         if not len(scores):
             return scores
         lift = np.exp(scores - scores.max())
-        return self.calibration_(lift / lift.sum())
+        stated = lift / lift.sum()
+        return self.calibration_(stated if which is None else stated[which])
 
     def weights(self) -> dict[str, float]:
         """Weight of every feature in units of its standard deviation."""
