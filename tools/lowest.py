@@ -3,7 +3,8 @@
     python tools/lowest.py [EXTRA ...] > lowest.txt
     pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]'
 
-Every ``name>=version`` becomes ``name==version``; constraints name no extras. ``make test-min`` runs the tests on them.
+Every ``name>=version`` becomes ``name==version``; constraints name no extras. ``make test-min``
+runs the tests on them.
 """
 
 from __future__ import annotations
