@@ -104,17 +104,16 @@ class Router(Method):
 
     def fit(self, history: History) -> Self:
         """Learn weights from past questions, then :meth:`update`."""
-        choices, _ = collect(history, self.pool, self.plan, self.settings, self.random_state)
+        examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
         hidden = {name for group in self.without for name in GROUPS[group]}
         use = np.array([name not in hidden for name in NAMES])
-        late = np.arange(choices.n_questions) >= round(choices.n_questions * (1 - _VALIDATION))
-        early, held_out = choices.part(~late), choices.part(late)
+        early, held_out = examples.split(_VALIDATION)
         trials = [(fit_choice(early, penalty, use), penalty) for penalty in PENALTIES]
         losses = [model.loss(held_out) for model, _ in trials]
         best = int(np.argmin(losses))
         self.penalty_ = trials[best][1]
         self.calibration_ = calibrate(trials[best][0], held_out)
-        self.model_ = fit_choice(choices, self.penalty_, use)
+        self.model_ = fit_choice(examples.choices, self.penalty_, use)
         return self.update(history)
 
     def update(self, history: History) -> Self:
