@@ -9,26 +9,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph.cqa.routing.history import FOREVER, Floats, History, Question
+from atpgraph.cqa.routing.activity import Activity, is_timeless, log_count, timeless, week_start
+from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.routing.textual import tag_match
 from atpgraph.cqa.site import DAY_MS, Int64
 
-POPULARITY = ("answers", "accepted", "acceptance_rate", "win_rate", "mean_votes")
+POPULARITY = (
+    "answers",
+    "accepted",
+    "acceptance_rate",
+    "win_rate",
+    "mean_votes",
+    "votes",
+    "vote_wins",
+)
 RECENCY = (
     "days_since",
-    "answers_30",
-    "answers_90",
-    "answers_365",
-    "accepted_90",
-    "fading_7",
+    "fading_3",
+    "fading_15",
     "fading_60",
+    "fading_365",
+    "accepted_60",
+    "accepted_365",
 )
 HABIT = ("hour", "speed", "first", "tenure", "asked")
-TEXT = ("bm25_sum", "bm25_max", "bm25_recent", "bm25_accepted", "bm25_mean")
-TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent")
+TEXT = (
+    "text_sum",
+    "text_max",
+    "text_near",
+    "text_recent",
+    "text_accepted",
+    "text_mean",
+)
+TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
 ASKER = ("helped_asker", "accepted_by_asker")
-ATP = ("atp_score", "atp_fold", "level", "level_gap", "atp_target")
+ATP = ("atp_score", "level", "level_gap", "atp_target")
 GROUPS = {
     "popularity": POPULARITY,
     "recency": RECENCY,
@@ -40,9 +56,7 @@ GROUPS = {
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 _SHRINK = 5.0
-_WEEK = 7 * DAY_MS
-_HOUR = DAY_MS // 24
-_MONDAY = 4 * DAY_MS  # 1970-01-05
+_NEAREST = 30
 
 
 def user_features(history: History) -> dict[str, Floats]:
@@ -59,6 +73,7 @@ def user_features(history: History) -> dict[str, Floats]:
         np.where(contested, 1.0 / np.maximum(people[history.answer_question], 1), 0)
     )
     votes = history.answer_votes
+    ahead = history.per_user(_ahead(history))
     mean = float(votes.mean()) if len(votes) else 0.0
     delay = (history.answer_ms - history.question_ms[history.answer_question]) / DAY_MS
     log_delay = np.log(np.maximum(delay, 1e-3))
@@ -74,60 +89,49 @@ def user_features(history: History) -> dict[str, Floats]:
         # Against the chance of winning among so many answers.
         "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
         "mean_votes": np.arcsinh((history.per_user(votes) + 3 * mean) / (given + 3.0)),
+        "votes": np.log1p(np.maximum(history.per_user(votes), 0.0)),
+        # Answers with more votes than the mean of their question, less those with fewer.
+        "vote_wins": ahead / np.sqrt(given + _SHRINK),
         "speed": -(history.per_user(log_delay) + 3 * usual_delay) / (given + 3.0),
         "first": (history.per_user(first) + 1.0) / (given + 2.0),
         "asked": np.log1p(asked),
     }
 
 
-def time_features(question: Question) -> dict[str, Floats]:
-    """Activity around the time of the question."""
-    history = question.history
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    owner = history.answer_owner
-    known = np.flatnonzero(owner >= 0)
-    longest = np.zeros(history.n_users)
-    longest[owner[known[::-1]]] = away[known[::-1]]  # answers come by date: the first one stays
-    nearest = np.full(history.n_users, 3650.0)
-    if history.now < FOREVER:
-        nearest[owner[known]] = away[known]
-    else:
-        np.minimum.at(nearest, owner[known], away[known])
-    hours = np.abs((question.asked_ms - history.answer_ms) / (DAY_MS / 24)) % 24
-    near = (np.minimum(hours, 24 - hours) <= 3).astype(np.float64)
-    return {
-        "days_since": -np.log(nearest + 0.05),
-        "answers_30": np.log1p(history.per_user((away <= 30).astype(np.float64))),
-        "answers_90": np.log1p(history.per_user((away <= 90).astype(np.float64))),
-        "answers_365": np.log1p(history.per_user((away <= 365).astype(np.float64))),
-        "accepted_90": np.log1p(history.per_user(((away <= 90) & history.is_accepted) * 1.0)),
-        "fading_7": np.log1p(history.per_user(np.exp2(-away / 7.0))),
-        "fading_60": np.log1p(history.per_user(np.exp2(-away / 60.0))),
-        "hour": np.log((history.per_user(near) + 1.75) / (history.n_given + 7.0)),
-        "tenure": np.log1p(longest),
-    }
+def _ahead(history: History) -> Floats:
+    """For every answer, the sign of its votes less the mean of the question's answers."""
+    question, votes = history.answer_question, history.answer_votes
+    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
+    mean = np.bincount(question, votes, minlength=history.n_questions) / count
+    gap = votes - mean[question]
+    return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
 
 
 def text_features(question: Question) -> dict[str, Floats]:
     """How much the question is like those somebody answered."""
     history = question.history
-    match = history.corpus.bm25(question.terms, history.present)
-    top = float(match.max(initial=0.0)) or 1.0
-    each = match[history.answer_question] / top
-    owner = history.answer_owner
+    match = question.match
+    if not match.any():
+        return {name: np.zeros(history.n_users) for name in TEXT}
+    near = np.zeros(len(match))
+    best = np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST]
+    near[best] = match[best] / float(match.max())
+    each = match / max(history.corpus.ideal(question.terms, history.present), 1e-9)
+    owner, answered = history.answer_owner, history.answer_question
     known = owner >= 0
-    best = np.zeros(history.n_users)
-    np.maximum.at(best, owner[known], each[known])
+    most = np.zeros(history.n_users)
+    np.maximum.at(most, owner[known], each[answered[known]])
     # Squares favour a few close questions over many that share a common word.
-    sharp = each**2
+    sharp = (each**2)[answered]
     away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
     total = history.per_user(sharp)
     return {
-        "bm25_sum": np.log1p(total),
-        "bm25_max": best,
-        "bm25_recent": np.log1p(history.per_user(sharp * np.exp2(-away / 180.0))),
-        "bm25_accepted": np.log1p(history.per_user(sharp * history.is_accepted)),
-        "bm25_mean": np.log((total + 0.05) / (history.n_given + 5.0)),
+        "text_sum": log_count(total),
+        "text_max": most,
+        "text_near": log_count(history.per_user(near[answered])),
+        "text_recent": log_count(history.per_user(sharp * np.exp2(-away / 180.0))),
+        "text_accepted": log_count(history.per_user(sharp * history.is_accepted)),
+        "text_mean": np.log((total + 0.05) / (history.n_given + 5.0)),
     }
 
 
@@ -137,14 +141,15 @@ def tag_features(question: Question) -> dict[str, Floats]:
     share = tag_match(question)
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
-    each = share[history.answer_question] / float(share.max())
+    each = (share / float(share.max()))[history.answer_question]
     away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
     total = history.per_user(each)
     return {
-        "tag_sum": np.log1p(total),
-        "tag_accepted": np.log1p(history.per_user(each * history.is_accepted)),
+        "tag_sum": log_count(total),
+        "tag_accepted": log_count(history.per_user(each * history.is_accepted)),
         "tag_share": np.log((total + 0.5) / (history.n_given + 5.0)),
-        "tag_recent": np.log1p(history.per_user(each * np.exp2(-away / 180.0))),
+        "tag_recent": log_count(history.per_user(each * np.exp2(-away / 180.0))),
+        "tag_same": log_count(history.per_user(each**3)),
     }
 
 
@@ -179,40 +184,37 @@ class FeatureSpace:
 
     def __init__(self, structure: Structure | None) -> None:
         self.structure = structure
-        self._week: tuple[History, int] | None = None
+        self._week: History | None = None
         self._users: dict[str, Floats] = {}
-        self._moment: tuple[History, int, dict[str, Floats]] | None = None
+        self._activity: Activity | None = None
 
-    def standing(self, history: History) -> dict[str, Floats]:
-        """The features of :func:`user_features`."""
-        if history.now == FOREVER:
-            known = history
-        else:
-            known = history.at((history.now - _MONDAY) // _WEEK * _WEEK + _MONDAY)
-        if self._week is None or not known.same_as(self._week[0]):
-            self._week = known, known.now
+    def people(self, question: Question) -> dict[str, Floats]:
+        """Standing and activity of everybody: what does not depend on the question's content."""
+        history = question.history
+        known = history if is_timeless(history) else week_start(history)
+        if self._week is None or not known.same_as(self._week):
+            self._week = known
             self._users = user_features(known)
-        return self._users
+            self._activity = None if is_timeless(known) else Activity(known)
+        if self._activity is None:
+            return {**self._users, **timeless(question)}
+        return {**self._users, **self._activity.features(question)}
 
     def columns(self, question: Question) -> dict[str, Floats]:
         """Every feature of all users, but those that are 0 for everybody."""
-        found = {
-            **self.standing(question.history),
-            **self._timing(question),
-            **text_features(question),
-            **tag_features(question),
-            **asker_features(question),
-        }
-        if self.structure is not None:
-            found |= self.structure.features(question)
-        return found
-
-    def _timing(self, question: Question) -> dict[str, Floats]:
-        """Time features, kept for the hour if the next question comes with the same history."""
-        history, hour = question.history, question.asked_ms // _HOUR
-        if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
-            self._moment = history, hour, time_features(question)
-        return self._moment[2]
+        key = ("features", id(self.structure))
+        if key not in question.cache:
+            found = {
+                **self.people(question),
+                **text_features(question),
+                **tag_features(question),
+                **asker_features(question),
+            }
+            if self.structure is not None:
+                found |= self.structure.features(question)
+            question.cache[key] = found
+        kept: dict[str, Floats] = question.cache[key]
+        return kept
 
     def rows(self, question: Question, codes: Int64) -> Floats:
         """Features of users by code: an array of shape (codes, features), in the order of NAMES."""

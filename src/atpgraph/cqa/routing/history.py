@@ -10,21 +10,18 @@ those in the dump are of the day of the dump.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.cqa.routing.dates import FOREVER, acceptances, ballots, dated_votes, in_order
 from atpgraph.cqa.routing.text import Corpus
-from atpgraph.cqa.site import DAY_MS, NOBODY, Answers, Int64, Questions, Site
-from atpgraph.cqa.store import read_table
+from atpgraph.cqa.site import NOBODY, Answers, Int64, Questions, Site
 
 Floats = npt.NDArray[np.float64]
-ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
-SETTLE_DAYS = 30.0
-FOREVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +42,8 @@ class Question:
         Tags; those nobody used before have no effect.
     id : int
         Id on the site, −1 for a question that is not there.
+    cache : dict
+        A place for what several methods need of this question.
     """
 
     history: History
@@ -54,11 +53,17 @@ class Question:
     body: str = ""
     tags: tuple[str, ...] = ()
     id: int = -1
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def terms(self) -> tuple[Int64, Floats]:
         """Numbers of the known words and how often each occurs."""
         return self.history.corpus.query(self.title, self.body, self.tags)
+
+    @cached_property
+    def match(self) -> Floats:
+        """BM25 score of every earlier question."""
+        return self.history.corpus.bm25(self.terms, self.history.present)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +108,12 @@ class Records:
     @classmethod
     def of(cls, site: Site) -> Records:
         """Collect the events of a site."""
-        questions, answers = _in_order(site.questions, site.answers)
+        questions, answers = in_order(site.questions, site.answers)
         people = np.unique(np.concatenate([questions.asker, answers.owner]))
         people = people[people >= 0]
-        votes = _dated_votes(site, answers)
-        accepted_ms, accepted_answer = _acceptances(questions, answers, votes)
-        vote_ms, vote_answer, vote_value = _votes(votes)
+        votes = dated_votes(site, answers)
+        accepted_ms, accepted_answer = acceptances(questions, answers, votes)
+        vote_ms, vote_answer, vote_value = ballots(votes)
         titles, bodies = site.titles(), site.question_bodies()
         tags = site.tags
         names = [tags.of(q) for q in range(len(questions))]
@@ -151,6 +156,37 @@ class Records:
                 "vote_answer": self.vote_answer[voted],
                 "vote_value": self.vote_value[voted],
                 "present": present,
+                "cache": {},
+            }
+        )
+
+    def until(self, moment_ms: int) -> Records:
+        """The site as a dump made at that moment would show it; for tuning before a split."""
+        n = int(np.searchsorted(self.questions.created_ms, moment_ms))
+        m = int(np.searchsorted(self.answers.created_ms, moment_ms))
+        taken = int(np.searchsorted(self.accepted_ms, moment_ms, side="right"))
+        voted = int(np.searchsorted(self.vote_ms, moment_ms, side="right"))
+        best = np.full(n, NOBODY, dtype=np.int64)
+        best[self.answers.question[self.accepted_answer[:taken]]] = self.accepted_answer[:taken]
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        asked = {name: getattr(self.questions, name)[:n] for name in Questions.__dataclass_fields__}
+        given = {name: getattr(self.answers, name)[:m] for name in Answers.__dataclass_fields__}
+        return Records(
+            **{
+                **fields,
+                "questions": Questions(**{**asked, "accepted": best}),
+                "answers": Answers(**given),
+                "asker": self.asker[:n],
+                "owner": self.owner[:m],
+                "accepted_ms": self.accepted_ms[:taken],
+                "accepted_answer": self.accepted_answer[:taken],
+                "vote_ms": self.vote_ms[:voted],
+                "vote_answer": self.vote_answer[:voted],
+                "vote_value": self.vote_value[:voted],
+                "corpus": self.corpus.first(n),
+                "tag_indptr": self.tag_indptr[: n + 1],
+                "tag_codes": self.tag_codes[: int(self.tag_indptr[n])],
+                "present": self.present[:n],
                 "cache": {},
             }
         )
@@ -340,11 +376,13 @@ class History:
 
     def per_user(self, weights: npt.NDArray[np.floating[Any]] | None = None) -> Floats:
         """Sum over every user's answers of a weight each (1 by default)."""
-        owner = self.answer_owner
-        known = owner >= 0
-        if weights is not None:
-            weights = weights[known]
-        return np.bincount(owner[known], weights, minlength=self.n_users).astype(np.float64)
+        # Nobody, −1, is counted in a place of their own, which is cheaper than leaving them out.
+        counted = np.bincount(self._owner_place, weights, minlength=self.n_users + 1)
+        return counted[1:].astype(np.float64)
+
+    @cached_property
+    def _owner_place(self) -> Int64:
+        return self.answer_owner + 1
 
     @cached_property
     def n_given(self) -> Floats:
@@ -421,67 +459,3 @@ def _codes(people: Int64, ids: Int64) -> Int64:
         return np.full(ids.shape, NOBODY, dtype=np.int64)
     place = np.minimum(np.searchsorted(people, ids), len(people) - 1)
     return np.where(people[place] == ids, place, NOBODY).astype(np.int64)
-
-
-def _in_order(questions: Questions, answers: Answers) -> tuple[Questions, Answers]:
-    """Answers by the moment from which they can be seen: not before their question.
-
-    A few answers are older than their question, because questions were merged.
-    """
-    if not len(answers):
-        return questions, answers
-    seen = np.maximum(answers.created_ms, questions.created_ms[answers.question])
-    order = np.argsort(seen, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    accepted = np.where(questions.accepted >= 0, place[np.maximum(questions.accepted, 0)], NOBODY)
-    return replace(questions, accepted=accepted), Answers(
-        answers.id[order],
-        seen[order],
-        answers.question[order],
-        answers.owner[order],
-        answers.score[order],
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _DatedVotes:
-    """Votes for answers: position of the answer, VoteTypeId, end of the day of the vote."""
-
-    answer: Int64
-    kind: Int64
-    known_ms: Int64
-
-
-def _dated_votes(site: Site, answers: Answers) -> _DatedVotes:
-    table = read_table(site.path, "votes", ["post_id", "type", "created_ms"])
-    post, kind, created = (table[n].to_numpy().astype(np.int64) for n in table.column_names)
-    if not len(answers) or not len(post):
-        nothing = np.zeros(0, dtype=np.int64)
-        return _DatedVotes(nothing, nothing, nothing)
-    place = np.argsort(answers.id)
-    ids = answers.id[place]
-    found = np.minimum(np.searchsorted(ids, post), len(ids) - 1)
-    keep = ids[found] == post
-    end_of_day = created[keep] // DAY_MS * DAY_MS + DAY_MS
-    return _DatedVotes(place[found[keep]], kind[keep], end_of_day)
-
-
-def _acceptances(questions: Questions, answers: Answers, votes: _DatedVotes) -> tuple[Int64, Int64]:
-    best = questions.accepted[questions.accepted >= 0]
-    first = np.full(len(answers), FOREVER, dtype=np.int64)
-    taken = votes.kind == ACCEPTED
-    np.minimum.at(first, votes.answer[taken], votes.known_ms[taken])
-    settled = answers.created_ms[best] + round(SETTLE_DAYS * DAY_MS)
-    dated = np.maximum(first[best], answers.created_ms[best])
-    known = np.where(first[best] < FOREVER, dated, settled)
-    order = np.argsort(known, kind="stable")
-    return known[order], best[order]
-
-
-def _votes(votes: _DatedVotes) -> tuple[Int64, Int64, Int64]:
-    keep = (votes.kind == UP) | (votes.kind == DOWN)
-    value = np.where(votes.kind[keep] == UP, 1, -1).astype(np.int64)
-    known, answer = votes.known_ms[keep], votes.answer[keep]
-    order = np.argsort(known, kind="stable")
-    return known[order], answer[order], value[order]

@@ -9,7 +9,8 @@ from scipy import sparse
 
 from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.method import Int64, Method, UserScore
-from atpgraph.cqa.routing.textual import fit_topics, known_counts, term_row
+from atpgraph.cqa.routing.textual import TopicSpace
+from atpgraph.cqa.site import DAY_MS
 from atpgraph.errors import MissingDependencyError
 
 
@@ -28,19 +29,15 @@ class CqaRank(UserScore):
 
     def fit(self, history: History) -> Self:
         """Topics, then :meth:`update`."""
-        self._width = history.corpus.n_words(history.n_questions)
-        self._topics = fit_topics(history, self.n_topics, self.random_state)
-        self._seen = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
         """Interests and standings from all that is known; topics stay."""
-        if self._topics is None:
+        seen_topics = self._topics.of_questions(history)
+        if not seen_topics.shape[1]:
             return self
-        if history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
-            self._seen = np.vstack([self._seen, fresh])
-        theta = self._seen[history.answer_question]
+        theta = seen_topics[history.answer_question]
         owner, asker = history.answer_owner, history.asker[history.answer_question]
         known = owner >= 0
         n = history.n_users
@@ -59,10 +56,9 @@ class CqaRank(UserScore):
 
     def all_scores(self, question: Question) -> Floats:
         """See :meth:`UserScore.all_scores`."""
-        row = term_row(question, self._width)
-        if row is None or self._topics is None:
+        theta = self._topics.of_question(question)
+        if theta is None:
             return np.zeros(question.history.n_users)
-        theta = self._topics.transform(row)[0]
         middle = (self._interest + theta) / 2
         apart = 0.5 * (
             np.sum(self._interest * np.log2(self._interest / middle), axis=1)
@@ -92,6 +88,7 @@ class ColdRoute(Method):
     name = "coldroute"
     rank = 8
     rounds = 100
+    refit_days = 180.0  # learning anew costs minutes on a site of a hundred thousand answers
 
     def fit(self, history: History) -> Self:
         """Sample the machine's parameters."""
@@ -101,6 +98,7 @@ class ColdRoute(Method):
             raise MissingDependencyError("myfm", "rivals", "The row coldroute") from None
         known = np.flatnonzero(history.answer_owner >= 0)
         self._machine = None
+        self._learnt_ms = history.now
         self._sizes = history.n_questions, history.n_users, len(history.tag_names)
         if len(known) < 2:
             return self
@@ -119,6 +117,12 @@ class ColdRoute(Method):
             rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
         )
         return self
+
+    def update(self, history: History) -> Self:
+        """Learn anew if it is long enough ago."""
+        if history.now - self._learnt_ms < self.refit_days * DAY_MS:
+            return self
+        return self.fit(history)
 
     def _rows(self, question: Int64, asker: Int64, answerer: Int64, tags: list[Int64]) -> Any:
         """One row per answer; −1 stands for no column."""

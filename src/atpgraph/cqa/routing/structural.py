@@ -12,7 +12,7 @@ import numpy.typing as npt
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.method import UserScore
-from atpgraph.cqa.routing.textual import fit_topics, known_counts, term_row
+from atpgraph.cqa.routing.textual import TopicSpace
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fold import fold_rows
@@ -140,9 +140,7 @@ class Structure:
 
     def near(self, question: Question) -> Int64:
         """Positions of the resolved questions nearest in text (BM25)."""
-        history = question.history
-        match = history.corpus.bm25(question.terms, history.present)
-        match = match[self.resolved]
+        match = question.match[self.resolved]
         k = min(self.settings.neighbours, len(match))
         if not k or match.max() <= 0:
             return np.zeros(0, dtype=np.int64)
@@ -203,7 +201,6 @@ class Structure:
         gap = self.user_level - level
         return {
             "atp_score": self.user_target @ source,
-            "atp_fold": self.user_target @ self.folded(question, near),
             "level": np.log1p(self.user_level),
             "level_gap": np.sign(gap) * np.log1p(np.abs(gap)),
             "atp_target": self.user_strength,
@@ -261,7 +258,7 @@ class Qdee(UserScore):
             theirs = np.flatnonzero(history.asker[: len(self._question)] == asker)
             nodes = self._question[theirs]
             guesses += self._rank[nodes[nodes >= 0][-3:]].tolist()
-        match = history.corpus.bm25(question.terms, history.present)[self._resolved]
+        match = question.match[self._resolved]
         if len(match) and match.max() > 0:
             best = np.argsort(-match, kind="stable")[:10]
             weight = match[best]
@@ -281,18 +278,14 @@ class AtpRow(UserScore):
 
     def fit(self, history: History) -> Self:
         """Topics once, then the graph."""
-        self._width = history.corpus.n_words(history.n_questions)
-        self._topics = fit_topics(history, self.n_topics, self.random_state)
-        self._seen = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
         """The graph anew; topics of the new questions."""
         self._structure = Structure.of(history, self.settings, self.random_state)
-        if self._topics is not None and history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
-            fresh /= np.linalg.norm(fresh, axis=1, keepdims=True)
-            self._seen = np.vstack([self._seen, fresh])
+        seen = self._topics.of_questions(history)[self._structure.resolved]
+        self._seen = seen / np.maximum(np.linalg.norm(seen, axis=1, keepdims=True), 1e-12)
         return self
 
     def all_scores(self, question: Question) -> Floats:
@@ -301,11 +294,13 @@ class AtpRow(UserScore):
         return np.asarray(1.0 / (1.0 + np.exp(-(self._structure.user_target @ vector))))
 
     def _near(self, question: Question) -> Int64:
-        row, resolved = term_row(question, self._width), self._structure.resolved
-        if row is None or self._topics is None or not len(resolved):
+        topics = self._topics.of_question(question)
+        if topics is None or not len(self._seen):
             return np.zeros(0, dtype=np.int64)
-        match = self._seen[resolved] @ self._topics.transform(row)[0]
-        return resolved[np.argsort(-match, kind="stable")[: self.settings.neighbours]]
+        match = self._seen @ topics
+        return self._structure.resolved[
+            np.argsort(-match, kind="stable")[: self.settings.neighbours]
+        ]
 
 
 class AtpFold(UserScore):

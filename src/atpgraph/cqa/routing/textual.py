@@ -22,8 +22,7 @@ class Bm25(UserScore):
     def all_scores(self, question: Question) -> Floats:
         """See :meth:`UserScore.all_scores`."""
         history = question.history
-        match = history.corpus.bm25(question.terms, history.present)
-        return history.per_user(match[history.answer_question])
+        return history.per_user(question.match[history.answer_question])
 
 
 class TagExperts(UserScore):
@@ -142,24 +141,14 @@ class Topics(Profile):
     n_topics = 30
 
     def _learn(self, history: History) -> None:
-        self._model = fit_topics(history, self.n_topics, self.random_state)
-        self._done = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
 
     def _vectors(self, history: History) -> Any:
-        if self._model is None:
-            return np.zeros((history.n_questions, 0))
-        done = len(self._done)
-        if history.n_questions > done:
-            fresh = self._model.transform(known_counts(history, self._width)[done:])
-            self._done = np.vstack([self._done, fresh])
-        return self._done[: history.n_questions]
+        return self._topics.of_questions(history)
 
     def _vector(self, question: Question) -> Any:
-        row = term_row(question, self._width)
-        if row is None or self._model is None:
-            return None
-        vector = self._model.transform(row)[0]
-        return vector / np.linalg.norm(vector)
+        vector = self._topics.of_question(question)
+        return None if vector is None else vector / np.linalg.norm(vector)
 
 
 class Paragraphs(Profile):
@@ -189,7 +178,12 @@ class Paragraphs(Profile):
                 workers=1,  # several would make the result depend on timing
                 seed=self.random_state + 1,
             )
-        self._done = np.zeros((0, 64))
+        self._done = np.zeros((rows.shape[0], 64))
+        if self._model is not None:
+            trained = [document.tags[0] for document in documents]
+            vectors = np.stack([self._model.dv[q] for q in trained]).astype(np.float64)
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            self._done[trained] = vectors / np.maximum(lengths, 1e-12)
 
     def _infer(self, words: list[str]) -> Floats:
         model: Any = self._model
@@ -242,7 +236,52 @@ def row_words(counts: Any, row: int) -> list[str]:
     return [str(code) for code in repeated.tolist()]
 
 
-def fit_topics(history: History, n_topics: int, random_state: int) -> Any:
+class TopicSpace:
+    """Topics by LDA, learnt once from a history, and those of every question asked since.
+
+    Attributes
+    ----------
+    n_topics : int
+    """
+
+    def __init__(self, history: History, n_topics: int, random_state: int) -> None:
+        self.n_topics = n_topics
+        self._width = history.corpus.n_words(history.n_questions)
+        self._model = _fit_topics(history, n_topics, random_state)
+        self._seen = np.zeros((0, n_topics))
+
+    @classmethod
+    def of(cls, history: History, n_topics: int, random_state: int) -> TopicSpace:
+        """The topics of a history, learnt once for all methods that ask for them."""
+        key = ("topics", history.now, n_topics, random_state)
+        if key not in history.cache:
+            history.cache[key] = cls(history, n_topics, random_state)
+        found: TopicSpace = history.cache[key]
+        return found
+
+    def of_questions(self, history: History) -> Floats:
+        """A row for every question known so far; no columns where there are no words."""
+        if self._model is None:
+            return np.zeros((history.n_questions, 0))
+        done = len(self._seen)
+        if history.n_questions > done:
+            fresh = self._model.transform(known_counts(history, self._width)[done:])
+            self._seen = np.vstack([self._seen, fresh])
+        return self._seen[: history.n_questions]
+
+    def of_question(self, question: Question) -> Floats | None:
+        """Topics of a question; None for one without known words."""
+        row = term_row(question, self._width)
+        if row is None or self._model is None:
+            return None
+        key = ("topics", id(self))
+        if key not in question.cache:
+            question.cache[key] = self._model.transform(row)[0]
+        found: Floats = question.cache[key]
+        return found
+
+
+def _fit_topics(history: History, n_topics: int, random_state: int) -> Any:
     """LDA over the questions so far; None where there are no words."""
     load_sklearn()
     from sklearn.decomposition import LatentDirichletAllocation

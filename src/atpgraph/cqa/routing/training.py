@@ -10,8 +10,9 @@ import numpy.typing as npt
 from atpgraph._progress import stage
 from atpgraph._random import generator
 from atpgraph.cqa.routing.choice import Choices
+from atpgraph.cqa.routing.dates import FOREVER
 from atpgraph.cqa.routing.features import NAMES, FeatureSpace
-from atpgraph.cqa.routing.history import FOREVER, Floats, History, Question
+from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.method import Int64
 from atpgraph.cqa.routing.protocols import Pool
 from atpgraph.cqa.routing.structural import AtpSettings, Structure
@@ -223,7 +224,7 @@ def _example(
     x = space.rows(question, active)
     hard = [
         np.argsort(-x[:, NAMES.index(name)], kind="stable")[: plan.hard]
-        for name in ("fading_60", "bm25_sum", "tag_sum", "accepted", "days_since")
+        for name in ("fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted")
     ]
     right = int(np.searchsorted(active, truth))
     sure = np.unique(np.concatenate([*hard, [right]]))
