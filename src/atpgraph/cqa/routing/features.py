@@ -21,7 +21,6 @@ POPULARITY = (
     "acceptance_rate",
     "win_rate",
     "mean_votes",
-    "votes",
     "vote_wins",
 )
 RECENCY = (
@@ -89,7 +88,6 @@ def user_features(history: History) -> dict[str, Floats]:
         # Against the chance of winning among so many answers.
         "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
         "mean_votes": np.arcsinh((history.per_user(votes) + 3 * mean) / (given + 3.0)),
-        "votes": np.log1p(np.maximum(history.per_user(votes), 0.0)),
         # Answers with more votes than the mean of their question, less those with fewer.
         "vote_wins": ahead / np.sqrt(given + _SHRINK),
         "speed": -(history.per_user(log_delay) + 3 * usual_delay) / (given + 3.0),

@@ -30,11 +30,23 @@ class Examples:
         Position of every question.
     accepted : boolean array
         True where an accepted answer says who was right, False where votes do.
+    missed : int64 array
+        Positions of questions with an accepted answer by somebody who was not a candidate.
     """
 
     choices: Choices
     position: Int64
     accepted: npt.NDArray[np.bool_]
+    missed: Int64
+
+    def reach(self, share: float) -> float:
+        """How often the right person was a candidate, over the last `share`; 1 if unknown."""
+        resolved = self.position[self.accepted]
+        if not len(resolved):
+            return 1.0
+        late = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
+        found = np.count_nonzero(resolved >= late)
+        return found / (found + np.count_nonzero(self.missed >= late))
 
     def split(self, share: float) -> tuple[Choices, Choices]:
         """All questions before, and those with an accepted answer among the last `share`."""
@@ -108,6 +120,7 @@ def _collect(
     rng = generator(random_state)
     parts: list[tuple[Floats, Floats, int]] = []
     kept: list[int] = []
+    missed: list[int] = []
     timeless = history.now == FOREVER
     step_ms = round(plan.refit_days * DAY_MS)
     groups = (
@@ -132,10 +145,13 @@ def _collect(
                 if found is not None:
                     parts.append(found)
                     kept.append(position)
+                elif history.best_answer[position] >= 0:
+                    missed.append(position)
+    lost = np.sort(np.array(missed, dtype=np.int64))
     if not parts:
         empty = np.zeros(0, dtype=np.int64)
         nothing = Choices(np.zeros((0, len(NAMES))), empty, empty, np.zeros(0))
-        return Examples(nothing, empty, np.zeros(0, dtype=np.bool_))
+        return Examples(nothing, empty, np.zeros(0, dtype=np.bool_), lost)
     # By date, whatever the folds were: the last ones serve for validation.
     order = np.argsort(kept, kind="stable").tolist()
     parts = [parts[i] for i in order]
@@ -148,7 +164,7 @@ def _collect(
         np.concatenate([offset for _, offset, _ in parts]),
     )
     position = np.array(kept, dtype=np.int64)[order]
-    return Examples(choices, position, history.best_answer[position] >= 0)
+    return Examples(choices, position, history.best_answer[position] >= 0, lost)
 
 
 def _start(history: History, position: int, step: int) -> int:
