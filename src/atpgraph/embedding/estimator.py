@@ -19,7 +19,7 @@ from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import model_file
 from atpgraph.embedding.base import Estimator
-from atpgraph.embedding.fold import fold_rows
+from atpgraph.embedding.fold import FoldIn
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import factorize, svdm
@@ -327,17 +327,8 @@ class ATP(Estimator):
                 "fold_in needs the solver 'nnls'; singular vectors have no such solve."
             )
         graph = self._fitted()
-        return fold_rows(
-            self.dag_,
-            self.levels_,
-            self.kernel_table_,
-            self.source_,
-            self.target_,
-            graph.codes(list(out_edges)),
-            graph.codes(list(in_edges)),
-            zero_weight=self.zero_weight_,
-            regularization=self.regularization_,
-        )
+        folder = FoldIn.of(self)
+        return folder.vectors(graph.codes(list(out_edges)), graph.codes(list(in_edges)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""

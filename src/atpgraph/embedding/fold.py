@@ -2,57 +2,103 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.factorization import solve_rows
+from atpgraph._jit import kernel
+from atpgraph.factorization import RowSolver
 from atpgraph.graph.digraph import DiGraph, IntArray
 
 Floats = npt.NDArray[np.floating[Any]]
 
 
-def fold_rows(
-    dag: DiGraph,
-    rank: npt.NDArray[np.int32],
-    table: npt.NDArray[np.float64],
-    source: Floats,
-    target: Floats,
-    out_edges: IntArray,
-    in_edges: IntArray,
-    *,
-    zero_weight: float,
-    regularization: float,
-) -> tuple[Floats, Floats]:
-    """Source and target vector of a node with edges to `out_edges` and from `in_edges`.
+class FoldIn:
+    """Vectors of new nodes of one model; what all of them need is computed once.
 
-    The rank of the new node is one above its highest in-neighbour, 1 if it has none, as peeling
-    would give it; what it reaches is at least one rank above it.
+    Parameters
+    ----------
+    dag : DiGraph
+        The graph without its cycles.
+    rank : int32 array
+        Level of every node.
+    table : float64 array
+        Weight of a pair by the difference of the levels.
+    source, target : arrays of shape (nodes, k)
+        The vectors.
+    zero_weight, regularization : float
+        As used when the vectors were fitted.
     """
-    ancestors = reachable(dag.reverse(), in_edges)
-    descendants = np.setdiff1d(reachable(dag, out_edges), ancestors)
-    here = 1 + int(rank[in_edges].max(initial=0))
-    above = np.clip(rank[descendants] - here, 1, None)
-    below = here - rank[ancestors]
-    # A new node can stand one rank above all others: the table may end one short.
-    weight = np.append(table, table[-1:]) if len(table) else np.ones(2)
-    if len(table) == 1:
-        weight = np.array([0.0, 1.0])
-    values = [weight[np.minimum(d, len(weight) - 1)] for d in (above, below)]
 
-    def solve(vectors: Floats, columns: IntArray, entries: Floats) -> Floats:
-        (vector,) = solve_rows(
-            vectors,
-            [0, len(columns)],
-            columns,
-            entries,
-            zero_weight=zero_weight,
-            regularization=regularization,
+    def __init__(
+        self,
+        dag: DiGraph,
+        rank: npt.NDArray[np.int32],
+        table: npt.NDArray[np.float64],
+        source: Floats,
+        target: Floats,
+        *,
+        zero_weight: float,
+        regularization: float,
+    ) -> None:
+        self._dag, self._rank = dag, rank
+        self._source, self._target = source, target
+        self._options = {"zero_weight": zero_weight, "regularization": regularization}
+        # A new node can stand one rank above all others: the table may end one short.
+        self._weight = np.append(table, table[-1:]) if len(table) else np.ones(2)
+        if len(table) == 1:
+            self._weight = np.array([0.0, 1.0])
+
+    @classmethod
+    def of(cls, model: Any) -> FoldIn:
+        """Of a fitted :class:`~atpgraph.ATP`."""
+        return cls(
+            model.dag_,
+            model.levels_,
+            model.kernel_table_,
+            model.source_,
+            model.target_,
+            zero_weight=model.zero_weight_,
+            regularization=model.regularization_,
         )
-        return np.asarray(vector)
 
-    return solve(target, descendants, values[0]), solve(source, ancestors, values[1])
+    @cached_property
+    def _from_targets(self) -> RowSolver:
+        return RowSolver(self._target, **self._options)
+
+    @cached_property
+    def _from_sources(self) -> RowSolver:
+        return RowSolver(self._source, **self._options)
+
+    def source(self, out_edges: IntArray, in_edges: IntArray) -> Floats:
+        """Source vector of a node with edges to `out_edges` and from `in_edges`."""
+        ancestors = reachable(self._dag.reverse(), in_edges)
+        return self._source_of(out_edges, ancestors, self.level(in_edges))
+
+    def vectors(self, out_edges: IntArray, in_edges: IntArray) -> tuple[Floats, Floats]:
+        """Source and target vector of a node with edges to `out_edges` and from `in_edges`."""
+        ancestors = reachable(self._dag.reverse(), in_edges)
+        here = self.level(in_edges)
+        below = self._weights(here - self._rank[ancestors])
+        (target,) = self._from_sources([0, len(ancestors)], ancestors, below)
+        return self._source_of(out_edges, ancestors, here), target
+
+    def level(self, in_edges: IntArray) -> int:
+        """One above the highest in-neighbour, 1 if there is none, as peeling would give it."""
+        return 1 + int(self._rank[in_edges].max(initial=0))
+
+    def _source_of(self, out_edges: IntArray, ancestors: IntArray, here: int) -> Floats:
+        reached = reachable(self._dag, out_edges)
+        descendants = np.setdiff1d(reached, ancestors, assume_unique=True)
+        # What it reaches is at least one rank above it.
+        above = self._weights(np.clip(self._rank[descendants] - here, 1, None))
+        (source,) = self._from_targets([0, len(descendants)], descendants, above)
+        return np.asarray(source)
+
+    def _weights(self, difference: npt.NDArray[Any]) -> Floats:
+        return np.asarray(self._weight[np.minimum(difference, len(self._weight) - 1)])
 
 
 def reachable(graph: DiGraph, start: IntArray) -> npt.NDArray[np.int64]:
@@ -64,11 +110,31 @@ def reachable(graph: DiGraph, start: IntArray) -> npt.NDArray[np.int64]:
     [1, 2]
     """
     seen = np.zeros(graph.n_nodes, dtype=np.bool_)
-    frontier = np.unique(np.asarray(start, dtype=np.int64))
-    while len(frontier):
-        seen[frontier] = True
-        first, degree = graph.indptr[frontier], graph.out_degree[frontier]
-        offset = np.arange(degree.sum()) - np.repeat(np.cumsum(degree) - degree, degree)
-        following = np.unique(graph.targets[np.repeat(first, degree) + offset])
-        frontier = following[~seen[following]].astype(np.int64)
-    return np.flatnonzero(seen)
+    first = np.unique(np.asarray(start, dtype=np.int64))
+    seen[first] = True
+    queue = np.empty(graph.n_nodes, dtype=np.int32)
+    queue[: len(first)] = first
+    count = _spread(graph.indptr, graph.targets, len(first), seen, queue)
+    return np.sort(queue[:count]).astype(np.int64)
+
+
+@kernel
+def _spread(
+    indptr: npt.NDArray[np.int64],
+    targets: npt.NDArray[np.int32],
+    count: int,
+    seen: npt.NDArray[np.bool_],
+    queue: npt.NDArray[np.int32],
+) -> int:
+    """Breadth-first search from the first `count` nodes of the queue; the length of the queue."""
+    place = 0
+    while place < count:
+        node = queue[place]
+        place += 1
+        for edge in range(indptr[node], indptr[node + 1]):
+            following = targets[edge]
+            if not seen[following]:
+                seen[following] = True
+                queue[count] = following
+                count += 1
+    return count

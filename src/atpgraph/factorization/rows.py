@@ -58,40 +58,62 @@ def solve_rows(
     >>> solve_rows(targets, [0, 2], [0, 1], [3.0, 4.0], regularization=0.0).tolist()
     [[3.0, 2.0]]
     """
-    check_weights(zero_weight, regularization)
-    given = np.asarray(vectors)
-    kind = np.dtype(np.float32 if given.dtype == np.float32 else np.float64)
-    ends = np.ascontiguousarray(indptr, dtype=np.int64)
-    listed = np.ascontiguousarray(columns, dtype=np.int32)
-    weights = np.ascontiguousarray(values, dtype=kind)
-    if len(listed) != len(weights) or not len(ends) or ends[-1] != len(listed):
-        raise InputError(
-            f"The rows do not fit together: {len(listed)} columns, {len(weights)} values, and the "
-            f"last row ends at {ends[-1] if len(ends) else 'nothing'}."
+    solver = RowSolver(vectors, zero_weight=zero_weight, regularization=regularization)
+    return solver(indptr, columns, values, max_inner=max_inner, inner_tol=inner_tol)
+
+
+class RowSolver:
+    """:func:`solve_rows` for many calls: what depends on the vectors alone is computed once."""
+
+    def __init__(self, vectors: Floats, *, zero_weight: float, regularization: float) -> None:
+        check_weights(zero_weight, regularization)
+        given = np.asarray(vectors)
+        self._kind = np.dtype(np.float32 if given.dtype == np.float32 else np.float64)
+        self._size, self._k = given.shape
+        self._wide = padded(given, self._kind)
+        self._shared = (zero_weight * gram_of(self._wide)).astype(self._kind)
+        self._observed = 1.0 - float(zero_weight)
+        self._regularization = float(regularization)
+
+    def __call__(
+        self,
+        indptr: npt.ArrayLike,
+        columns: npt.ArrayLike,
+        values: npt.ArrayLike,
+        *,
+        max_inner: int = 500,
+        inner_tol: float = 1e-9,
+    ) -> Floats:
+        """Vectors of rows; see :func:`solve_rows`."""
+        kind, width = self._kind, self._wide.shape[1]
+        ends = np.ascontiguousarray(indptr, dtype=np.int64)
+        listed = np.ascontiguousarray(columns, dtype=np.int32)
+        weights = np.ascontiguousarray(values, dtype=kind)
+        if len(listed) != len(weights) or not len(ends) or ends[-1] != len(listed):
+            raise InputError(
+                f"The rows do not fit together: {len(listed)} columns, {len(weights)} values, and "
+                f"the last row ends at {ends[-1] if len(ends) else 'nothing'}."
+            )
+        if len(listed) and not 0 <= listed.min() <= listed.max() < self._size:
+            raise InputError(f"A row names a column outside 0 … {self._size - 1}.")
+        x = np.zeros((len(ends) - 1, width), dtype=kind)
+        _solve_listed(
+            ends,
+            listed,
+            weights,
+            self._wide,
+            x,
+            self._k,
+            self._shared,
+            self._observed,
+            self._regularization,
+            max_inner,
+            float(inner_tol),
+            np.zeros((2 * width, width), dtype=kind),
+            np.empty((PANEL, width), dtype=kind),
+            np.zeros((3 + width, width), dtype=kind),
         )
-    if len(listed) and not 0 <= listed.min() <= listed.max() < len(given):
-        raise InputError(f"A row names a column outside 0 … {len(given) - 1}.")
-    wide = padded(given, kind)
-    width = wide.shape[1]
-    shared = (zero_weight * gram_of(wide)).astype(kind)
-    x = np.zeros((len(ends) - 1, width), dtype=kind)
-    _solve_listed(
-        ends,
-        listed,
-        weights,
-        wide,
-        x,
-        given.shape[1],
-        shared,
-        1.0 - float(zero_weight),
-        float(regularization),
-        max_inner,
-        float(inner_tol),
-        np.zeros((2 * width, width), dtype=kind),
-        np.empty((PANEL, width), dtype=kind),
-        np.zeros((3 + width, width), dtype=kind),
-    )
-    return x[:, : given.shape[1]].copy()
+        return x[:, : self._k].copy()
 
 
 @kernel

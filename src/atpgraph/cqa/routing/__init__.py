@@ -10,6 +10,7 @@ from atpgraph.cqa.routing.evaluation import RoutingReport, evaluate_routing
 from atpgraph.cqa.routing.history import History, Question, Records
 from atpgraph.cqa.routing.method import Method
 from atpgraph.cqa.routing.model_file import load_router, save_router
+from atpgraph.cqa.routing.newcomers import Newcomer, place, read_newcomers, welcome
 from atpgraph.cqa.routing.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.protocols import Protocol, make_protocol
 from atpgraph.cqa.routing.registry import METHODS
@@ -21,6 +22,7 @@ __all__ = [
     "Dispatcher",
     "History",
     "Method",
+    "Newcomer",
     "Policy",
     "Protocol",
     "Question",
@@ -32,6 +34,9 @@ __all__ = [
     "evaluate_routing",
     "load_router",
     "make_protocol",
+    "place",
+    "read_newcomers",
     "save_router",
     "suggest",
+    "welcome",
 ]

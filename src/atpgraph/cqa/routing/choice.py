@@ -9,6 +9,7 @@ one product of a matrix and a vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class ChoiceModel:
     scale: Floats
     weight: Floats
 
-    @property
+    @cached_property
     def raw_weight(self) -> Floats:
         """Weights of the features as they come."""
         return self.weight / self.scale

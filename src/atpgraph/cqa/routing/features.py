@@ -56,6 +56,7 @@ GROUPS = {
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 _SHRINK = 5.0
 _NEAREST = 30
+_HOUR = DAY_MS // 24
 
 
 def user_features(history: History) -> dict[str, Floats]:
@@ -105,50 +106,49 @@ def _ahead(history: History) -> Floats:
     return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
 
 
-def text_features(question: Question) -> dict[str, Floats]:
-    """How much the question is like those somebody answered."""
-    history = question.history
-    match = question.match
+def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
+    """How much the question is like those somebody answered; `fresh` is :func:`freshness`."""
+    history, match = question.history, question.match
     if not match.any():
         return {name: np.zeros(history.n_users) for name in TEXT}
     near = np.zeros(len(match))
     best = np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST]
     near[best] = match[best] / float(match.max())
-    each = match / max(history.corpus.ideal(question.terms, history.present), 1e-9)
-    owner, answered = history.answer_owner, history.answer_question
-    known = owner >= 0
-    most = np.zeros(history.n_users)
-    np.maximum.at(most, owner[known], each[answered[known]])
+    ideal = max(history.corpus.ideal(question.terms, history.present), 1e-9)
     # Squares favour a few close questions over many that share a common word.
-    sharp = (each**2)[answered]
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    total = history.per_user(sharp)
+    total, accepted, recent, largest = history.matching((match / ideal) ** 2, fresh)
     return {
         "text_sum": log_count(total),
-        "text_max": most,
-        "text_near": log_count(history.per_user(near[answered])),
-        "text_recent": log_count(history.per_user(sharp * np.exp2(-away / 180.0))),
-        "text_accepted": log_count(history.per_user(sharp * history.is_accepted)),
-        "text_mean": np.log((total + 0.05) / (history.n_given + 5.0)),
+        "text_max": np.sqrt(largest),
+        "text_near": log_count(history.matching(near, fresh)[0]),
+        "text_recent": log_count(recent),
+        "text_accepted": log_count(accepted),
+        "text_mean": np.log(total + 0.05) - history.log_given,
     }
 
 
-def tag_features(question: Question) -> dict[str, Floats]:
+def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     """How much somebody answered under the question's tags."""
     history = question.history
     share = tag_match(question)
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
-    each = (share / float(share.max()))[history.answer_question]
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    total = history.per_user(each)
+    each = share / float(share.max())
+    total, accepted, recent, _ = history.matching(each, fresh)
     return {
         "tag_sum": log_count(total),
-        "tag_accepted": log_count(history.per_user(each * history.is_accepted)),
-        "tag_share": np.log((total + 0.5) / (history.n_given + 5.0)),
-        "tag_recent": log_count(history.per_user(each * np.exp2(-away / 180.0))),
-        "tag_same": log_count(history.per_user(each**3)),
+        "tag_accepted": log_count(accepted),
+        "tag_share": np.log(total + 0.5) - history.log_given,
+        "tag_recent": log_count(recent),
+        "tag_same": log_count(history.matching(each**3, fresh)[0]),
     }
+
+
+def freshness(question: Question) -> Floats:
+    """A factor for every answer, person by person, that halves every 180 days."""
+    history = question.history
+    away = np.abs(question.asked_ms - history.answer_ms[history.by_person.answer]) / DAY_MS
+    return np.exp2(-away / 180.0)
 
 
 def asker_features(question: Question) -> dict[str, Floats]:
@@ -157,13 +157,12 @@ def asker_features(question: Question) -> dict[str, Floats]:
     asker = int(history.codes([question.asker])[0]) if question.asker >= 0 else -1
     if asker < 0:
         return {name: np.zeros(history.n_users) for name in ASKER}
-    theirs = (history.asker == asker)[history.answer_question]
-    return {
-        "helped_asker": np.minimum(history.per_user(theirs.astype(np.float64)), 1.0),
-        "accepted_by_asker": np.minimum(
-            history.per_user((theirs & history.is_accepted) * 1.0), 1.0
-        ),
-    }
+    answers = history.answers_to(np.flatnonzero(history.asker == asker))
+    owner, best = history.answer_owner[answers], history.is_accepted[answers]
+    helped, accepted = np.zeros(history.n_users), np.zeros(history.n_users)
+    helped[owner[owner >= 0]] = 1.0
+    accepted[owner[(owner >= 0) & best]] = 1.0
+    return {"helped_asker": helped, "accepted_by_asker": accepted}
 
 
 class FeatureSpace:
@@ -185,27 +184,33 @@ class FeatureSpace:
         self._week: History | None = None
         self._users: dict[str, Floats] = {}
         self._activity: Activity | None = None
+        self._moment: tuple[History, int, dict[str, Floats], Floats] | None = None
+        self._shared: tuple[dict[str, Floats], Floats, Floats] | None = None
 
-    def people(self, question: Question) -> dict[str, Floats]:
-        """Standing and activity of everybody: what does not depend on the question's content."""
-        history = question.history
-        known = history if is_timeless(history) else week_start(history)
-        if self._week is None or not known.same_as(self._week):
-            self._week = known
-            self._users = user_features(known)
-            self._activity = None if is_timeless(known) else Activity(known)
-        if self._activity is None:
-            return {**self._users, **timeless(question)}
-        return {**self._users, **self._activity.features(question)}
+    def people(self, question: Question) -> tuple[dict[str, Floats], Floats]:
+        """Standing and activity of everybody, and freshness of the answers.
 
-    def columns(self, question: Question) -> dict[str, Floats]:
-        """Every feature of all users, but those that are 0 for everybody."""
+        None of it depends on what is asked; it is kept for the hour for questions with the same
+        history.
+        """
+        history, hour = question.history, question.asked_ms // _HOUR
+        if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
+            known = history if is_timeless(history) else week_start(history)
+            if self._week is None or not known.same_as(self._week):
+                self._week = known
+                self._users = user_features(known)
+                self._activity = None if is_timeless(known) else Activity(known)
+            timing = self._activity.features(question) if self._activity else timeless(question)
+            self._moment = history, hour, {**self._users, **timing}, freshness(question)
+        return self._moment[2], self._moment[3]
+
+    def own(self, question: Question, fresh: Floats) -> dict[str, Floats]:
+        """The part that no two questions share; kept with the question."""
         key = ("features", id(self.structure))
         if key not in question.cache:
             found = {
-                **self.people(question),
-                **text_features(question),
-                **tag_features(question),
+                **text_features(question, fresh),
+                **tag_features(question, fresh),
                 **asker_features(question),
             }
             if self.structure is not None:
@@ -213,6 +218,11 @@ class FeatureSpace:
             question.cache[key] = found
         kept: dict[str, Floats] = question.cache[key]
         return kept
+
+    def columns(self, question: Question) -> dict[str, Floats]:
+        """Every feature of all users, but those that are 0 for everybody."""
+        people, fresh = self.people(question)
+        return {**people, **self.own(question, fresh)}
 
     def rows(self, question: Question, codes: Int64) -> Floats:
         """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
@@ -226,12 +236,20 @@ class FeatureSpace:
 
     def weighted(self, question: Question, weight: Floats) -> Floats:
         """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
-        total = np.zeros(question.history.n_users)
-        found = self.columns(question)
-        for name, value in zip(NAMES, weight.tolist(), strict=True):
-            if value and name in found:
-                total += value * found[name]
-        return total
+        people, fresh = self.people(question)
+        kept = self._shared
+        if not (kept and kept[0] is people and kept[1] is weight):
+            shared = _weighted(people, weight, question.history.n_users)
+            self._shared = kept = people, weight, shared
+        return kept[2] + _weighted(self.own(question, fresh), weight, question.history.n_users)
+
+
+def _weighted(columns: dict[str, Floats], weight: Floats, n: int) -> Floats:
+    total, part = np.zeros((2, n))
+    for name, value in zip(NAMES, weight.tolist(), strict=True):
+        if value and name in columns:
+            total += np.multiply(columns[name], value, out=part)
+    return total
 
 
 def _logit(p: Floats) -> Floats:

@@ -17,11 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.cqa.routing.dates import FOREVER, acceptances, ballots, dated_votes, in_order
+from atpgraph.cqa.routing._sums import matching_answers, sum_by_owner
+from atpgraph.cqa.routing.dates import FOREVER
+from atpgraph.cqa.routing.records import Records, codes_of
 from atpgraph.cqa.routing.text import Corpus
 from atpgraph.cqa.site import NOBODY, Answers, Int64, Questions, Site
 
+__all__ = ["Floats", "History", "Question", "Records", "SiteView"]
+
 Floats = npt.NDArray[np.float64]
+_FEW = 0.1  # below this share of questions, looking their answers up beats looking at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,166 +67,8 @@ class Question:
 
     @cached_property
     def match(self) -> Floats:
-        """BM25 score of every earlier question."""
+        """BM25 of every earlier question."""
         return self.history.corpus.bm25(self.terms, self.history.present)
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Every event of a site; users are codes, positions in `users`.
-
-    Attributes
-    ----------
-    users : int64 array
-        Ids of everybody who asked or answered, ascending.
-    questions, answers : Questions, Answers
-        As in the site, by date; askers and owners are user ids.
-    asker, owner : int64 arrays
-        Codes of askers and owners, −1 if unknown.
-    accepted_ms, accepted_answer : int64 arrays
-        Acceptances by the moment from which they are known.
-    vote_ms, vote_answer, vote_value : int64 arrays
-        Votes for answers (+1 and −1) in the same way.
-    present : boolean array
-        False for questions that nobody may see, with all that belongs to them.
-    """
-
-    users: Int64
-    questions: Questions
-    answers: Answers
-    asker: Int64
-    owner: Int64
-    accepted_ms: Int64
-    accepted_answer: Int64
-    vote_ms: Int64
-    vote_answer: Int64
-    vote_value: Int64
-    corpus: Corpus
-    tag_indptr: Int64
-    tag_codes: Int64
-    tag_names: list[str]
-    titles: Sequence[str]
-    bodies: Sequence[str]
-    present: npt.NDArray[np.bool_]
-    cache: dict[Any, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, site: Site) -> Records:
-        """Collect the events of a site."""
-        questions, answers = in_order(site.questions, site.answers)
-        people = np.unique(np.concatenate([questions.asker, answers.owner]))
-        people = people[people >= 0]
-        votes = dated_votes(site, answers)
-        accepted_ms, accepted_answer = acceptances(questions, answers, votes)
-        vote_ms, vote_answer, vote_value = ballots(votes)
-        titles, bodies = site.titles(), site.question_bodies()
-        tags = site.tags
-        names = [tags.of(q) for q in range(len(questions))]
-        return cls(
-            users=people,
-            questions=questions,
-            answers=answers,
-            asker=_codes(people, questions.asker),
-            owner=_codes(people, answers.owner),
-            accepted_ms=accepted_ms,
-            accepted_answer=accepted_answer,
-            vote_ms=vote_ms,
-            vote_answer=vote_answer,
-            vote_value=vote_value,
-            corpus=Corpus.of(titles, bodies, names),
-            tag_indptr=tags.indptr,
-            tag_codes=tags.tags,
-            tag_names=tags.names,
-            titles=titles,
-            bodies=bodies,
-            present=np.ones(len(questions), dtype=np.bool_),
-        )
-
-    def without(self, positions: npt.ArrayLike) -> Records:
-        """The same events, but for these questions and whatever belongs to them."""
-        present = self.present.copy()
-        present[np.asarray(positions, dtype=np.int64)] = False
-        seen = present[self.answers.question]
-        owner = np.where(seen, self.owner, NOBODY)
-        taken, voted = seen[self.accepted_answer], seen[self.vote_answer]
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Records(
-            **{
-                **fields,
-                "owner": owner,
-                "asker": np.where(present, self.asker, NOBODY),
-                "accepted_ms": self.accepted_ms[taken],
-                "accepted_answer": self.accepted_answer[taken],
-                "vote_ms": self.vote_ms[voted],
-                "vote_answer": self.vote_answer[voted],
-                "vote_value": self.vote_value[voted],
-                "present": present,
-                "cache": {},
-            }
-        )
-
-    def until(self, moment_ms: int) -> Records:
-        """The site as a dump made at that moment would show it; for tuning before a split."""
-        n = int(np.searchsorted(self.questions.created_ms, moment_ms))
-        m = int(np.searchsorted(self.answers.created_ms, moment_ms))
-        taken = int(np.searchsorted(self.accepted_ms, moment_ms, side="right"))
-        voted = int(np.searchsorted(self.vote_ms, moment_ms, side="right"))
-        best = np.full(n, NOBODY, dtype=np.int64)
-        best[self.answers.question[self.accepted_answer[:taken]]] = self.accepted_answer[:taken]
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        asked = {name: getattr(self.questions, name)[:n] for name in Questions.__dataclass_fields__}
-        given = {name: getattr(self.answers, name)[:m] for name in Answers.__dataclass_fields__}
-        return Records(
-            **{
-                **fields,
-                "questions": Questions(**{**asked, "accepted": best}),
-                "answers": Answers(**given),
-                "asker": self.asker[:n],
-                "owner": self.owner[:m],
-                "accepted_ms": self.accepted_ms[:taken],
-                "accepted_answer": self.accepted_answer[:taken],
-                "vote_ms": self.vote_ms[:voted],
-                "vote_answer": self.vote_answer[:voted],
-                "vote_value": self.vote_value[:voted],
-                "corpus": self.corpus.first(n),
-                "tag_indptr": self.tag_indptr[: n + 1],
-                "tag_codes": self.tag_codes[: int(self.tag_indptr[n])],
-                "present": self.present[:n],
-                "cache": {},
-            }
-        )
-
-    @cached_property
-    def by_question(self) -> tuple[Int64, Int64]:
-        """Answers of every question, in compressed rows."""
-        order = np.argsort(self.answers.question, kind="stable")
-        counts = np.bincount(self.answers.question, minlength=len(self.questions))
-        indptr = np.zeros(len(counts) + 1, dtype=np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return indptr, order
-
-    @cached_property
-    def tag_index(self) -> dict[str, int]:
-        """Codes of tags by name."""
-        return {name: code for code, name in enumerate(self.tag_names)}
-
-    def at(self, moment_ms: int | None = None) -> History:
-        """What was known just before a moment; everything if there is none."""
-        return History(self, FOREVER if moment_ms is None else int(moment_ms))
-
-    def question(self, position: int, history: History | None = None) -> Question:
-        """A question of the site, with what was known when it was asked."""
-        asked = int(self.questions.created_ms[position])
-        tags = self.tag_codes[slice(*self.tag_indptr[position : position + 2])]
-        return Question(
-            history if history is not None else self.at(asked),
-            asked,
-            int(self.questions.asker[position]),
-            self.titles[position],
-            self.bodies[position],
-            tuple(self.tag_names[tag] for tag in tags),
-            int(self.questions.id[position]),
-        )
 
 
 class History:
@@ -263,11 +110,29 @@ class History:
         """A question of the past again, with what was known when it was asked (or `known`)."""
         return self._records.question(position, known)
 
+    def answers_to(self, positions: Int64) -> Int64:
+        """The answers given so far to some questions."""
+        indptr, answers = self._records.by_question
+        width = indptr[positions + 1] - indptr[positions]
+        first = np.repeat(indptr[positions] - (np.cumsum(width) - width), width)
+        found = answers[first + np.arange(len(first))]
+        return found[found < self.n_answers]
+
+    def answers_by(self, code: int) -> Int64:
+        """The answers that a user gave so far, by date."""
+        indptr, answers = self._records.by_owner
+        found = answers[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_answers))]
+
+    def tagged(self, code: int) -> Int64:
+        """The questions asked so far that have a tag."""
+        indptr, questions = self._records.by_tag
+        found = questions[indptr[code] : indptr[code + 1]]
+        return found[: int(np.searchsorted(found, self.n_questions))]
+
     def answerers(self, position: int) -> Int64:
         """Codes of the people who answered a question."""
-        indptr, answers = self._records.by_question
-        found = answers[indptr[position] : indptr[position + 1]]
-        owner = self._records.owner[found[found < self.n_answers]]
+        owner = self._records.owner[self.answers_to(np.array([position]))]
         return np.unique(owner[owner >= 0])
 
     def without(self, positions: npt.ArrayLike) -> History:
@@ -298,7 +163,12 @@ class History:
 
     def codes(self, ids: npt.ArrayLike) -> Int64:
         """Codes of users by id, −1 for those unknown."""
-        return _codes(self.users, np.asarray(ids, dtype=np.int64))
+        wanted = np.asarray(ids, dtype=np.int64)
+        table = self._records.code_table
+        if table is None:
+            return codes_of(self.users, wanted)
+        there = (wanted >= 0) & (wanted < len(table) - 1)
+        return table[np.where(there, wanted, -1)]
 
     @property
     def corpus(self) -> Corpus:
@@ -376,18 +246,61 @@ class History:
 
     def per_user(self, weights: npt.NDArray[np.floating[Any]] | None = None) -> Floats:
         """Sum over every user's answers of a weight each (1 by default)."""
-        # Nobody, −1, is counted in a place of their own, which is cheaper than leaving them out.
-        counted = np.bincount(self._owner_place, weights, minlength=self.n_users + 1)
-        return counted[1:].astype(np.float64)
+        total = np.zeros(self.n_users)
+        if weights is None:
+            weights = np.ones(self.n_answers)
+        sum_by_owner(self.answer_owner, weights.astype(np.float64, copy=False), total)
+        return total
 
     @cached_property
-    def _owner_place(self) -> Int64:
-        return self.answer_owner + 1
+    def by_person(self) -> ByPerson:
+        """The answers given so far, person by person."""
+        indptr, answers = self._records.by_owner
+        if self.n_answers < len(self._records.answers):
+            known = answers < self.n_answers
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            answers = answers[known]
+        return ByPerson(indptr, answers, self.answer_question[answers], self.is_accepted[answers])
+
+    def matching(self, weight: Floats, fresh: Floats) -> Floats:
+        """Sums over every user's answers of the weight of the question each is for.
+
+        Parameters
+        ----------
+        weight : float64 array
+            One entry per question, none negative.
+        fresh : float64 array
+            A factor per answer, in the order of :attr:`by_person`.
+
+        Returns
+        -------
+        float64 array of shape (4, users)
+            Over all answers; over accepted ones; over all with the factor; the largest weight.
+        """
+        mine = self.by_person
+        result = np.zeros((4, self.n_users))
+        if np.count_nonzero(weight) > _FEW * len(weight):
+            matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, result)
+            return result
+        answers = self.answers_to(np.flatnonzero(weight))
+        owner = self.answer_owner[answers]
+        answers, owner = answers[owner >= 0], owner[owner >= 0]
+        each, place = weight[self.answer_question[answers]], mine.place(answers, self.n_answers)
+        sums = (each, each * self.is_accepted[answers], each * fresh[place])
+        for row, values in zip(result, sums, strict=False):
+            row += np.bincount(owner, values, minlength=self.n_users)
+        np.maximum.at(result[3], owner, each)
+        return result
 
     @cached_property
     def n_given(self) -> Floats:
         """Answers of every user."""
         return self.per_user()
+
+    @cached_property
+    def log_given(self) -> Floats:
+        """log(answers + 5) of every user."""
+        return np.log(self.n_given + 5.0)
 
     @cached_property
     def n_won(self) -> Floats:
@@ -444,6 +357,24 @@ class History:
         return SiteView(questions, answers)
 
 
+@dataclass(frozen=True, eq=False)
+class ByPerson:
+    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``."""
+
+    indptr: Int64
+    answer: Int64
+    question: Int64
+    accepted: npt.NDArray[np.bool_]
+
+    def place(self, answers: Int64, n: int) -> Int64:
+        """Where each of some answers, out of `n`, stands in this order."""
+        if "_place" not in self.__dict__:
+            place = np.full(n, NOBODY, dtype=np.int64)
+            place[self.answer] = np.arange(len(self.answer))
+            self.__dict__["_place"] = place
+        return np.asarray(self.__dict__["_place"][answers])
+
+
 class SiteView(Site):
     """Questions and answers that look like a site."""
 
@@ -452,10 +383,3 @@ class SiteView(Site):
 
     def __repr__(self) -> str:
         return f"SiteView(questions={len(self.questions)}, answers={len(self.answers)})"
-
-
-def _codes(people: Int64, ids: Int64) -> Int64:
-    if not len(people):
-        return np.full(ids.shape, NOBODY, dtype=np.int64)
-    place = np.minimum(np.searchsorted(people, ids), len(people) - 1)
-    return np.where(people[place] == ids, place, NOBODY).astype(np.int64)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from atpgraph.cqa.routing.history import Question
 from atpgraph.cqa.routing.method import Floats, Int64
+from atpgraph.cqa.routing.newcomers import OpenHistory
 from atpgraph.cqa.site import DAY_MS
 from atpgraph.errors import InputError
 
@@ -88,6 +90,23 @@ class Dispatcher:
         for person in people:
             self._asked[int(person)].append(now_ms)
 
+    def to_json(self) -> dict[str, Any]:
+        """Who was asked when, and how many places newcomers got; without the policy."""
+        asked = {str(person): list(times) for person, times in self._asked.items() if times}
+        return {"asked": asked, "places": self._places, "newcomers": self._newcomers}
+
+    @classmethod
+    def from_json(cls, data: Any, policy: Policy | None = None) -> Dispatcher:
+        """Go on from what :meth:`to_json` gave."""
+        made = cls(policy)
+        try:
+            for person, times in data["asked"].items():
+                made._asked[int(person)] = deque(sorted(int(time) for time in times))
+            made._places, made._newcomers = int(data["places"]), int(data["newcomers"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError("This is not a record of who was asked.") from None
+        return made
+
     def load(self, person: int, now_ms: int, days: float) -> int:
         """How often somebody was asked in the last so many days."""
         times = self._asked.get(int(person))
@@ -112,49 +131,85 @@ class Dispatcher:
                 result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
         return np.asarray(result)
 
-    def choose(self, question: Question, candidates: Int64, scores: Floats, top: int = 5) -> Int64:
-        """Positions of the people to ask, best first, and remember that they were asked."""
-        now = question.asked_ms
-        history = question.history
-        rule = self.policy
+    def adjusted(
+        self, question: Question, candidates: Int64, scores: Floats
+    ) -> tuple[Flags, Floats]:
+        """Which candidates may be asked this question, and their scores less their load."""
+        now, history, rule = question.asked_ms, question.history, self.policy
         allowed = self.allowed(candidates, question.asker, now)
-        codes = history.codes(candidates)
         if rule.inactive_days is not None:
+            codes = history.codes(candidates)
             last = np.where(codes >= 0, history.last_answer_ms[np.maximum(codes, 0)], 0)
             allowed &= last > now - rule.inactive_days * DAY_MS
-        scores = self._spread(candidates, scores, now)
-        order = np.flatnonzero(allowed)
-        order = order[np.lexsort((candidates[order], -scores[order]))]
-        chosen = order[:top]
-        if rule.newcomer_share and len(order):
-            given = np.where(codes >= 0, history.n_given[np.maximum(codes, 0)], 0)
-            fresh = given <= rule.newcomer_answers
-            chosen = self._with_newcomers(order, fresh, len(chosen))
-        self.record(candidates[chosen].tolist(), now)
-        return np.asarray(chosen)
+        return allowed, self._spread(candidates, scores, now)
+
+    def choose(self, question: Question, candidates: Int64, scores: Floats, top: int = 5) -> Int64:
+        """Positions of the people to ask, best first, and remember that they were asked.
+
+        Parameters
+        ----------
+        question : Question
+        candidates : int64 array
+            User ids, no repeats.
+        scores : float64 array
+            One per candidate, larger is better; of equals the smaller id comes first.
+        top : int
+            How many people at most.
+        """
+        allowed, scores = self.adjusted(question, candidates, scores)
+        chosen = _best(candidates, scores, np.flatnonzero(allowed), top)
+        if self.policy.newcomer_share and len(chosen):
+            fresh = self.newcomers(question, candidates) & allowed
+            chosen = self._with_newcomers(chosen, fresh, candidates, scores)
+        self.record(candidates[chosen].tolist(), question.asked_ms)
+        return chosen
+
+    def newcomers(self, question: Question, candidates: Int64) -> Flags:
+        """Which candidates are newcomers: few answers, or welcomed as one."""
+        history = question.history
+        codes = history.codes(candidates)
+        given = np.where(codes >= 0, history.n_given[np.maximum(codes, 0)], 0)
+        few = given <= self.policy.newcomer_answers
+        if isinstance(history, OpenHistory):
+            few |= np.isin(candidates, list(history.newcomers))
+        return np.asarray(few)
 
     def _spread(self, candidates: Int64, scores: Floats, now: int) -> Floats:
         if not self.policy.spread or not self._asked:
             return scores
         scores = scores.astype(np.float64)
-        place = {int(person): i for i, person in enumerate(candidates.tolist())}
-        for person in self._asked:
-            if person in place:
-                load = self.load(person, now, 7.0)
-                scores[place[person]] -= self.policy.spread * np.log2(1.0 + load)
+        people = np.fromiter(self._asked, dtype=np.int64, count=len(self._asked))
+        order = np.argsort(candidates, kind="stable")
+        place = np.searchsorted(candidates, people, sorter=order)
+        place = order[np.minimum(place, len(order) - 1)]
+        there = candidates[place] == people
+        for person, where in zip(people[there].tolist(), place[there].tolist(), strict=True):
+            load = self.load(person, now, 7.0)
+            scores[where] -= self.policy.spread * np.log2(1.0 + load)
         return scores
 
-    def _with_newcomers(self, order: Int64, fresh: Flags, size: int) -> Int64:
+    def _with_newcomers(
+        self, chosen: Int64, fresh: Flags, candidates: Int64, scores: Floats
+    ) -> Int64:
         """The best, but as many newcomers at the end as are owed so far."""
-        self._places += size
-        chosen = order[:size]
+        self._places += len(chosen)
         owed = int(self._places * self.policy.newcomer_share) - self._newcomers
-        missing = min(owed - int(fresh[chosen].sum()), size)
+        missing = min(owed - int(fresh[chosen].sum()), len(chosen))
         if missing > 0:
-            waiting = order[size:][fresh[order[size:]]][:missing]
-            if len(waiting):
-                others = chosen[~fresh[chosen]]
-                stay = np.isin(chosen, others[: len(others) - len(waiting)]) | fresh[chosen]
-                chosen = np.concatenate([chosen[stay], waiting])[:size]
+            others = np.setdiff1d(np.flatnonzero(fresh), chosen)
+            waiting = _best(candidates, scores, others, missing)
+            known = np.flatnonzero(~fresh[chosen])
+            leave = known[len(known) - min(len(waiting), len(known)) :]
+            chosen = np.concatenate([np.delete(chosen, leave), waiting[: len(leave)]])
         self._newcomers += int(fresh[chosen].sum())
         return chosen
+
+
+def _best(candidates: Int64, scores: Floats, places: Int64, count: int) -> Int64:
+    """The first `count` of some places by score, then id, without sorting all of them."""
+    if count < len(places):
+        value = scores[places]
+        least = np.partition(value, len(value) - count)[len(value) - count]
+        places = places[value >= least]
+    order = np.lexsort((candidates[places], -scores[places]))
+    return np.asarray(places[order[:count]])

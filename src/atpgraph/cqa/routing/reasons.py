@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph.cqa.routing.history import Question
-from atpgraph.cqa.routing.method import Floats, Int64
+from atpgraph.cqa.routing.method import Int64
+from atpgraph.cqa.routing.newcomers import OpenHistory, Placed
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.site import DAY_MS
 
@@ -34,9 +35,7 @@ class Reason:
     questions: tuple[int, ...] = ()
 
 
-def explain(
-    question: Question, user: int, structure: Structure | None, match: Floats | None = None
-) -> list[Reason]:
+def explain(question: Question, user: int, structure: Structure | None) -> list[Reason]:
     """Reasons for asking a user.
 
     Parameters
@@ -46,18 +45,19 @@ def explain(
         User id.
     structure : Structure or None
         For the level.
-    match : float64 array, optional
-        BM25 of every question so far, if it is at hand.
     """
     history = question.history
     code = int(history.codes([user])[0])
     if code < 0:
         return []
-    mine = np.flatnonzero(history.answer_owner == code)
+    mine = history.answers_by(code)
     found: list[Reason] = []
-    if match is None:
-        match = history.corpus.bm25(question.terms, history.present)
-    found += _similar(question, mine, match)
+    placed = history.newcomers.get(user) if isinstance(history, OpenHistory) else None
+    if placed is not None:
+        found.append(_newcomer(question, placed))
+        if not placed.who.answered:  # what stands for a declaration is no record
+            return found
+    found += _similar(question, mine)
     found += _tags(question, mine)
     found += _accepted(question, mine)
     found += _recent(question, mine)
@@ -73,8 +73,25 @@ def explain(
     return found
 
 
-def _similar(question: Question, mine: Int64, match: Floats) -> list[Reason]:
-    history = question.history
+def _newcomer(question: Question, placed: Placed) -> Reason:
+    history, who = question.history, placed.who
+    ids = tuple(history.question_id[placed.questions].tolist())
+    if who.answered:
+        plural = "s" if len(ids) > 1 else ""
+        return Reason("declared", f"newcomer, {len(ids)} first answer{plural}", ids)
+    says = [f"knows about {', '.join(who.tags)}"] if who.tags else []
+    says += [f"writes “{_short(who.text)}”"] if who.text else []
+    near = ", ".join(f"#{number}" for number in ids)
+    text = f"newcomer, {' and '.join(says)}; nearest questions here: {near}"
+    return Reason("declared", text, ids)
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
+
+
+def _similar(question: Question, mine: Int64) -> list[Reason]:
+    history, match = question.history, question.match
     asked = np.unique(history.answer_question[mine])
     asked = asked[np.argsort(-match[asked], kind="stable")]
     # A quarter of the best match on the site is what a reader still takes for similar.
@@ -85,8 +102,7 @@ def _similar(question: Question, mine: Int64, match: Floats) -> list[Reason]:
     parts = []
     won = set(history.answer_question[mine[history.is_accepted[mine]]].tolist())
     for q in shown.tolist():
-        title = history.title(q)
-        title = title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
+        title = _short(history.title(q))
         name = f"#{history.question_id[q]}" + (f" “{title}”" if title else "")
         parts.append(name + (" (accepted)" if q in won else ""))
     count = f"{len(close)} similar question" + ("s" if len(close) > 1 else "")
@@ -99,11 +115,12 @@ def _tags(question: Question, mine: Int64) -> list[Reason]:
     codes = history.tag_codes(question.tags)
     if not len(codes):
         return []
-    indptr, tags = history.tag_rows
+    asked = history.answer_question[mine]
     found = []
     for code in codes.tolist():
-        rows = np.searchsorted(indptr, np.flatnonzero(tags == code), side="right") - 1
-        under = mine[np.isin(history.answer_question[mine], rows)]
+        questions = history.tagged(code)
+        place = np.minimum(np.searchsorted(questions, asked), max(len(questions) - 1, 0))
+        under = mine[questions[place] == asked] if len(questions) else mine[:0]
         if len(under):
             won = int(history.is_accepted[under].sum())
             ids = history.question_id[history.answer_question[under[-3:]]]

@@ -140,9 +140,10 @@ class Router(Method):
             return np.full(len(codes), nobody)
         return np.where(codes >= 0, total[np.maximum(codes, 0)], nobody)
 
-    def confidence(self, scores: Floats) -> Floats:
-        """Calibrated probability that each candidate gives the accepted answer."""
-        return self.calibration_(scores)
+    def confidence(self, scores: Floats, which: Int64 | None = None) -> Floats:
+        """Calibrated probability that each candidate (or those in `which`) is accepted."""
+        found = self.calibration_(scores)
+        return found if which is None else found[which]
 
     def weights(self) -> dict[str, float]:
         """Weight of every feature in units of its standard deviation."""

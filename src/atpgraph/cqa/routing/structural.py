@@ -15,7 +15,7 @@ from atpgraph.cqa.routing.method import UserScore
 from atpgraph.cqa.routing.textual import TopicSpace
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.embedding.estimator import ATP
-from atpgraph.embedding.fold import fold_rows
+from atpgraph.embedding.fold import FoldIn
 from atpgraph.hierarchy import levels
 
 Int64 = npt.NDArray[np.int64]
@@ -95,8 +95,9 @@ class Structure:
         return found
 
     @cached_property
-    def _dag(self) -> Any:
-        return self.atp.dag_ if self.atp is not None else None
+    def fold_in(self) -> FoldIn:
+        """Makes vectors of new nodes; only where there is an embedding."""
+        return FoldIn.of(self.atp)
 
     @cached_property
     def user_target(self) -> Floats:
@@ -108,6 +109,19 @@ class Structure:
         """Level of every user code, 0 for those not in the graph."""
         levels_ = self.atp.levels_ if self.atp is not None else np.zeros(1)
         return self._of_users(levels_.astype(np.float64))
+
+    @cached_property
+    def _user_level(self) -> Int64:
+        return self.user_level.astype(np.int64)
+
+    @cached_property
+    def _log_level(self) -> Floats:
+        return np.log1p(self.user_level)
+
+    @property
+    def top_level(self) -> int:
+        """The highest level of the hierarchy."""
+        return int(self.atp.levels_.max(initial=0)) if self.atp is not None else 0
 
     @cached_property
     def user_strength(self) -> Floats:
@@ -181,28 +195,18 @@ class Structure:
         go = go[go >= 0]
         if not len(go):
             return self.source(question, near)[0]
-        vector, _ = fold_rows(
-            self._dag,
-            self.atp.levels_,
-            self.atp.kernel_table_,
-            self.atp.source_,
-            self.atp.target_,
-            go,
-            np.setdiff1d(come, go),
-            zero_weight=self.atp.zero_weight_,
-            regularization=self.atp.regularization_,
-        )
+        vector = self.fold_in.source(go, np.setdiff1d(come, go))
         return np.asarray(vector, dtype=np.float64)
 
     def features(self, question: Question) -> dict[str, Floats]:
         """ATP's part of the router's features."""
         near = self.near(question)
         source, level = self.source(question, near)
-        gap = self.user_level - level
+        gap = np.arange(self.top_level + 1) - level
         return {
             "atp_score": self.user_target @ source,
-            "level": np.log1p(self.user_level),
-            "level_gap": np.sign(gap) * np.log1p(np.abs(gap)),
+            "level": self._log_level,
+            "level_gap": (np.sign(gap) * np.log1p(np.abs(gap)))[self._user_level],
             "atp_target": self.user_strength,
         }
 

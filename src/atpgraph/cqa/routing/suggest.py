@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from atpgraph.cqa.routing.history import Question
+from atpgraph.cqa.routing.method import Floats, Int64
 from atpgraph.cqa.routing.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.protocols import active_users
 from atpgraph.cqa.routing.reasons import Reason, explain
 from atpgraph.cqa.routing.router import Router
+from atpgraph.cqa.site import DAY_MS
 
 LEAST_CONFIDENCE = 0.01
+HOUR_MS = DAY_MS // 24
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,14 @@ class Suggestions:
         Why nobody is suggested, or why the list should not be trusted; empty if it may be.
     candidates : int
         How many people were ranked.
+    notes : tuple of str
+        What of the question the site does not know.
     """
 
     people: tuple[Suggestion, ...]
     abstains: str
     candidates: int
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -84,31 +90,59 @@ def suggest(
         Abstain if nobody reaches it.
     """
     keeper = dispatcher or Dispatcher(policy)
+    now, notes = question.asked_ms, _unknown(question)
+    # Activity is looked at by the hour, so that the questions of an hour share the work.
+    question = replace(question, asked_ms=now // HOUR_MS * HOUR_MS)
     people = active_users(question)
     if not len(people):
-        return Suggestions((), "Nobody has answered a question on this site yet.", 0)
-    scores = router.score(question, people)
-    confidence = router.confidence(scores)
-    chosen = keeper.choose(question, people, scores, top)
+        return Suggestions((), "Nobody has answered a question on this site yet.", 0, notes)
+    learnt = bool(router.model_.weight.any())
+    scores = router.score(question, people) if learnt else _plain_scores(question, people)
+    chosen = keeper.choose(replace(question, asked_ms=now), people, scores, top)
     if not len(chosen):
-        return Suggestions((), "The policy leaves nobody to ask.", len(people))
-    history = question.history
-    match = history.corpus.bm25(question.terms, history.present)
+        return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
+    confidence = router.confidence(scores, chosen)
     structure = router.space_.structure
     found = tuple(
         Suggestion(
             int(people[i]),
             float(scores[i]),
-            float(confidence[i]),
-            tuple(explain(question, int(people[i]), structure, match)),
+            sure,
+            tuple(explain(question, int(people[i]), structure)),
         )
-        for i in chosen.tolist()
+        for i, sure in zip(chosen.tolist(), confidence.tolist(), strict=True)
     )
-    sure = float(np.max(confidence[chosen]))
+    best = float(confidence.max())
     why = ""
-    if sure < least_confidence:
+    if not learnt:
         why = (
-            f"The evidence is weak: the best confidence is {sure:.1%}, "
+            "There is no accepted answer to learn from: people are ranked by the similar questions "
+            "they answered and how many, and the confidence is not calibrated."
+        )
+    elif best < least_confidence:
+        why = (
+            f"The evidence is weak: the best confidence is {best:.1%}, "
             f"below {least_confidence:.1%}."
         )
-    return Suggestions(found, why, len(people))
+    return Suggestions(found, why, len(people), notes)
+
+
+def _plain_scores(question: Question, people: Int64) -> Floats:
+    """Similar questions answered, then number of answers: what can be said without learning."""
+    history = question.history
+    match = question.match / (float(question.match.max(initial=0.0)) or 1.0)
+    similar = np.log1p(history.per_user((match**2)[history.answer_question]))
+    codes = history.codes(people)
+    return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
+
+
+def _unknown(question: Question) -> tuple[str, ...]:
+    history = question.history
+    known = set(history.tag_names)
+    notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in known]
+    text = (question.title + question.body).strip()
+    if text and not len(history.corpus.query(question.title, question.body, ())[0]):
+        notes.append("No word of the question was used here before.")
+    if question.asker >= 0 and history.codes([question.asker])[0] < 0:
+        notes.append(f"User {question.asker} never posted here: taken for a new asker.")
+    return tuple(notes)

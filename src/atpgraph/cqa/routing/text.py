@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.cqa.routing._sums import add_term
 from atpgraph.errors import MissingDependencyError
 
 Int64 = npt.NDArray[np.int64]
@@ -79,11 +80,13 @@ class Corpus:
         from scipy.sparse import csc_matrix
         from sklearn.feature_extraction.text import CountVectorizer
 
-        texts = [words(*parts) for parts in zip(titles, bodies, tags, strict=True)]
-        if not any(texts):
-            return cls({}, csc_matrix((len(texts), 0), dtype=np.float64))
-        counter = CountVectorizer(analyzer=lambda text: text)
-        counts = counter.fit_transform(texts).tocsc().astype(np.float64)
+        # Word by word, never all words of the site at once.
+        parts = zip(titles, bodies, tags, strict=True)
+        counter = CountVectorizer(analyzer=lambda part: words(*part))
+        try:
+            counts = counter.fit_transform(parts).tocsc().astype(np.float64)
+        except ValueError:  # there is not one word
+            return cls({}, csc_matrix((len(titles), 0), dtype=np.float64))
         counts.sort_indices()
         # By first use, so that the words known at any time are the first so many columns.
         words_, codes = zip(*sorted(counter.vocabulary_.items()), strict=True)
@@ -138,20 +141,22 @@ class Corpus:
         total = int(np.count_nonzero(present))
         if not total or not len(terms[0]):
             return scores
-        mean = max(float(self.length[:n][present].mean()), 1e-9)
+        whole = total == n
+        length = self.length[:n]
+        mean = max(float(length.mean() if whole else length[present].mean()), 1e-9)
         indptr, indices, data = self.counts.indptr, self.counts.indices, self.counts.data
         for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
             start, end = int(indptr[code]), int(indptr[code + 1])
             end = start + int(np.searchsorted(indices[start:end], n))
             rows = indices[start:end]
-            seen = present[rows]
-            rows, tf = rows[seen], data[start:end][seen]
-            if not len(rows):
+            found = end - start if whole else int(np.count_nonzero(present[rows]))
+            if not found:
                 continue
-            rarity = np.log1p((total - len(rows) + 0.5) / (len(rows) + 0.5))
-            damped = tf * (k1 + 1) / (tf + k1 * (1 - b + b * self.length[rows] / mean))
+            rarity = np.log1p((total - found + 0.5) / (found + 0.5))
             # Repeats in a long question count less than linearly, as they do in a document.
-            scores[rows] += rarity * np.sqrt(weight) * damped
+            factor = float(rarity * np.sqrt(weight))
+            tf = data[start:end]
+            add_term(rows, tf, present, length, k1 * (1 - b), k1 * b / mean, k1, factor, scores)
         return scores
 
     def ideal(self, terms: tuple[Int64, Floats], present: npt.NDArray[np.bool_]) -> float:

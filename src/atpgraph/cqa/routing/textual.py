@@ -49,12 +49,10 @@ def tag_match(question: Question) -> Floats | None:
     codes = history.tag_codes(question.tags)
     if not len(codes):
         return None
-    indptr, tags = history.tag_rows
-    used = np.bincount(tags, minlength=len(history.tag_names))
-    rarity = np.zeros(len(history.tag_names))
-    rarity[codes] = np.log1p(history.n_questions / (1.0 + used[codes]))
-    total = np.concatenate([[0.0], np.cumsum(rarity[tags])])
-    share: Floats = total[indptr[1:]] - total[indptr[:-1]]
+    share = np.zeros(history.n_questions)
+    for code in codes.tolist():
+        questions = history.tagged(code)
+        share[questions] += np.log1p(history.n_questions / (1.0 + len(questions)))
     return share
 
 

@@ -1,0 +1,283 @@
+"""Routing one question over 100,000 people: how long it takes, and whether the ranking is right.
+
+    python benchmarks/route.py [--people 100000] [--questions 200] [--output FILE]
+
+The site is a simulated community (``simulate_community``, 40 topics, heavy-tailed activity) large
+enough that so many people have answered at least once. Its events, titles, bodies and tags are
+written as the tables of a site, without the detour over a gigabyte of XML; from there everything
+is what ``atp cqa route`` does: read the site, train the router, save it, load it, suggest people
+with reasons. Questions are titles, bodies and tags of the community's own topics, half of them by
+people who asked before. Brute force looks at every answer with plain NumPy sums, ranks everybody
+with a sort, and shares nothing between questions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from _common import Report, arguments, markdown, peak_mb
+
+from atpgraph.cqa import Site, simulate_community
+from atpgraph.cqa._rows import load_arrow, table_schema
+from atpgraph.cqa._words import invent_words, write_texts
+from atpgraph.cqa.community import Community
+from atpgraph.cqa.routing import Question, Records, Router, load_router, save_router, suggest
+from atpgraph.cqa.routing.features import FeatureSpace
+from atpgraph.cqa.routing.history import History
+from atpgraph.cqa.routing.protocols import active_users
+from atpgraph.cqa.routing.suggest import HOUR_MS
+from atpgraph.cqa.routing.training import TrainingPlan
+from atpgraph.cqa.store import new_version
+
+TOPICS, TOPIC_WORDS, COMMON_WORDS, TAGS_PER_TOPIC = 40, 400, 1000, 5
+# As many questions per user as give 62 % of the users an answer.
+USERS_PER_PERSON, QUESTIONS_PER_PERSON = 1.62, 4.7
+PART = 20_000
+
+
+class Texts:
+    """Vocabularies of the topics; makes questions of any of them."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        words = invent_words(self.rng, TOPICS * TOPIC_WORDS + COMMON_WORDS)
+        self.own = [words[t * TOPIC_WORDS : (t + 1) * TOPIC_WORDS] for t in range(TOPICS)]
+        self.common = words[TOPICS * TOPIC_WORDS :]
+
+    def make(self, topics: np.ndarray) -> tuple[list[str], list[str], list[list[str]]]:
+        """Titles, bodies and tags."""
+        lengths = self.rng.integers(5, 11, len(topics)), self.rng.integers(25, 70, len(topics))
+        titles, bodies = (
+            write_texts(self.rng, topics, length, self.own, self.common) for length in lengths
+        )
+        more = self.rng.random((len(topics), TAGS_PER_TOPIC)) < 0.3
+        more[:, 0] = True
+        tags = [
+            [self.own[topic][k] for k in np.flatnonzero(row).tolist()]
+            for topic, row in zip(topics.tolist(), more, strict=True)
+        ]
+        return titles, bodies, tags
+
+
+def write_site(community: Community, texts: Texts, folder: Path) -> Site:
+    """The events of a community as the tables of a site."""
+    arrow, _ = load_arrow()
+    n, m = community.n_questions, len(community.answerer)
+    moments = np.concatenate([community.asked_ms, community.answered_ms])
+    ids = np.empty(n + m, dtype=np.int64)
+    ids[np.argsort(moments, kind="stable")] = np.arange(1, n + m + 1)
+    question_id, answer_id = ids[:n], ids[n:]
+    best = community.accepted
+    accepted = arrow.array(answer_id[np.maximum(best, 0)], mask=best < 0)
+
+    def nothing(length: int, kind: str) -> object:
+        return arrow.nulls(length, arrow.string() if kind == "text" else arrow.int64())
+
+    with new_version(folder) as writer:
+        for start in range(0, n, PART):
+            part = slice(start, min(start + PART, n))
+            titles, bodies, tags = texts.make(community.topic[part])
+            size = len(titles)
+            columns = [
+                question_id[part],
+                community.asked_ms[part],
+                community.asker[part] + 2,
+                accepted[part],
+                np.zeros(size, dtype=np.int64),
+                nothing(size, "number"),
+                titles,
+                bodies,
+                tags,
+            ]
+            writer.write("questions", arrow.table(columns, schema=table_schema("questions")))
+        columns = [
+            answer_id,
+            community.answered_ms,
+            question_id[community.answer_question],
+            community.answerer + 2,
+            community.answer_score,
+            nothing(m, "text"),
+        ]
+        writer.write("answers", arrow.table(columns, schema=table_schema("answers")))
+        ups = np.repeat(np.arange(m), np.maximum(community.answer_score, 0))
+        taken = best[best >= 0]
+        post = np.concatenate([answer_id[taken], answer_id[ups]])
+        kind = np.concatenate([np.full(len(taken), 1), np.full(len(ups), 2)])
+        days = np.concatenate([community.answered_ms[taken], community.answered_ms[ups]])
+        columns = [
+            np.arange(1, len(post) + 1),
+            post,
+            kind.astype(np.int64),
+            days // 86_400_000 * 86_400_000,
+            nothing(len(post), "number"),
+            nothing(len(post), "number"),
+        ]
+        writer.write("votes", arrow.table(columns, schema=table_schema("votes")))
+        writer.commit({"files": {}, "missing": {}})
+    return Site(folder)
+
+
+def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
+    """Twin of ``sum_by_owner``."""
+    np.add.at(total, owner[owner >= 0], weight[owner >= 0])
+
+
+def plain_matching(
+    indptr: np.ndarray,
+    question: np.ndarray,
+    accepted: np.ndarray,
+    fresh: np.ndarray,
+    weight: np.ndarray,
+    result: np.ndarray,
+) -> None:
+    """Twin of ``matching_answers``."""
+    people, each = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), weight[question]
+    np.add.at(result[0], people, each)
+    np.add.at(result[1], people, each * accepted)
+    np.add.at(result[2], people, each * fresh)
+    np.maximum.at(result[3], people, each)
+
+
+def plain_term(
+    rows: np.ndarray,
+    counts: np.ndarray,
+    present: np.ndarray,
+    length: np.ndarray,
+    flat: float,
+    slope: float,
+    k1: float,
+    factor: float,
+    scores: np.ndarray,
+) -> None:
+    """Twin of ``add_term``."""
+    part = counts * (k1 + 1.0) / (counts + (flat + slope * length[rows]))
+    np.add.at(scores, rows, np.where(present[rows], factor * part, 0.0))
+
+
+def brute_force(router: Router, question: Question, top: int) -> list[int]:
+    """Everybody but the asker, scored from a full table of features and sorted."""
+    with (
+        mock.patch("atpgraph.cqa.routing.history.sum_by_owner", plain_sums),
+        mock.patch("atpgraph.cqa.routing.history.matching_answers", plain_matching),
+        mock.patch("atpgraph.cqa.routing.history._FEW", -1.0),  # never look answers up
+        mock.patch("atpgraph.cqa.routing.text.add_term", plain_term),
+    ):
+        space = FeatureSpace(router.space_.structure)
+        history = question.history.at(question.history.now)  # with empty caches
+        hour = question.asked_ms // HOUR_MS * HOUR_MS
+        fresh = replace(question, history=history, asked_ms=hour)
+        people = active_users(fresh)
+        scores = router.model_.score(space.rows(fresh, history.codes(people)))
+    pairs = sorted(zip((-scores).tolist(), people.tolist(), strict=True))
+    return [person for _, person in pairs[:top]]
+
+
+def make_questions(texts: Texts, history: History, count: int, seed: int) -> list[Question]:
+    """New questions, a minute apart; every second one by somebody who asked before."""
+    rng = np.random.default_rng(seed)
+    titles, bodies, tags = texts.make(rng.integers(0, TOPICS, count))
+    askers = history.users[history.asker[history.asker >= 0]]
+    return [
+        Question(
+            history,
+            history.last_ms + 60_000 * place,
+            int(rng.choice(askers)) if place % 2 else -1,
+            titles[place],
+            bodies[place],
+            tuple(tags[place]),
+        )
+        for place in range(count)
+    ]
+
+
+def measure(
+    router: Router, questions: list[Question], top: int = 5
+) -> tuple[np.ndarray, list[list[int]]]:
+    """Milliseconds of every suggestion, and whom it named."""
+    times, named = [], []
+    for question in questions:
+        started = time.perf_counter()
+        found = suggest(router, question, top=top)
+        times.append(1000 * (time.perf_counter() - started))
+        named.append([person.user for person in found.people])
+    return np.array(times), named
+
+
+def main() -> None:
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("--people", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--brute", type=int, default=50, help="questions checked by brute force")
+    parser.add_argument("--train", type=int, default=40, help="questions the router learns from")
+    options = parser.parse_args()
+    report = Report(
+        f"Routing one question over {options.people:,} people",
+        f"python benchmarks/route.py --people {options.people} --questions {options.questions}",
+        options.output,
+    )
+    laps: list[tuple[str, float]] = []
+
+    def lap(name: str, work: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        result = work()
+        laps.append((name, time.perf_counter() - started))
+        return result
+
+    texts = Texts(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        community = lap(
+            "simulate the community",
+            lambda: simulate_community(
+                round(options.people * USERS_PER_PERSON),
+                round(options.people * QUESTIONS_PER_PERSON),
+                n_topics=TOPICS,
+                random_state=0,
+            ),
+        )
+        site = lap("write the site", lambda: write_site(community, texts, folder / "site"))
+        records = lap("read it", lambda: Records.of(site))
+        history = records.at(records.at().last_ms)
+        plan = TrainingPlan(questions=options.train)
+        router = lap("train the router", lambda: Router("all", plan=plan).fit(history))
+        save_router(router, history, folder / "model")
+        del records, history, router
+        router, history = lap("load the model", lambda: load_router(folder / "model"))
+    questions = make_questions(texts, history, options.questions, seed=1)
+    people = len(active_users(questions[0]))
+    assert people >= options.people, f"only {people} people have answered"
+    first, _ = measure(router, [replace(questions[0])])
+    times, named = measure(router, questions)
+    for question, mine in zip(questions[: options.brute], named, strict=False):
+        assert mine == brute_force(router, question, len(mine)), "the rankings differ"
+    report.add(
+        f"A simulated community: {people:,} people who answered, {len(community.answerer):,} "
+        f"answers to {community.n_questions:,} questions with title, body and tags, {TOPICS} "
+        f"topics. The router learnt from the last {options.train} questions. Each time is of one "
+        "whole suggestion: five people with confidence and reasons, out of everybody."
+    )
+    rows = [
+        (f"{len(times)} questions, median", float(np.median(times))),
+        ("95th percentile", float(np.percentile(times, 95))),
+        ("slowest", float(times.max())),
+        ("the very first after loading", float(first[0])),
+    ]
+    report.add(markdown(("", "milliseconds"), rows))
+    report.add(
+        f"The five people, and their order, are those of brute force for all of {options.brute} "
+        "questions (asserted)."
+    )
+    report.add(markdown(("before that", "seconds"), laps))
+    report.add(f"Peak memory {peak_mb():,.0f} MB.")
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
