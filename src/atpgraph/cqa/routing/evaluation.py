@@ -13,7 +13,14 @@ import numpy as np
 from atpgraph._progress import stage
 from atpgraph.cqa.routing.history import Records
 from atpgraph.cqa.routing.method import Floats, Int64, Method
-from atpgraph.cqa.routing.metrics import Paired, Ranks, bootstrap, paired_bootstrap, rank_of
+from atpgraph.cqa.routing.metrics import (
+    Paired,
+    Ranks,
+    bootstrap,
+    paired_bootstrap,
+    rank_of,
+    reliability,
+)
 from atpgraph.cqa.routing.oracle import Oracle
 from atpgraph.cqa.routing.protocols import FAMILIES, PROTOCOLS, Protocol, make_protocol
 from atpgraph.cqa.routing.registry import METHODS, method_names
@@ -80,6 +87,7 @@ class ProtocolResult:
             "candidates_mean": float(self.candidates.mean()) if len(self.candidates) else 0.0,
             "reachable": self.reachable,
             "methods": methods,
+            "calibration": reliability(self.stated, self.right),
         }
 
 

@@ -83,6 +83,8 @@ class Router(Method):
     model_ : ChoiceModel
     calibration_ : Calibration
     penalty_ : float
+    questions_ : int
+        Past questions that it learnt from.
     taught_ : bool
         Whether weights start from those of :mod:`~atpgraph.cqa.routing.taught`, or from 0. Both
         are chosen by the likelihood of the last training questions.
@@ -121,6 +123,7 @@ class Router(Method):
         losses = [model.loss(held_out) for model, _, _ in trials]
         model, self.penalty_, prior = trials[int(np.argmin(losses))]
         self.taught_ = prior is not None
+        self.questions_ = examples.choices.n_questions
         self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
         self.model_ = fit_choice(examples.choices, self.penalty_, use, prior)
         return self.update(history)
@@ -158,6 +161,7 @@ class Router(Method):
             "features": list(NAMES),
             "penalty": self.penalty_,
             "taught": self.taught_,
+            "questions": self.questions_,
             "model": self.model_.to_json(),
             "calibration": asdict(self.calibration_),
         }
@@ -170,6 +174,7 @@ class Router(Method):
         router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
         router.penalty_ = float(data["penalty"])
         router.taught_ = bool(data["taught"])
+        router.questions_ = int(data["questions"])
         router.model_ = ChoiceModel.from_json(data["model"])
         router.calibration_ = Calibration(**data["calibration"])
         return router
