@@ -60,6 +60,10 @@ def main() -> None:
         for trial in trials:
             settings = replace(start, **trial)
             found = [measure(p, settings) for _, p in protocols]
+            for _, protocol in protocols:  # of no use to other settings
+                cache = protocol.training.cache
+                for key in [k for k in cache if isinstance(k, tuple) and k[0] == "structure"]:
+                    del cache[key]
             label = ", ".join(f"{name} {value}" for name, value in trial.items())
             rows.append([label, *cells(found, weight)])
             print(rows[-1], flush=True)
@@ -91,10 +95,6 @@ def measure(protocol: Protocol, settings: AtpSettings | None) -> float:
     if settings is not None:
         method.settings = settings
     result = run(protocol, [method])
-    if settings is not None:  # of no use to other settings
-        cache = protocol.training.cache
-        for key in [k for k in cache if isinstance(k, tuple) and k[0] == "structure"]:
-            del cache[key]
     return float(result.ranks[method.name].reciprocal.mean())
 
 
