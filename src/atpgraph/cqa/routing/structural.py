@@ -277,7 +277,8 @@ class AtpRow(UserScore):
     """The paper's method: σ(s_q*·t_u) with the paper's vector of a cold question."""
 
     name = "atp"
-    settings = AtpSettings()
+    # Searched on validation questions: benchmarks/search_routing.py, docs/routing.md.
+    settings = AtpSettings(kernel="constant", n_components=8, recent=1)
     n_topics = 30
 
     def fit(self, history: History) -> Self:

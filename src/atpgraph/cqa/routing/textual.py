@@ -247,6 +247,7 @@ class TopicSpace:
         self._width = history.corpus.n_words(history.n_questions)
         self._model = _fit_topics(history, n_topics, random_state)
         self._seen = np.zeros((0, n_topics))
+        self._asked: dict[int, Floats] = {}
 
     @classmethod
     def of(cls, history: History, n_topics: int, random_state: int) -> TopicSpace:
@@ -272,11 +273,11 @@ class TopicSpace:
         row = term_row(question, self._width)
         if row is None or self._model is None:
             return None
-        key = ("topics", id(self))
-        if key not in question.cache:
-            question.cache[key] = self._model.transform(row)[0]
-        found: Floats = question.cache[key]
-        return found
+        if question.id < 0:
+            return np.asarray(self._model.transform(row)[0])
+        if question.id not in self._asked:
+            self._asked[question.id] = self._model.transform(row)[0]
+        return self._asked[question.id]
 
 
 def _fit_topics(history: History, n_topics: int, random_state: int) -> Any:
