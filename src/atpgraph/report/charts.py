@@ -97,15 +97,18 @@ def line_chart(
     diagonal: bool = False,
     height: int = 330,
 ) -> str:
-    """Lines over common axes; grey ones lie below the coloured ones."""
+    """Lines over common axes; grey ones lie below the coloured ones; `diagonal` is where y = x."""
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
+    if diagonal and y_range is not None:
+        xs += y_range  # so that the diagonal is that of the drawing
     frame = _Frame(xs, ys, x_log, y_range, height)
     parts = [frame.axes(x_label, y_label, sorted(set(xs)) if x_log and len(set(xs)) < 8 else None)]
     if diagonal:
+        low, high = max(frame.x_low, frame.y_low), min(frame.x_high, frame.y_high)
         parts.append(
-            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(frame.x_low):.1f} '
-            f'{frame.y(frame.y_low):.1f}L{frame.x(frame.x_high):.1f} {frame.y(frame.y_high):.1f}"/>'
+            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(low):.1f} '
+            f'{frame.y(low):.1f}L{frame.x(high):.1f} {frame.y(high):.1f}"/>'
         )
     for line in sorted(lines, key=lambda line: line.colour is not None):
         path = "L".join(

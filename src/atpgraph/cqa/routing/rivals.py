@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from typing import Any, Self
 
 import numpy as np
@@ -113,9 +115,10 @@ class ColdRoute(Method):
             [history.tags_of(q) for q in questions.tolist()],
         )
         machine = MyFMRegressor(rank=self.rank, random_seed=self.random_state + 1)
-        self._machine = machine.fit(
-            rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
-        )
+        with contextlib.redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
+            self._machine = machine.fit(
+                rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
+            )
         return self
 
     def update(self, history: History) -> Self:
