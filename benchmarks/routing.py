@@ -5,6 +5,8 @@
     python benchmarks/routing.py travel SITE --protocol time    # replaces these protocols
     python benchmarks/routing.py travel SITE --protocol none    # rewrites the Markdown only
 
+Also rewrites routing.md, the MRR of every row on every site that was measured.
+
 Every family of protocols runs in a process of its own, so that its peak memory is its own.
 """
 
@@ -45,6 +47,45 @@ def main() -> None:
     for family in [] if options.protocol == "none" else options.protocol.split(","):
         run_family(file, options, family)
     write_table(file)
+    write_summary()
+
+
+def write_summary() -> None:
+    """MRR of all rows on all sites; an asterisk where the router is above at 95 %."""
+    parts = ["# Routing: MRR", NOTE]
+    for file in sorted(RESULTS.glob("routing-*.json")):
+        kept = json.loads(file.read_text())
+        found = {name: r for name, r in kept["protocols"].items() if r["questions"]}
+        methods = {m for r in found.values() for m in r["methods"]}
+
+        def order(method: str, found: dict[str, Any] = found) -> float:
+            last = list(found.values())[-1]["methods"]
+            return -last[method]["mrr"]["mean"] if method in last else 0.0
+
+        rows = []
+        for method in sorted(methods, key=order):
+            cells = [method]
+            for result in found.values():
+                best = max(row["mrr"]["mean"] for row in result["methods"].values())
+                row = result["methods"].get(method)
+                if row is None:
+                    cells.append("")
+                    continue
+                text = f"{row['mrr']['mean']:.3f}"
+                above = row.get("router_above")
+                star = "*" if above and above["low"] > 0 else ""
+                cells.append((f"**{text}**" if row["mrr"]["mean"] == best else text) + star)
+            rows.append(cells)
+        columns = [f"{name} ({r['questions']:,})" for name, r in found.items()]
+        parts += [f"## {kept['site']}", markdown(["row", *columns], rows)]
+    (RESULTS / "routing.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+NOTE = (
+    "Made by `benchmarks/routing.py` from the files beside it, which have intervals, commands and "
+    "times. Numbers of test questions in parentheses; the best in bold; an asterisk where the 95 % "
+    "interval of the router's paired lead over the row is above 0."
+)
 
 
 def run_family(file: Path, options: argparse.Namespace, family: str) -> None:

@@ -89,21 +89,27 @@ class ColdRoute(Method):
 
     name = "coldroute"
     rank = 8
-    rounds = 100
+    rounds, kept = 100, 20
     refit_days = 180.0  # learning anew costs minutes on a site of a hundred thousand answers
 
     def fit(self, history: History) -> Self:
         """Sample the machine's parameters."""
+        self._learnt_ms = history.now
+        self._sizes = history.n_questions, history.n_users, len(history.tag_names)
+        key = ("coldroute", history.now, self.random_state)
+        if key not in history.cache:
+            history.cache[key] = self._sampled(history)
+        self._machine = history.cache[key]
+        return self
+
+    def _sampled(self, history: History) -> Any:
         try:
             from myfm import MyFMRegressor
         except ImportError:
             raise MissingDependencyError("myfm", "rivals", "The row coldroute") from None
         known = np.flatnonzero(history.answer_owner >= 0)
-        self._machine = None
-        self._learnt_ms = history.now
-        self._sizes = history.n_questions, history.n_users, len(history.tag_names)
         if len(known) < 2:
-            return self
+            return None
         votes = history.answer_votes[known]
         if not history.has_votes:  # without dated votes, being accepted is all that is known
             votes = history.is_accepted[known].astype(np.float64)
@@ -116,10 +122,9 @@ class ColdRoute(Method):
         )
         machine = MyFMRegressor(rank=self.rank, random_seed=self.random_state + 1)
         with contextlib.redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
-            self._machine = machine.fit(
-                rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
+            return machine.fit(
+                rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.kept
             )
-        return self
 
     def update(self, history: History) -> Self:
         """Learn anew if it is long enough ago."""

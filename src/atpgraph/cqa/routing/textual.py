@@ -155,6 +155,14 @@ class Paragraphs(Profile):
     name = "doc2vec"
 
     def _learn(self, history: History) -> None:
+        key = ("doc2vec", history.now, self.random_state)
+        if key not in history.cache:
+            history.cache[key] = self._trained(history)
+        # The vectors of later questions are added for everybody who shares the model.
+        self._kept: dict[str, Any] = history.cache[key]
+        self._model = self._kept["model"]
+
+    def _trained(self, history: History) -> dict[str, Any]:
         try:
             from gensim.models.doc2vec import Doc2Vec, TaggedDocument
         except ImportError:
@@ -165,23 +173,23 @@ class Paragraphs(Profile):
             for q in range(rows.shape[0])
             if history.present[q]
         ]
-        self._model = None
-        if any(document.words for document in documents):
-            self._model = Doc2Vec(
-                documents,
-                vector_size=64,
-                dm=0,
-                min_count=2,
-                epochs=20,
-                workers=1,  # several would make the result depend on timing
-                seed=self.random_state + 1,
-            )
-        self._done = np.zeros((rows.shape[0], 64))
-        if self._model is not None:
-            trained = [document.tags[0] for document in documents]
-            vectors = np.stack([self._model.dv[q] for q in trained]).astype(np.float64)
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            self._done[trained] = vectors / np.maximum(lengths, 1e-12)
+        vectors = np.zeros((rows.shape[0], 64))
+        if not any(document.words for document in documents):
+            return {"model": None, "vectors": vectors}
+        model = Doc2Vec(
+            documents,
+            vector_size=64,
+            dm=0,
+            min_count=2,
+            epochs=20,
+            workers=1,  # several would make the result depend on timing
+            seed=self.random_state + 1,
+        )
+        trained = [document.tags[0] for document in documents]
+        found = np.stack([model.dv[q] for q in trained]).astype(np.float64)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        vectors[trained] = found / np.maximum(lengths, 1e-12)
+        return {"model": model, "vectors": vectors}
 
     def _infer(self, words: list[str]) -> Floats:
         model: Any = self._model
@@ -194,11 +202,11 @@ class Paragraphs(Profile):
         if self._model is None:
             return np.zeros((history.n_questions, 0))
         rows = known_counts(history, self._width)
-        done = len(self._done)
+        done = len(self._kept["vectors"])
         if history.n_questions > done:
             fresh = [self._infer(row_words(rows, q)) for q in range(done, history.n_questions)]
-            self._done = np.vstack([self._done, np.array(fresh)])
-        return self._done[: history.n_questions]
+            self._kept["vectors"] = np.vstack([self._kept["vectors"], np.array(fresh)])
+        return self._kept["vectors"][: history.n_questions]
 
     def _vector(self, question: Question) -> Any:
         row = term_row(question, self._width)
