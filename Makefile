@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench clean help
+.PHONY: demo test test-min coverage dist bench docs clean help
 .DEFAULT_GOAL := help
 
 help: ## what there is to make
@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e .
+	@$(PIP) install -e '.[cqa]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
@@ -30,6 +30,11 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@$(PIP) install -e '.[bench]'
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	@echo "installing atpgraph and its documentation tools into $(VENV)"
+	@$(PIP) install -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
 demo: $(VENV)/.installed ## install, then show the main job on generated data
 	@$(BIN)/python examples/demo.py
 
@@ -39,8 +44,42 @@ test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+$(VENV)/.installed-dist: pyproject.toml | $(BIN)/python
+	@$(PIP) install build twine
+	@touch $@
+
+dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check them
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py dist
+
+# Compiled code cannot be traced. So there are two runs: all tests, compiled from nothing (which also
+# runs the code that makes vector instructions), then every kernel as plain Python on small input.
+coverage: $(VENV)/.installed-test ## lines of src that the tests run; at least 90 %
+	rm -rf .coverage* $(VENV)/numba-cache
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-cache $(BIN)/python -m coverage run -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore -m coverage run -m tests.plain_kernels $(VENV)/plain.npz
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered --fail-under=90
+
+# In an environment of its own, from the sdist's own copy of the tests: nothing of this folder is used.
+MIN := $(VENV)-min
+test-min: dist ## test the wheel on the oldest versions of its dependencies
+	rm -rf $(MIN)
+	$(PYTHON) -m venv $(MIN)
+	$(PYTHON) tools/lowest.py test > $(MIN)/lowest.txt
+	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
+	tar -xzf dist/*.tar.gz -C $(MIN)
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default tests
+
 bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
 	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
 
+docs: $(VENV)/.installed-docs ## build the documentation into site/, warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 clean: ## remove what make made
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min dist htmlcov .coverage* build site .mypy_cache .pytest_cache .ruff_cache

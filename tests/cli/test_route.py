@@ -66,6 +66,21 @@ def test_site_and_model_agree(dump: Path, model: Path) -> None:
     assert f"   - {first['people'][0]['reasons'][0]['text']}" in shown
 
 
+def test_a_trained_model_keeps_its_router_beside_it(dump: Path, model: Path) -> None:
+    vectors = dump.parent / "vectors.npz"
+    run("cqa", "train", dump.parent / "site", "-o", vectors, "--dim", 4, "-q")
+    options = ("--title", titles(dump)[3], "--json", "-q")
+    wanted = json.loads(run("cqa", "route", model, *options))
+    assert json.loads(run("cqa", "route", vectors, *options)) == wanted
+    kept = vectors.with_suffix(".router") / "router.json"
+    made = kept.stat().st_mtime_ns
+    assert json.loads(run("cqa", "route", vectors, *options)) == wanted
+    assert kept.stat().st_mtime_ns == made
+    vectors.touch()  # trained again: its router is stale
+    run("cqa", "route", vectors, *options)
+    assert kept.stat().st_mtime_ns > made
+
+
 def test_what_the_site_does_not_know_is_said(dump: Path, model: Path) -> None:
     assert "No question here has the tag 'zz'." in noted("cqa", "route", model, "--tags", "zz")
     assert "User 4711 never posted here" in noted(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -22,8 +23,14 @@ from atpgraph.cqa import (
     write_dump,
 )
 from atpgraph.cqa.evaluation import question_scores
-from atpgraph.cqa.expertise import PathRule, about_path, pooled
-from atpgraph.cqa.fitted import asked_before, cross_fitted, fit_weights, percentiles
+from atpgraph.cqa.expertise import PathRule, about_path, pooled, site_of, train
+from atpgraph.cqa.fitted import (
+    asked_before,
+    cross_fitted,
+    fit_weights,
+    fitted_everywhere,
+    percentiles,
+)
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 
@@ -135,6 +142,40 @@ def test_fitted_scores_never_see_their_own_bounty():
     assert (again.values[half] == found.values[half]).all()
     assert fit_weights(np.ones((4, 2)), np.full(4, 50)).tolist() == [0, 0]
     assert percentiles(np.full(3, np.nan)).tolist() == [0, 0, 0]
+
+
+def test_too_few_bounties_are_not_fitted_to():
+    rng = np.random.default_rng(0)
+    signals = {"answers": rng.normal(size=200), "position": rng.normal(size=200)}
+    few = BountyTruth(np.arange(60), rng.integers(1, 9, 60) * 50)
+    half = np.arange(60) % 2 == 0
+    found = cross_fitted(signals, few, half)
+    for mine in (half, ~half):
+        position = percentiles(signals["position"])[:60][mine]
+        assert (np.argsort(found.values[mine]) == np.argsort(position)).all()
+    simple = fitted_everywhere({"answers": signals["answers"]}, few.take(np.arange(40)))
+    assert (simple == percentiles(signals["answers"])).all()
+    uneven = np.arange(60) < 55  # enough to learn from on one side only
+    again = cross_fitted(signals, few, uneven)
+    rest = percentiles(signals["position"])[:60][uneven]
+    assert (np.argsort(again.values[uneven]) == np.argsort(rest)).all()
+
+
+def test_the_site_of_a_model_is_found_again(community, tmp_path):
+    folder, _, _, _ = community
+    (tmp_path / "a").mkdir()
+    site = shutil.copytree(folder, tmp_path / "a" / "site")
+    model = tmp_path / "a" / "model.npz"
+    trained = train(Site(site), model, n_components=4)
+    assert json.loads(about_path(model).read_text())["site"] == "site"
+    assert trained.model.n_components == 4
+    (tmp_path / "a").rename(tmp_path / "b")  # both moved
+    model = tmp_path / "b" / "model.npz"
+    assert site_of(model).path == tmp_path / "b" / "site"
+    (tmp_path / "c").mkdir()
+    (tmp_path / "b" / "site").rename(tmp_path / "c" / "site")
+    with pytest.raises(InputError, match="no longer where it was"):
+        site_of(model)
 
 
 def test_questions_asked_before(tmp_path):

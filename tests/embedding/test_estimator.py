@@ -57,6 +57,23 @@ def test_scores_probabilities_and_predictions_agree(fitted: ATP) -> None:
         fitted.score_pairs([10_000], [1])
 
 
+def test_the_threshold_tells_paths_from_other_pairs(fitted: ATP) -> None:
+    rows, _ = closure_forests(fitted.dag_)
+    reach = rows.to_sparse(fitted.levels_).toarray() > 0
+    other = ~reach & ~np.eye(len(reach), dtype=bool)
+    u, v = np.indices(reach.shape)
+    found = fitted.predict(fitted.labels_[u.ravel()], fitted.labels_[v.ravel()]).reshape(u.shape)
+    paper = fitted.source_ @ fitted.target_.T > 0
+    right = (found[reach].mean() + 1 - found[other].mean()) / 2
+    assert right > (paper[reach].mean() + 1 - paper[other].mean()) / 2 + 0.1
+    best = max(
+        (scores > cut)[reach].mean() - (scores > cut)[other].mean()
+        for scores in [fitted.source_ @ fitted.target_.T]
+        for cut in np.quantile(scores, np.linspace(0, 1, 200))
+    )
+    assert right > (1 + best) / 2 - 0.02
+
+
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_top_equals_sorting_all_products(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)

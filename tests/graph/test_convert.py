@@ -132,12 +132,22 @@ def test_igraph():
         as_graph(igraph.Graph([(0, 1)]))
 
 
+def test_edge_index():
+    index = np.array([[4, 0, 4], [0, 2, 2]])
+    assert parts(as_graph(index)) == ([0, 1, 2, 3, 4], [(0, 2), (4, 0), (4, 2)], None)
+    assert as_graph(np.empty((2, 0), dtype=np.int64)).n_nodes == 0
+    # Two rows of two are pairs, as every other array of shape (m, 2).
+    assert sorted(as_graph(np.array([[5, 6], [7, 8]])).edges()) == [(5, 6), (7, 8)]
+
+
 def test_what_is_no_graph():
     for thing, message in (
         (3, "int is not a graph"),
         (None, "NoneType is not a graph"),
         ([(1, 2, 3)], "pair"),
-        (np.ones((2, 3), dtype=int), "shape"),
+        (np.ones((3, 3), dtype=int), "shape"),
+        (np.ones((2, 3)), "whole numbers"),
+        (np.array([[0, 1, -2], [1, 2, 0]]), "from 0"),
     ):
         with pytest.raises(InputError, match=message):
             as_graph(thing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -12,10 +13,13 @@ from hypothesis import strategies as st
 
 from atpgraph.report import (
     Bar,
+    Dots,
     Line,
     Point,
     Section,
     bar_chart,
+    column_chart,
+    dot_chart,
     histogram,
     line_chart,
     page,
@@ -98,3 +102,40 @@ def test_page_loads_nothing_and_escapes() -> None:
     assert "<code>atp &lt;x&gt;</code>" in html
     assert "prefers-color-scheme: dark" in html
     assert not re.search(r"https?://|<script|src=", html)
+
+
+@given(st.lists(st.integers(0, 100_000), min_size=1, max_size=200), st.booleans())
+def test_columns(values: list[int], log: bool) -> None:
+    root = parse(column_chart(values, title="t", x_label="level", y_label="nodes", log=log))
+    drawn = [mark for mark in root.iter() if mark.get("class") == "bar"]
+    assert len(drawn) == sum(value > 0 for value in values)
+    assert inside(root)
+    heights = [float(mark.attrib["height"]) for mark in drawn]
+    shown = [value for value in values if value > 0]
+    for (a, x), (b, y) in itertools.pairwise(zip(shown, heights, strict=True)):
+        assert (a - b) * (x - y) >= 0
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9), st.integers(0, 4)), max_size=40))
+def test_dots(points: list[tuple[float, float, int]]) -> None:
+    x, y, step = zip(*points, strict=True) if points else ((), (), ())
+    root = parse(dot_chart(Dots(x, y, step), title="t", x_label="x", y_label="y"))
+    ways = [mark for mark in root.iter() if mark.get("class") == "dots"]
+    assert len(ways) == len(set(step))
+    assert sum(way.attrib["d"].count("h0") for way in ways) == len(points)
+
+
+def test_a_diagonal_is_where_both_axes_agree() -> None:
+    line = Line("router", [0.4, 0.6], [0.1, 0.9], 0)
+    chart = line_chart([line], title="t", x_label="x", y_label="y", y_range=(0, 1), diagonal=True)
+    path = re.search(r'stroke-dasharray="3 3" d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"', chart)
+    assert path is not None
+    x0, y0, x1, y1 = map(float, path.groups())
+    ticks = {
+        float(value): float(y)
+        for y, value in re.findall(r'x="55" y="([\d.]+)" text-anchor="end">([\d.]+)<', chart)
+    }
+    # From corner to corner, though the line itself is shorter.
+    assert (x0, x1) == (60, 428)
+    assert y0 == pytest.approx(ticks[0] - 4, abs=0.2)
+    assert y1 == pytest.approx(ticks[1] - 4, abs=0.2)

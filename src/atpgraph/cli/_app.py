@@ -17,6 +17,7 @@ from atpgraph.cli import (
     hierarchy,
     linkpred,
     model,
+    plot,
     route,
 )
 
@@ -24,6 +25,8 @@ app = typer.Typer(
     name="atp",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, 1 a bug, 2 bad input or usage, 3 too large for the memory budget, "
+    "130 interrupted, 141 the reader of the output went away.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -55,6 +58,7 @@ app.command("neighbors")(model.neighbors)
 app.command("info")(model.info)
 app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
+app.command("plot")(plot.plot)
 app.command("linkpred")(linkpred.linkpred)
 cqa.app.command("route")(route.route)
 cqa.app.command("evaluate")(route.evaluate)

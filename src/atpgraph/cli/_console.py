@@ -10,6 +10,7 @@ import contextlib
 import json as jsonlib
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,6 +65,11 @@ class Session:
                 print(item)
             else:
                 _print_table(item)
+
+
+def typed_command() -> str:
+    """The command as it was typed, for the foot of a report."""
+    return "atp " + shlex.join(sys.argv[1:])
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli._choices import METHODS, completer
+from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph, IntArray
@@ -23,6 +24,7 @@ def break_cycles(
             "-m",
             help="dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
             "ts-voting, h-voting or bayes.",
+            autocompletion=completer(METHODS),
         ),
     ] = "h-voting",
     every: Annotated[bool, typer.Option("--all", help="Run every method.")] = False,
@@ -36,6 +38,10 @@ def break_cycles(
     removed: Annotated[
         Path | None, typer.Option(help="Write the removed edges and their scores to this file.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -45,7 +51,8 @@ def break_cycles(
         from atpgraph._files import check_writable
         from atpgraph._jit import on_compilation
         from atpgraph._progress import stage
-        from atpgraph.cycles import METHODS, CycleBreaker
+        from atpgraph.cycles import METHODS as EVERY
+        from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist, write_edgelist
 
@@ -61,14 +68,16 @@ def break_cycles(
         read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
         methods: dict[str, dict[str, Any]] = {}
+        results = []
         breaker = CycleBreaker(read, seed)
-        for name in METHODS if every else [method]:
+        for name in EVERY if every else [method]:
             with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
                 # A breaker of its own for each, so that the seconds are those of that method alone,
                 # and without those of compiling on a first run.
                 started = time.perf_counter()
                 result = CycleBreaker(read, seed).run(name)
                 seconds = time.perf_counter() - started - compiling.seconds
+            results.append(result)
             found = None if right is None else result.agreement(right)
             methods[name] = {
                 "removed": len(result.removed),
@@ -87,6 +96,14 @@ def break_cycles(
             "self_loops": read.n_self_loops,
         }
         payload = {"graph": counts, "agony": breaker.agony, "methods": methods}
+        if report is not None:
+            from atpgraph.cycles.report import write_report
+
+            payload["report"] = write_report(
+                results, report, typed_command(), name=graph.name, agony=breaker.agony,
+                seconds=[row["seconds"] for row in methods.values()], truth=right,
+            )  # fmt: skip
+            out.note(f"report written to {payload['report']}")
         columns = ["removed", "precision", "recall", "f1", "seconds"]
         if right is None:
             columns = ["removed", "seconds"]
@@ -97,7 +114,10 @@ def break_cycles(
             f"agony {breaker.agony:,}",
             table(["method", *columns], rows),
         ]
-        lines += [f"{path}: written" for path in (output, removed) if path is not None]
+        if removed is not None:
+            lines.append(f"{removed}: written")
+        if output is not None:
+            lines.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
         out.result(payload, *lines)
 
 

@@ -71,7 +71,11 @@ def ingest(
             for sample in file.samples:
                 out.note(f"{name}: {sample}")
         payload = {"site": output, **report.to_dict(), "seconds": round(seconds, 3)}
-        out.result(payload, *_ingest_tables(report), f"{output}: {seconds:.1f} s")
+        out.result(
+            payload,
+            *_ingest_tables(report),
+            f"{output}: {seconds:.1f} s; next: atp cqa stats {output}",
+        )
 
 
 def _ingest_tables(report: IngestReport) -> list[Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli._choices import KERNELS, METHODS, SOLVERS, completer
+from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 
 def embed(
@@ -17,11 +18,20 @@ def embed(
         Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
     ],
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
-    kernel: Annotated[str, typer.Option(help="log, harmonic, linear or constant.")] = "log",
+    kernel: Annotated[
+        str,
+        typer.Option(help="log, harmonic, linear or constant.", autocompletion=completer(KERNELS)),
+    ] = "log",
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to break cycles.")
+        str,
+        typer.Option(
+            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+        ),
     ] = "h-voting",
-    solver: Annotated[str, typer.Option(help="nnls, or svd for singular vectors.")] = "nnls",
+    solver: Annotated[
+        str,
+        typer.Option(help="nnls, or svd for singular vectors.", autocompletion=completer(SOLVERS)),
+    ] = "nnls",
     zero_weight: Annotated[
         float | None,
         typer.Option(help="Weight of unreachable pairs, 0 to 1.", show_default="the library's"),
@@ -39,6 +49,10 @@ def embed(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -46,6 +60,7 @@ def embed(
     """Embed a graph and save the model."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph._files import check_writable
+        from atpgraph._jit import on_compilation
         from atpgraph._memory import peak_megabytes
         from atpgraph.embedding import ATP
         from atpgraph.graph.edgelist import read_edgelist
@@ -61,15 +76,16 @@ def embed(
             "max_iter": max_iter,
         }
         model.set_params(**{name: value for name, value in chosen.items() if value is not None})
-        started = time.perf_counter()
-        read = read_edgelist(graph)
-        seconds = {"read": time.perf_counter() - started}
-        model.fit(read)
+        with on_compilation(lambda: None) as compiling:
+            started = time.perf_counter()
+            read = read_edgelist(graph)
+            seconds = {"read": time.perf_counter() - started}
+            model.fit(read)
         started = time.perf_counter()
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}
         seconds["total"] = sum(seconds.values())
-        payload = {
+        payload: dict[str, Any] = {
             "nodes": read.n_nodes,
             "edges": read.n_edges,
             "removed": len(model.removed_),
@@ -79,18 +95,29 @@ def embed(
             "iterations": model.n_iter_,
             "objective": float(model.objective_[-1]) if len(model.objective_) else None,
             "seconds": {stage: round(value, 4) for stage, value in seconds.items()},
+            "compile_seconds": round(compiling.seconds, 4),
             "peak_memory_mb": round(peak_megabytes(), 1),
         }
+        if report is not None:
+            from atpgraph.embedding.report import write_report
+
+            payload["report"] = write_report(
+                model, report, typed_command(), name=graph.name, seconds=seconds,
+                memory_mb=peak_megabytes(),
+            )  # fmt: skip
+            out.note(f"report written to {payload['report']}")
         lines = [
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
             f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "
             f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} extras",
         ]
         stages = table(["stage", "seconds"], [[name, value] for name, value in seconds.items()])
+        compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
         out.result(
             payload,
             *lines,
             stages,
-            f"peak memory {peak_megabytes():,.0f} MB",
+            f"peak memory {peak_megabytes():,.0f} MB"
+            + (compiled if compiling.seconds > 0.1 else ""),
             f"{output}: written; next: atp neighbors {output} NODE",
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import METHODS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table
 
 
@@ -17,7 +18,10 @@ def hierarchy(
         typer.Option("--output", "-o", help="Write node and level, one line each (.tsv or .csv)."),
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to break cycles first.")
+        str,
+        typer.Option(
+            "--method", "-m", help="How to break cycles first.", autocompletion=completer(METHODS)
+        ),
     ] = "h-voting",
     seed: Seed = 0,
     json: Json = False,

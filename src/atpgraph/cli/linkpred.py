@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, session
+from atpgraph.cli._console import Json, Quiet, session, typed_command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,7 +76,7 @@ def linkpred(
             )
         payload: dict[str, Any] = result.to_json()
         if report is not None:
-            written = write_report(result, report, "atp " + shlex.join(sys.argv[1:]))
+            written = write_report(result, report, typed_command())
             payload["report"] = written
             out.note(f"report written to {written}")
         notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
 from atpgraph.cli._console import Json, Quiet, session, table
 
 if TYPE_CHECKING:
@@ -26,8 +27,14 @@ def predict(
         Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
     ] = None,
     threshold: Annotated[
-        float, typer.Option(min=0.5, max=1.0, help="Probability above which a path is predicted.")
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            min=0.5,
+            max=1.0,
+            help="Probability above which a path is predicted.",
+            show_default="what tells paths best in the graph of the model",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -50,16 +57,17 @@ def predict(
             sources, targets = _labels(loaded, names[0::2]), _labels(loaded, names[1::2])
         scores = loaded.score_pairs(sources, targets)
         probabilities = loaded.predict_proba(sources, targets)
+        paths = loaded.predict(sources, targets, threshold)
         rows = [
             {
                 "source": u,
                 "target": v,
                 "score": float(score),
                 "probability": float(probability),
-                "path": bool(probability > threshold),
+                "path": bool(path),
             }
-            for u, v, score, probability in zip(
-                sources, targets, scores, probabilities, strict=True
+            for u, v, score, probability, path in zip(
+                sources, targets, scores, probabilities, paths, strict=True
             )
         ]
         shown = [[str(row["source"]), str(row["target"]), *list(row.values())[2:]] for row in rows]
@@ -72,7 +80,11 @@ def neighbors(
     model: Model,
     node: Annotated[str, typer.Argument(help="Label of a node.", show_default=False)],
     direction: Annotated[
-        str, typer.Option(help="targets: what the node leads to; sources: what leads to it.")
+        str,
+        typer.Option(
+            help="targets: what the node leads to; sources: what leads to it.",
+            autocompletion=completer(DIRECTIONS),
+        ),
     ] = "targets",
     top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
     json: Json = False,
@@ -83,7 +95,7 @@ def neighbors(
         from atpgraph.embedding import ATP
         from atpgraph.errors import InputError
 
-        if direction not in ("targets", "sources"):
+        if direction not in DIRECTIONS:
             raise InputError(f"--direction is {direction!r}; it must be targets or sources.")
         loaded = ATP.load(model)
         (label,) = _labels(loaded, [node])
@@ -131,7 +143,9 @@ def export(
         Path,
         typer.Option("--output", "-o", help="File, or beginning of the names of the files."),
     ],
-    format: Annotated[str, typer.Option(help="word2vec, parquet or npy.")] = "word2vec",
+    format: Annotated[
+        str, typer.Option(help="word2vec, parquet or npy.", autocompletion=completer(FORMATS))
+    ] = "word2vec",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

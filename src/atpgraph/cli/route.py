@@ -109,7 +109,11 @@ def _evaluation_tables(found: RoutingReport) -> list[Any]:
 def route(
     site: Annotated[
         Path,
-        typer.Argument(metavar="SITE|MODEL", help="A site, or a router that was kept with --save."),
+        typer.Argument(
+            metavar="SITE|MODEL",
+            help="A site, a router kept with --save, or a model of 'atp cqa train', whose router "
+            "is kept beside it as NAME.router.",
+        ),
     ],
     title: Annotated[str, typer.Option("--title", help="Title of the question.")] = "",
     body: Annotated[str, typer.Option("--body", help="Its text, plain or HTML.")] = "",
@@ -171,6 +175,7 @@ def route(
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
     with session(json=json, quiet=quiet) as out:
+        from atpgraph.cqa.expertise import site_of
         from atpgraph.cqa.routing.history import History, Question, Records
         from atpgraph.cqa.routing.model_file import is_router, load_router, save_router
         from atpgraph.cqa.routing.newcomers import read_newcomers
@@ -190,13 +195,16 @@ def route(
         policy = Policy(never, inactive_days, per_day, per_week, spread, newcomers)
         keeper = _read_log(log, policy)
         people = [] if welcome is None else read_newcomers(welcome)
+        model = site.is_file()
+        kept = site.with_suffix(".router") if model else site
         history: History
-        if is_router(site):
-            router, history = load_router(site)
+        if is_router(kept) and not (model and _older(kept / "router.json", site)):
+            router, history = load_router(kept)
         else:
-            records = Records.of(Site(site))
+            records = Records.of(site_of(site) if model else Site(site))
             history = records.at(records.at().last_ms)
             router = Router("all", seed).fit(history)
+            save = save or (kept if model else None)
         if save is not None:
             save_router(router, history, save)
             out.note(f"router: {save}")
@@ -221,6 +229,10 @@ def route(
             lines.append(f"{place}. user {person.user}  confidence {person.confidence:.1%}")
             lines += [f"   - {reason.text}" for reason in person.reasons]
         out.result(found.to_dict(), *lines)
+
+
+def _older(first: Path, second: Path) -> bool:
+    return first.stat().st_mtime_ns < second.stat().st_mtime_ns
 
 
 def _read_log(path: Path | None, policy: Policy) -> Dispatcher:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def load_arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.compute
 
 
+@cache
 def table_schema(table: str) -> Any:
     """Arrow schema of a table of the store."""
     arrow, _ = load_arrow()

@@ -2,9 +2,9 @@
 
 A dump file is one root element with a million ``<row …/>`` in it. The stream is cut into blocks of
 whole rows: a ``<`` cannot stand inside an attribute value of well-formed XML, so ``<row`` always
-begins a row. Each block is parsed on its own, in whatever thread, with libxml2; a block that does
-not parse is cleaned of illegal characters and parsed again, and if that fails too, row by row, so
-that one broken row costs one row.
+begins a row. Each block is parsed on its own, in whatever thread and in small pieces, with libxml2;
+a piece that does not parse is cleaned of illegal characters and parsed again, and if that fails
+too, row by row, so that one broken row costs one row.
 
 The input is hostile until shown otherwise: a document type declaration is refused, so there are no
 entities to expand, the parser never resolves an entity or opens a file, and a row larger than
@@ -22,7 +22,8 @@ from typing import Any
 
 from atpgraph.errors import InputError, MissingDependencyError
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 4 << 20
+PIECE_BYTES = 128 << 10  # parsed at a time: the tree stays in the cache of the processor
 LARGEST_ROW = 64 << 20
 LARGEST_PROLOG = 1 << 20
 _KEPT_BYTES = 256  # of a row that is skipped: what follows it may have begun, or be the end tag
@@ -214,23 +215,39 @@ def parse_block(block: bytes, names: Names, switch: str = "") -> Rows:
     >>> rows.columns, len(rows.broken), rows.cleaned
     ({'': [['1', '3'], ['xy', None]]}, 1, 1)
     """
-    etree = load_lxml()
-    gather = _Gather(names, switch)
+    gather = _Gather(load_lxml(), names, switch)
     broken: list[str] = []
-    cleaned = 0
-    if not gather.add(etree, block):
-        block, cleaned = _clean(block)
-        if not gather.add(etree, block):
-            starts = [match.start() for match in re.finditer(_ROW, block)]
-            if not starts or block[: starts[0]].strip():
-                broken.append("text or an element that is not a row")
-            for start, stop in pairwise([*starts, len(block)]):
-                piece = block[start:stop]
-                # Something strange may follow a sound row: a stray end tag, another element.
-                sound = piece[: piece.find(b"/>") + 2]
-                if not gather.add(etree, piece) and not (sound and gather.add(etree, sound)):
-                    broken.append(_why(etree, piece))
+    cleaned = sum(_parse_piece(piece, gather, broken) for piece in _pieces(block))
     return Rows(gather.columns(), gather.others, broken, cleaned)
+
+
+def _pieces(block: bytes) -> Iterator[bytes]:
+    """Parts of a block that begin with rows."""
+    start = 0
+    while start < len(block):
+        stop = block.find(_ROW, start + PIECE_BYTES)
+        stop = len(block) if stop < 0 else stop
+        yield block[start:stop]
+        start = stop
+
+
+def _parse_piece(block: bytes, gather: _Gather, broken: list[str]) -> int:
+    """Gather the rows of a piece, and what is broken; the number of illegal characters."""
+    if gather.add(block):
+        return 0
+    block, cleaned = _clean(block)
+    if gather.add(block):
+        return cleaned
+    starts = [match.start() for match in re.finditer(_ROW, block)]
+    if not starts or block[: starts[0]].strip():
+        broken.append("text or an element that is not a row")
+    for start, stop in pairwise([*starts, len(block)]):
+        piece = block[start:stop]
+        # Something strange may follow a sound row: a stray end tag, another element.
+        sound = piece[: piece.find(b"/>") + 2]
+        if not gather.add(piece) and not (sound and gather.add(sound)):
+            broken.append(_why(gather.etree, piece))
+    return cleaned
 
 
 class _Gather:
@@ -239,21 +256,24 @@ class _Gather:
     One flat list for each kind: a tuple for every row would keep the garbage collector busy.
     """
 
-    def __init__(self, names: Names, switch: str) -> None:
+    def __init__(self, etree: Any, names: Names, switch: str) -> None:
+        self.etree = etree
+        self.parser = _parser(etree)
+        self.nested = etree.XPath("boolean(*/*)")
         # lxml encodes a str on every call
         self.keys = {kind: [name.encode() for name in wanted] for kind, wanted in names.items()}
         self.switch = switch.encode()
         self.values: dict[str, list[str | None]] = {kind: [] for kind in names}
         self.others: Counter[str | None] = Counter()
 
-    def add(self, etree: Any, block: bytes) -> bool:
-        """Take a block; False if it is not well formed or has other elements than rows."""
+    def add(self, block: bytes) -> bool:
+        """Take a piece; False if it is not well formed or has other elements than rows."""
         try:
-            root = etree.fromstring(b"<rows>" + block + b"</rows>", _parser(etree))
-        except etree.XMLSyntaxError:
+            root = self.etree.fromstring(b"<rows>" + block + b"</rows>", self.parser)
+        except self.etree.XMLSyntaxError:
             return False
         rows = list(root.iterchildren("row"))
-        if len(rows) + 1 != root.xpath("count(//*)"):  # something else, or nested
+        if len(rows) != len(root) or self.nested(root):
             return False
         if not self.switch:
             self._take("", rows)

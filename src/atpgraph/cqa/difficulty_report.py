@@ -57,7 +57,7 @@ def render(report: DifficultyReport, command: str = "") -> str:
         f"{numbers['bounties']:,} bounties; competition graph of {numbers['nodes']:,} nodes and "
         f"{numbers['edges']:,} edges"
     )
-    sections = [Section(title, _chart_and_table(part)) for title, part in parts(report)]
+    sections = [Section(title, chart_and_table(part)) for title, part in parts(report)]
     if report.tags:
         sections.append(Section("By tag", _tags(report)))
     settings = [[escape(key), escape(str(value))] for key, value in report.settings.items()]
@@ -74,7 +74,8 @@ _PROTOCOL = (
 )
 
 
-def _chart_and_table(part: dict[str, Accuracy]) -> str:
+def chart_and_table(part: dict[str, Accuracy]) -> str:
+    """Accuracies as a bar chart and a table."""
     ordered = accuracy_rows(part)
     bars = [
         Bar(name, mean, low, high, _OURS if name.startswith("atp") else _OTHERS)

@@ -33,6 +33,7 @@ from atpgraph._progress import stage
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.difficulty import BountyTruth
 from atpgraph.cqa.site import NOBODY, Int64, Site
+from atpgraph.cqa.store import is_site
 from atpgraph.embedding import ATP
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
@@ -235,12 +236,21 @@ def site_of(model: str | os.PathLike[str]) -> Site:
     """The site that a model was trained on."""
     path = about_path(model)
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        return Site(about["site"])
+        said = json.loads(path.read_text(encoding="utf-8"))["site"]
+        where = Path(said)
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             f"{path} does not say which site {model} is of; name the site's folder instead."
         ) from None
+    # Written relative to the model, so that both can move together.
+    beside = where if where.is_absolute() else path.parent / where
+    found = [folder for folder in (beside, path.parent / where.name) if is_site(folder)]
+    if not found:
+        raise InputError(
+            f"The site {said} that {model} was trained on is no longer where it was; put it there "
+            f"or beside the model, or name the site's folder instead."
+        )
+    return Site(found[0])
 
 
 def standardised(values: Floats) -> Floats:
@@ -292,6 +302,14 @@ def _best(ids: Int64, scores: Floats, top: int) -> tuple[Int64, Floats]:
     return ids[order], scores[order]
 
 
+def _seen_from(folder: Path, site: Path) -> str:
+    """The way from a folder to a site; the whole path if they are on different drives."""
+    try:
+        return Path(os.path.relpath(site, folder)).as_posix()
+    except ValueError:
+        return str(site)
+
+
 def train(
     site: Site,
     output: str | os.PathLike[str],
@@ -305,7 +323,7 @@ def train(
     made = Expertise.fit(site, ega=ega, tau_days=tau_days, exclude=exclude, **params)
     about = {
         "format": "atpgraph-site-model",
-        "site": str(site.path.resolve()),
+        "site": _seen_from(Path(output).resolve().parent, site.path.resolve()),
         "ega": ega,
         "tau_days": tau_days,
         "excluded_questions": len(exclude),

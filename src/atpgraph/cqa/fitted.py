@@ -4,7 +4,9 @@ What makes a question hard differs between sites: on one, unanswered questions c
 bounties, on another the much-answered ones do. So the weights come from the site's own bounties:
 those of one half of the questions, and the other half is judged with them. Every signal enters as
 its percentile among all questions of the site; the weights maximise the likelihood of the order
-of all pairs with different bounties (logistic), with a penalty.
+of all pairs with different bounties (logistic), with a penalty. Where fewer than fifty questions
+could be learnt from, one signal is taken as it is: the position, or without ATP the number of
+answers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PENALTY = 0.1
-LEAST_QUESTIONS = 10
+LEAST_QUESTIONS = 50  # chosen with benchmarks/search_fitted.py
+_UNFITTED = ("position", "answers")
 _MOST_PAIRS = 200_000
 
 
@@ -104,6 +107,14 @@ def fit_weights(signals: Floats, amount: npt.NDArray[np.int64], random_state: in
     return np.asarray(found.x, dtype=np.float64)
 
 
+def unfitted(signals: dict[str, Floats], matrix: Floats) -> Floats:
+    """The one signal to trust where there is too little to fit weights to."""
+    names = list(signals)
+    best = next((name for name in _UNFITTED if name in signals), names[0])
+    result: Floats = matrix[:, names.index(best)]
+    return result
+
+
 def cross_fitted(
     signals: dict[str, Floats], truth: BountyTruth, first: Bools, random_state: int = 0
 ) -> Scores:
@@ -123,6 +134,9 @@ def cross_fitted(
     matrix = matrix[truth.question]
     values = np.zeros(len(truth))
     for mine in (first, ~first):
+        if np.count_nonzero(~mine) < LEAST_QUESTIONS:
+            values[mine] = percentiles(unfitted(signals, matrix[mine]))
+            continue
         weights = fit_weights(matrix[~mine], truth.amount[~mine], random_state)
         values[mine] = percentiles(matrix[mine] @ weights)
     return Scores(values)
@@ -132,12 +146,14 @@ def fitted_everywhere(
     signals: dict[str, Floats], truth: BountyTruth, random_state: int = 0
 ) -> Floats:
     """Scores of all questions of a site, with weights fitted to all its bounties."""
-    if len(truth) < LEAST_QUESTIONS or truth.n_pairs() == 0:
+    if truth.n_pairs() == 0:
         raise InputError(
-            f"Weights are fitted to bounties, and only {len(truth)} questions have one; use "
+            f"Weights are fitted to bounties, and {len(truth)} questions have one; use "
             "--methods atp-position, which needs none."
         )
     matrix = np.stack([percentiles(column) for column in signals.values()], axis=1)
+    if len(truth) < LEAST_QUESTIONS:
+        return unfitted(signals, matrix)
     weights = fit_weights(matrix[truth.question], truth.amount, random_state)
     result: Floats = matrix @ weights
     return result

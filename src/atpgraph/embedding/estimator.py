@@ -21,6 +21,7 @@ from atpgraph.embedding import model_file
 from atpgraph.embedding.base import Estimator
 from atpgraph.embedding.fold import FoldIn
 from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.embedding.threshold import separating_score
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import factorize, svdm
 from atpgraph.graph.convert import as_graph
@@ -42,7 +43,8 @@ class ATP(Estimator):
     The four steps of ATP: break the cycles of the graph; rank the nodes of the acyclic graph; let
     M hold f(rank difference) for every pair joined by a path; factorise M ≈ S·Tᵀ with S, T ≥ 0.
     Row i of S is the source vector of node i, row j of T the target vector of node j, and
-    ⟨s_i, t_j⟩ is large where i reaches j and near zero where it does not.
+    ⟨s_i, t_j⟩ is large where i reaches j and smaller where it does not; `zero_weight` decides how
+    near to zero.
 
     Parameters
     ----------
@@ -62,8 +64,10 @@ class ATP(Estimator):
     regularization : "auto" or float
         λ of the penalty λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the
         mean |R(i)|, at most 0.3: the fewer pairs for each number to learn, the more.
-    max_iter, tol
-        Alternating iterations at the most, and the relative fall of the objective that ends them.
+    max_iter : int
+        Alternating iterations at the most.
+    tol : float
+        The relative fall of the objective below which they end.
     c : float
         Offset of the log kernel, c + ln(e + Δ).
     n_jobs : int, optional
@@ -94,6 +98,9 @@ class ATP(Estimator):
         Seconds by stage.
     zero_weight_, regularization_ : float
         The weights used.
+    threshold_ : float
+        The score that best tells pairs of this graph joined by a path from others, and above which
+        :meth:`predict` says there is one.
     n_reachable_pairs_, n_extras_ : int
         Pairs joined by a path, and how many of them the two closure forests store.
 
@@ -123,6 +130,7 @@ class ATP(Estimator):
     timings_: dict[str, float]
     zero_weight_: float
     regularization_: float
+    threshold_: float
     n_reachable_pairs_: int
     n_extras_: int
     graph_: DiGraph
@@ -210,6 +218,7 @@ class ATP(Estimator):
         self.n_reachable_pairs_ = rows.n_pairs
         self.n_extras_ = rows.n_extras + columns.n_extras
         self.kernel_table_ = table
+        self.threshold_ = separating_score(broken.dag, fit.source, fit.target)
         self.timings_ = timings
 
     def _weights(self, n: int, n_pairs: int) -> tuple[float, float]:
@@ -271,8 +280,20 @@ class ATP(Estimator):
         """σ(⟨s_u, t_v⟩) for every pair; a half where nothing indicates a path."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.score_pairs(u, v))))
 
-    def predict(self, u: Labels, v: Labels, threshold: float = 0.5) -> npt.NDArray[np.bool_]:
-        """Whether σ(⟨s_u, t_v⟩) exceeds the threshold, for every pair."""
+    def predict(
+        self, u: Labels, v: Labels, threshold: float | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether a path is indicated, for every pair.
+
+        Parameters
+        ----------
+        u, v : labels
+        threshold : float in [0.5, 1), optional
+            What σ(⟨s_u, t_v⟩) has to exceed; by default that of a score of `threshold_`, which was
+            found when the model was fitted.
+        """
+        if threshold is None:
+            return self.score_pairs(u, v) > self.threshold_
         if not 0.5 <= threshold < 1.0:
             raise InputError(f"threshold is {threshold}; it must be in [0.5, 1).")
         return self.predict_proba(u, v) > threshold

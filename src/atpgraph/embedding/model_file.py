@@ -49,6 +49,7 @@ def save(model: ATP, path: str | os.PathLike[str]) -> None:
         "n_iter": model.n_iter_,
         "zero_weight": model.zero_weight_,
         "regularization": model.regularization_,
+        "threshold": model.threshold_,
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
     }
@@ -81,9 +82,10 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     if file.is_dir():
         raise InputError(f"{file} is a directory; name a model file.")
     if not file.exists():
-        raise InputError(f"{file} does not exist.")
+        raise InputError(f"{file} does not exist; make a model with 'atp embed'.")
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        # Opened here, since np.load leaves a damaged archive open.
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or "description" not in archive:
                 raise InputError(f"{file} is not an atpgraph model; make one with 'atp embed'.")
             content = {name: archive[name] for name in archive.files}
@@ -101,6 +103,15 @@ def load(kind: type[ATP], path: str | os.PathLike[str]) -> ATP:
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         text = " ".join(str(error).split())
         raise InputError(f"{file} is damaged or not an atpgraph model ({text}).") from error
+
+
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model file does; an edge list does not."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
 
 
 def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, Any]) -> ATP:
@@ -138,6 +149,7 @@ def _restore(kind: type[ATP], description: dict[str, Any], content: dict[str, An
     model.n_iter_ = int(description["n_iter"])
     model.zero_weight_ = float(description["zero_weight"])
     model.regularization_ = float(description["regularization"])
+    model.threshold_ = float(description.get("threshold", 0.0))  # older files have none
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
     model.timings_ = {}

@@ -31,12 +31,17 @@ def as_graph(obj: Any) -> DiGraph:
         - a pandas, polars or pyarrow table: the columns source and target (or src/dst, from/to),
           else the first two; a column named weight gives the weights;
         - a NetworkX DiGraph or MultiDiGraph; the edge attribute ``weight`` counts if all have it;
-        - a directed igraph graph, with the vertex attribute ``name`` as labels if there is one.
+        - a directed igraph graph, with the vertex attribute ``name`` as labels if there is one;
+        - a PyTorch Geometric ``Data``, its ``edge_index``, or any integer array of shape (2, m)
+          with m ≠ 2: sources above targets. The nodes are 0, 1, … in this order, so that row i of
+          an embedding belongs to node i.
 
     Examples
     --------
     >>> as_graph([(1, 2), (2, 3)])
     DiGraph(nodes=3, edges=2, self_loops=0)
+    >>> as_graph(np.array([[0, 0, 3], [3, 1, 1]])).labels.tolist()
+    [0, 1, 2, 3]
     """
     if isinstance(obj, DiGraph):
         return obj
@@ -44,19 +49,33 @@ def as_graph(obj: Any) -> DiGraph:
         return read_edgelist(obj)
     if sp.issparse(obj):
         return DiGraph.from_scipy(obj)
-    libraries = {base.__module__.partition(".")[0] for base in type(obj).__mro__}
+    libraries = _libraries(obj)
     if "networkx" in libraries:
         return _from_networkx(obj)
     if "igraph" in libraries:
         return _from_igraph(obj)
     if libraries & {"pandas", "polars", "pyarrow"}:
         return _from_table(obj)
+    if "torch_geometric" in libraries and getattr(obj, "edge_index", None) is not None:
+        return _from_edge_index(_tensor(obj.edge_index), obj.num_nodes)
+    if "torch" in libraries:
+        tensor = _tensor(obj)
+        # PyTorch Geometric puts sources above targets, so a 2 × 2 tensor is read that way.
+        turned = tensor.ndim == 2 and len(tensor) != 2 and tensor.shape[1] == 2
+        return DiGraph.from_edges(tensor) if turned else _from_edge_index(tensor)
+    if isinstance(obj, np.ndarray) and obj.ndim == 2 and len(obj) == 2 != obj.shape[1]:
+        return _from_edge_index(obj)
     if isinstance(obj, np.ndarray) or hasattr(obj, "__iter__"):
         return DiGraph.from_edges(obj)
     raise InputError(
         f"A {type(obj).__name__} is not a graph; give a file, pairs of labels, a sparse matrix, "
-        "a table, or a NetworkX or igraph graph."
+        "a table, an edge index, or a NetworkX or igraph graph."
     )
+
+
+def _libraries(obj: Any) -> set[str]:
+    """The packages that the classes of an object come from."""
+    return {base.__module__.partition(".")[0] for base in type(obj).__mro__}
 
 
 def to_networkx(graph: DiGraph) -> Any:
@@ -114,7 +133,42 @@ def _from_igraph(graph: Any) -> DiGraph:
     return DiGraph.from_codes(pairs[:, 0], pairs[:, 1], labels, weights)
 
 
+def _tensor(obj: Any) -> npt.NDArray[Any]:
+    return np.asarray(obj.detach().cpu().numpy())
+
+
+def _from_edge_index(index: npt.NDArray[Any], nodes: int | None = None) -> DiGraph:
+    """Nodes 0 … n − 1 in this order, with or without edges."""
+    if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
+        raise InputError(
+            f"An edge index holds whole numbers in the shape (2, m); this one has {index.dtype} in "
+            f"the shape {index.shape}."
+        )
+    if index.size and int(index.min()) < 0:
+        raise InputError(f"An edge index numbers nodes from 0; this one has {int(index.min())}.")
+    known = int(index.max()) + 1 if index.size else 0
+    return DiGraph.from_codes(index[0], index[1], known if nodes is None else int(nodes))
+
+
+def table_columns(obj: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Sources and targets of a pandas, polars or pyarrow table, row by row; None for others."""
+    if not _libraries(obj) & {"pandas", "polars", "pyarrow"}:
+        return None
+    return _read_table(obj)[:2]
+
+
 def _from_table(table: Any) -> DiGraph:
+    source, target, weights = _read_table(table)
+    if source.dtype.kind in "iu" and target.dtype.kind in "iu":
+        return DiGraph.from_edges(np.stack([source, target], axis=1), weights=weights)
+    pairs = list(zip(source.tolist(), target.tolist(), strict=True))
+    return DiGraph.from_edges(pairs, weights=weights)
+
+
+def _read_table(
+    table: Any,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+    """Sources, targets and weights."""
     if hasattr(table, "collect"):
         raise InputError("The polars frame is lazy; call .collect() on it first.")
     names = getattr(table, "column_names", None)  # pyarrow
@@ -143,11 +197,7 @@ def _from_table(table: Any) -> DiGraph:
             raise InputError(
                 f"Row {int(missing.argmax())} of the table has no {names[at]!r}; drop such rows."
             )
-    weights = _table_weights(table, names, columns)
-    if source.dtype.kind in "iu" and target.dtype.kind in "iu":
-        return DiGraph.from_edges(np.stack([source, target], axis=1), weights=weights)
-    pairs = list(zip(source.tolist(), target.tolist(), strict=True))
-    return DiGraph.from_edges(pairs, weights=weights)
+    return source, target, _table_weights(table, names, columns)
 
 
 def _table_weights(

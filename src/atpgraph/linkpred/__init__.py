@@ -2,12 +2,15 @@
 
 from atpgraph.linkpred.evaluation import Evaluation, evaluate
 from atpgraph.linkpred.method import EmbeddingMethod, Method
+from atpgraph.linkpred.model_selection import EdgeSplit, LinkScorer
 from atpgraph.linkpred.splits import PROTOCOLS, Pairs, PairTest, RankingTest, Split, make_split
 
 __all__ = [
     "PROTOCOLS",
+    "EdgeSplit",
     "EmbeddingMethod",
     "Evaluation",
+    "LinkScorer",
     "Method",
     "PairTest",
     "Pairs",

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Search = Callable[[Floats], float]
 
+_LOG_RANK = 0.005
 _TOP = 60
 _RANDOM = 400
 _ROWS = 64
@@ -122,6 +123,10 @@ def learn_ranking(
     Weights of blocks stay ≥ 0; that of the in-degree, which is a term of v alone, may be negative.
     (Terms of u alone do not change a ranking.) A rank is counted among the nodes any block has
     near the top, and estimated for the rest from a random sample.
+
+    Reciprocal ranks alone are a lottery where nobody ranks well: of 2,000 queries one lucky first
+    place moves the mean by 0.0005. So a little of the mean logarithm of the rank is taken off,
+    which decides there and is too small to matter elsewhere.
     """
     popularity = parts.features[:, parts.popularity]
     one = np.ones((len(popularity), 1), dtype=np.float32)
@@ -138,7 +143,7 @@ def learn_ranking(
     def value(w: Floats) -> float:
         ahead = gap @ w
         rank = 1.0 + (weight * ((ahead > 0) + 0.5 * (ahead == 0))).sum(axis=1)
-        return float((1.0 / rank).mean())
+        return float((1.0 / rank).mean() - _LOG_RANK * np.log(rank).mean())
 
     w = _ascend(value, len(blocks))
     d = parts.features.shape[1]

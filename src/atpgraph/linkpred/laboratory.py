@@ -76,12 +76,12 @@ class MethodResult:
 
     def interval(self, protocol: str, metric: str) -> Interval:
         """Mean and 95 % interval over the seeds."""
-        return interval(self.values(protocol, metric))
+        return interval(self.values(protocol, metric), within=(0.0, 1.0))
 
     @property
     def seconds(self) -> Interval:
         """Time of a fit."""
-        return interval([run.seconds for run in self.runs])
+        return interval([run.seconds for run in self.runs], within=(0.0, np.inf))
 
     @property
     def memory(self) -> int | None:

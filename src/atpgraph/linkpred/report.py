@@ -7,7 +7,6 @@ import os
 from html import escape
 from pathlib import Path
 
-from atpgraph.errors import InputError
 from atpgraph.linkpred.laboratory import LabResult, MethodResult
 from atpgraph.linkpred.statistics import Interval
 from atpgraph.report import (
@@ -21,7 +20,7 @@ from atpgraph.report import (
     page,
     scatter_chart,
     table,
-    write_page,
+    write_index,
 )
 from atpgraph.report.charts import legend
 
@@ -46,11 +45,7 @@ def write_report(result: LabResult, folder: str | os.PathLike[str], command: str
     Path
         Of the page.
     """
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
-    return write_page(Path(folder) / "index.html", render(result, command))
+    return write_index(folder, render(result, command))
 
 
 def render(result: LabResult, command: str = "") -> str:
@@ -69,7 +64,7 @@ def render(result: LabResult, command: str = "") -> str:
         sections.append(Section("Score distributions", _histograms(result, done, pairwise)))
     if done:
         sections.append(Section("What a point costs", _costs(result, done)))
-    if len(result.dims) > 1:
+    if len(result.dims) > 1 and any(row.runs for row in result.methods if row.dim is not None):
         sections.append(Section("Dimension", _dimensions(result)))
     sections.append(Section("All metrics", _details(result, done)))
     sections.append(Section("Protocol", _protocol(result)))

@@ -218,7 +218,8 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Cod
     _, first = np.unique(pair[by_cost], return_index=True)
     cheapest = by_cost[first]
     shape = (graph.n_nodes, graph.n_nodes)
-    links = sp.coo_array((cost[cheapest], (u[cheapest], v[cheapest])), shape=shape).tocsr()
+    ends = (u[cheapest].astype(np.int32), v[cheapest].astype(np.int32))  # SciPy expects int32
+    links = sp.coo_array((cost[cheapest], ends), shape=shape).tocsr()
     forest = minimum_spanning_tree(links).data.astype(np.int64)
     tried = np.argsort(place)  # tried[i]: the edge tried as number i
     removable = ~loop

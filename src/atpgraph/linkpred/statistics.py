@@ -33,8 +33,15 @@ class Interval:
         }
 
 
-def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+def interval(
+    values: npt.ArrayLike,
+    level: float = 0.95,
+    *,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Interval:
     """Mean and Student's t interval of independent runs.
+
+    The ends are cut to `within`, the values the quantity can take at all.
 
     The t interval suits a handful of seeds, where a bootstrap over five values would be far too
     narrow. It covers the randomness of the split and of the method, not the choice of the graph.
@@ -45,13 +52,15 @@ def interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     0.8125
     >>> round(interval([0.90, 0.92, 0.94]).low, 4)
     0.8703
+    >>> interval([0.0, 0.5], within=(0.0, 1.0)).high
+    1.0
     """
     x = np.asarray(values, dtype=np.float64).reshape(-1)
     mean = float(x.mean())
     if len(x) < 2:
         return Interval(mean, float("nan"), float("nan"))
     half = float(student.ppf(0.5 + level / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, max(mean - half, within[0]), min(mean + half, within[1]))
 
 
 @dataclass(frozen=True)

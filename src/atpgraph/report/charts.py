@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from atpgraph.report.palette import N_COLOURS
+
 _WIDTH = 440
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 10, 40
-N_COLOURS = 8
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
+_LETTER = 6.6  # width of a letter of a label, generously
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,15 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
     1
     """
     space, step = 160, 22
-    height = _TOP + step * len(bars) + 30
+    whole = all(float(bar.value).is_integer() for bar in bars) and any(b.value > 1 for b in bars)
+    height = _TOP + step * len(bars) + 36
     limit = top or _nice_top(max([bar.value for bar in bars] + _finite([b.high for b in bars])))
     width = _WIDTH - space - 52
 
     def at(value: float) -> float:
         return space + width * min(max(value / limit, 0.0), 1.0)
 
-    parts = [_grid_x(at, _ticks(0.0, limit), _TOP, height - 30)]
+    parts = [_grid_x(at, _ticks(0.0, limit, 4), _TOP, height - 36)]
     for row, bar in enumerate(bars):
         y = _TOP + step * row
         label, length = escape(_short(bar.label)), max(at(bar.value) - space, 0.5)
@@ -79,10 +82,9 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
                 f'<path class="whisker" d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 3}v6'
                 f'M{high:.1f} {middle - 3}v6"/>'
             )
-        parts.append(
-            f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{_fixed(bar.value)}</text>'
-        )
-    parts.append(_label(space + width / 2, height - 2, unit))
+        value = f"{bar.value:,.0f}" if whole else _fixed(bar.value)
+        parts.append(f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{value}</text>')
+    parts.append(_label(space + width / 2, height - 5, unit))
     return _svg("bars", title, height, parts)
 
 
@@ -95,20 +97,26 @@ def line_chart(
     y_range: tuple[float, float] | None = None,
     x_log: bool = False,
     diagonal: bool = False,
+    x_ticks: Sequence[float] | None = None,
     height: int = 330,
 ) -> str:
-    """Lines over common axes; grey ones lie below the coloured ones; `diagonal` is where y = x."""
+    """Lines over common axes; grey ones lie below the coloured ones.
+
+    `diagonal` is where y = x. A single line has no legend: the axis names it.
+    """
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
     if diagonal and y_range is not None:
         xs += y_range  # so that the diagonal is that of the drawing
     frame = _Frame(xs, ys, x_log, y_range, height)
-    parts = [frame.axes(x_label, y_label, sorted(set(xs)) if x_log and len(set(xs)) < 8 else None)]
-    if diagonal:
-        low, high = max(frame.x_low, frame.y_low), min(frame.x_high, frame.y_high)
+    if x_ticks is None and x_log and len(set(xs)) < 8:
+        x_ticks = sorted(set(xs))
+    parts = [frame.axes(x_label, y_label, x_ticks)]
+    low, high = max(frame.x_low, frame.y_low), min(frame.x_high, frame.y_high)
+    if diagonal and low < high:
         parts.append(
-            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(low):.1f} '
-            f'{frame.y(low):.1f}L{frame.x(high):.1f} {frame.y(high):.1f}"/>'
+            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(low):.1f} {frame.y(low):.1f}'
+            f'L{frame.x(high):.1f} {frame.y(high):.1f}"/>'
         )
     for line in sorted(lines, key=lambda line: line.colour is not None):
         path = "L".join(
@@ -119,11 +127,13 @@ def line_chart(
             f'<path class="line" fill="none" stroke="{stroke}" stroke-width="{thick}" '
             f'stroke-linejoin="round" d="M{path}"><title>{escape(line.label)}</title></path>'
         )
-        if line.markers:
+        if line.markers or len(line.x) == 1:  # a line of one point would not be seen
             parts += [
                 f'<circle cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="3" fill="{stroke}"/>'
                 for x, y in zip(line.x, line.y, strict=True)
             ]
+    if len(lines) == 1:
+        return _svg("lines", title, height, parts)
     return _svg("lines", title, height, parts) + legend(
         [(line.label, line.colour) for line in lines if line.colour is not None],
         "others" if any(line.colour is None for line in lines) else "",
@@ -147,13 +157,13 @@ def scatter_chart(
     labels = []
     for point, (x, y) in sorted(zip(points, places, strict=True), key=lambda pair: pair[1][1]):
         text = _short(point.label)
-        left, middle = _free_place(x, y, 5.8 * len(text), taken, height)
-        taken.append((left, middle - 6, left + 5.8 * len(text), middle + 6))
+        left, middle = _free_place(x, y, _LETTER * len(text), taken, height)
+        taken.append((left, middle - 6, left + _LETTER * len(text), middle + 6))
         if abs(middle - y) > 2:
-            end = left - 1 if left > x else left + 5.8 * len(text) + 1
+            end = left - 1 if left > x else left + _LETTER * len(text) + 1
             parts.append(f'<path class="axis" d="M{x:.1f} {y:.1f}L{end:.1f} {middle:.1f}"/>')
         # Anchored at the end next to the point, since the width is only an estimate.
-        anchor, at = ("start", left) if left > x else ("end", left + 5.8 * len(text))
+        anchor, at = ("start", left) if left > x else ("end", left + _LETTER * len(text))
         labels.append(
             f'<text class="soft" x="{at:.1f}" y="{middle + 4:.1f}" text-anchor="{anchor}">'
             f"{escape(text)}</text>"
@@ -257,7 +267,7 @@ class _Frame:
                 f"{_number(value)}</text>"
             )
         middle = (_TOP + bottom) / 2
-        parts.append(_label((_LEFT + _WIDTH - _RIGHT) / 2, self.height - 4, x_label))
+        parts.append(_label((_LEFT + _WIDTH - _RIGHT) / 2, self.height - 5, x_label))
         parts.append(
             f'<text class="soft" text-anchor="middle" transform="translate(11 {middle}) '
             f'rotate(-90)">{escape(y_label)}</text>'
@@ -351,6 +361,8 @@ def _fixed(value: float) -> str:
 def _number(value: float) -> str:
     if value != 0 and abs(value) < 0.001:
         return f"{value:.0e}".replace("e-0", "e-")
+    if abs(value) >= 10_000 and value % 100 == 0:
+        return f"{value / 1000:,g}k"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"

@@ -11,21 +11,15 @@ from pathlib import Path
 
 from atpgraph import __version__
 from atpgraph._files import atomic_path
+from atpgraph.errors import InputError
+from atpgraph.report.palette import DARK, LIGHT, variables
 
-_STYLE = """
-:root {
-  color-scheme: light dark;
-  --paper: #fdfdfc; --ink: #1c2024; --quiet: #646b73; --line: #d9dcdf; --wash: #f1f2f3;
-  --c0: #2563b8; --c1: #c2571a; --c2: #2b8a57; --c3: #8a4fb3; --c4: #b3304f; --c5: #7d7415;
-  --c6: #1c8494; --c7: #7a5a45; --muted: #a9afb6;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #16181b; --ink: #e6e8ea; --quiet: #9aa2aa; --line: #34393f; --wash: #202327;
-    --c0: #6ea8f0; --c1: #ef9a5d; --c2: #62c794; --c3: #c393e6; --c4: #f07f9b; --c5: #cdc25a;
-    --c6: #5fc3d1; --c7: #c09d85; --muted: #5d656e;
-  }
-}
+_STYLE = (
+    f"""
+:root {{ color-scheme: light dark; {variables(LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {variables(DARK)} }} }}
+"""
+    + """
 * { box-sizing: border-box; }
 body {
   margin: 0 auto; padding: 1.2rem 1rem 3rem; max-width: 66rem; background: var(--paper);
@@ -36,7 +30,10 @@ h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; }
 h3 { font-size: 1rem; margin: 0 0 .2rem; font-weight: 600; }
 p, li { max-width: 46rem; }
 .quiet, figcaption, footer { color: var(--quiet); font-size: .875rem; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .4rem 0 1rem;
+  /* A shadow at the right edge while there is more to scroll to. */
+  background: linear-gradient(to left, var(--paper) 40%, transparent) right / 2.4rem 100% no-repeat
+    local, linear-gradient(to left, var(--line), transparent) right / .9rem 100% no-repeat scroll; }
 table { border-collapse: separate; border-spacing: 0; font-size: .875rem;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
@@ -45,15 +42,18 @@ th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bot
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
   background: var(--paper); }
 td small { display: block; color: var(--quiet); font-size: .72rem; }
-td.text { text-align: left; white-space: normal; }
+td.text, th.text { text-align: left; white-space: normal; }
+table.facts th { font-weight: 400; border-bottom-width: 1px; text-align: left; white-space: normal;
+  vertical-align: top; }
 tr:hover td { background: var(--wash); }
 .grid { display: grid; gap: 1.6rem;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
 .grid.small { gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }
-figure { margin: 0; }
+figure { margin: 0 0 .8rem; }
 svg.chart { width: 100%; height: auto; max-width: 40rem; display: block; }
 svg.chart text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; }
 svg.chart text.soft { fill: var(--quiet); font-size: 11px; }
+@media (max-width: 30rem) { svg.chart text, svg.chart text.soft { font-size: 13px; } }
 svg.chart .axis { stroke: var(--line); stroke-width: 1; fill: none; }
 svg.chart .whisker { stroke: var(--ink); stroke-width: 1.2; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem .9rem; list-style: none; padding: 0;
@@ -62,8 +62,10 @@ svg.chart .whisker { stroke: var(--ink); stroke-width: 1.2; }
   margin-right: .35em; vertical-align: -.05em; }
 details { margin: .8rem 0; }
 summary { cursor: pointer; font-weight: 600; }
+footer code { overflow-wrap: anywhere; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .6rem; }
 """
+)
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,48 @@ def write_page(path: str | os.PathLike[str], html: str) -> Path:
     return Path(path)
 
 
+def write_index(folder: str | os.PathLike[str], html: str) -> Path:
+    """Write a document as ``index.html`` into a folder, which is made if need be."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    return write_page(Path(folder) / "index.html", html)
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> str:
+    """A table of names and values; both are plain text.
+
+    Examples
+    --------
+    >>> "<td>12,000</td>" in facts([("edges", 12000)])
+    True
+    """
+    lines = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(_fact(value))}</td></tr>'
+        for name, value in rows
+    )
+    body = f'<table class="facts"><tbody>\n{lines}\n</tbody></table>'
+    return f'<div class="scroll" tabindex="0">{body}</div>'
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls sideways on a narrow screen; the cells are HTML.
+    """A table that scrolls sideways on a narrow screen; heads and cells are HTML.
 
     Examples
     --------
     >>> "<td><b>0.9</b></td>" in table(["method", "AUC"], [["x", "<b>0.9</b>"]])
     True
     """
-    head = "".join(f"<th>{name}</th>" for name in columns)
+    head = "".join(
+        name if name.startswith("<th") else f'<th scope="col">{name}</th>' for name in columns
+    )
     lines = "\n".join(
         "<tr>"
         + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
@@ -129,6 +164,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     return (
-        f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
     )

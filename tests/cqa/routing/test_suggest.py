@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import sys
@@ -251,6 +252,21 @@ def test_newcomers_change_nothing_for_the_others(records: Records, router: Route
     assert not len(after.newcomers[77_777].questions)
     named = suggest(made, Question(after, after.last_ms, 5, records.titles[3]), top=1000).people
     assert 77_777 not in {person.user for person in named}
+
+
+def test_newcomers_of_an_earlier_moment(records: Records, router: Router) -> None:
+    """What comes later is gone, and the graph may be older."""
+    then = records.at(int(records.questions.created_ms[300]))
+    tag = (records.tag_names[0],)
+    old = copy.copy(router).update(records.at(int(records.questions.created_ms[250])))
+    made, history = welcome(old, then, [Newcomer(10_000, tags=tag)])
+    assert (history.n_questions, history.n_answers) == (300, then.n_answers + 3)
+    assert len(history.records.questions) == 300
+    np.testing.assert_array_equal(np.delete(history.n_won, history.codes([10_000])), then.n_won)
+    question = Question(history, history.last_ms, -1, records.titles[5], "", tag)
+    assert 10_000 in {person.user for person in suggest(made, question, top=1000).people}
+    placed = place(old.space_.structure, latest(records), Newcomer(10_000, tags=tag))
+    assert len(placed.questions) == 3
 
 
 def test_vectors_of_a_newcomer(records: Records, router: Router) -> None:

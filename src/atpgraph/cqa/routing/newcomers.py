@@ -218,6 +218,7 @@ def _edges(
     structure: Structure, history: History, newcomer: Newcomer, questions: Int64
 ) -> tuple[Int64, Int64]:
     """Nodes below and above the newcomer in the competition graph."""
+    questions = questions[questions < len(structure.question_node)]  # the graph may be older
     ids = history.question_id[questions]
     won = np.isin(ids, newcomer.accepted) if newcomer.answered else np.ones(len(ids), np.bool_)
     below = structure.question_node[questions[won]]
@@ -285,6 +286,7 @@ def _with_answers(history: History, placed: Sequence[Placed]) -> tuple[Records, 
         vote_answer=spot[voted[kept]],
         vote_value=old.vote_value[: len(voted)][kept],
         tag_indptr=old.tag_indptr[: n + 1],
+        tag_codes=old.tag_codes[: int(old.tag_indptr[n])],
         present=old.present[:n],
         cache={},
     )  # fmt: skip

@@ -28,14 +28,15 @@ def write_report(report: RoutingReport, folder: str | os.PathLike[str], command:
 
 def render(report: RoutingReport, command: str = "") -> str:
     """The page as a string."""
-    sections = [Section(name, _protocol(result)) for name, result in report.results.items()]
+    sections = [Section(name, protocol_html(result)) for name, result in report.results.items()]
     if report.skipped:
         items = "".join(f"<li>{escape(text)}</li>" for text in report.skipped.values())
         sections.append(Section("Skipped", f"<ul>{items}</ul>"))
     return page("Routing questions", report.site or "a site in memory", sections, command)
 
 
-def _protocol(result: ProtocolResult) -> str:
+def protocol_html(result: ProtocolResult) -> str:
+    """Table and charts of one protocol."""
     if not len(result.candidates):
         return "<p>No question qualifies.</p>"
     means = {name: ranks.reciprocal.mean() for name, ranks in result.ranks.items()}

@@ -1,0 +1,132 @@
+"""The first minutes: install into an empty environment, then run ``atp embed`` twice.
+
+    python benchmarks/coldstart.py dist/atpgraph-0.1.0-py3-none-any.whl GRAPH [--output FILE.md]
+
+An environment is made from nothing, the wheel is installed with pip, and the command is run as a
+user types it. The wall time of each run is split: *import* is everything outside the command's own
+clock (starting Python, imports, exit), *compile* what ``atp embed --json`` says it spent compiling,
+and *work* the rest. What the user sees is written down with the second it appears at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+
+def run(
+    command: list[str], folder: Path | None = None
+) -> tuple[float, str, list[tuple[float, str]]]:
+    """Wall seconds, standard output, and the lines of standard error with their time."""
+    seen: list[tuple[float, str]] = []
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")
+    }
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=folder,
+    )
+
+    def listen() -> None:
+        assert process.stderr is not None
+        seen.extend((time.perf_counter() - started, line.rstrip()) for line in process.stderr)
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert process.stdout is not None
+    output = process.stdout.read()
+    code = process.wait()
+    wall = time.perf_counter() - started
+    listener.join()
+    if code:
+        raise SystemExit(f"{' '.join(command)} ended with {code}: {seen}")
+    return wall, output, seen
+
+
+def split(wall: float, told: dict) -> dict[str, float]:
+    """Where the wall time went."""
+    inside = told["seconds"]["total"]
+    compiling = told["compile_seconds"]
+    return {"import": wall - inside, "compile": compiling, "work": inside - compiling, "wall": wall}
+
+
+def main() -> None:
+    """Measure, and print or write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("graph", type=Path)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        made, *_ = run([sys.executable, "-m", "venv", str(root / "venv")])
+        bin = root / "venv" / "bin"
+        installed, *_ = run(
+            [str(bin / "python"), "-m", "pip", "-q", "install", str(options.wheel.resolve())]
+        )
+        atp = str(bin / "atp")
+        shutil.copy(options.graph, root)
+        command = [atp, "embed", options.graph.name, "-o", "model.npz", "--json"]
+        rows, lines = [], []
+        for name in ("first", "second", "third"):
+            wall, output, seen = run(command, root)
+            rows.append((name, split(wall, json.loads(output))))
+            if name == "first":
+                lines = seen
+        helps = [run([atp, "--help"])[0] for _ in range(5)]
+        versions = [run([atp, "--version"])[0] for _ in range(5)]
+    load = os.getloadavg()[0]
+    text = [
+        "# Cold start",
+        "",
+        f"`python benchmarks/coldstart.py WHEEL {options.graph.name}`, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores, load average {load:.1f} "
+        "(other work was running if it is above 1).",
+        "",
+        f"An empty environment: {made:.1f} s. `pip install` of the wheel and its six dependencies: "
+        f"{installed:.1f} s.",
+        "",
+        "| `atp embed` | import, s | compile, s | work, s | wall, s |",
+        "|---|---|---|---|---|",
+    ]
+    text += [
+        f"| {name} run | " + " | ".join(f"{value:.2f}" for value in parts.values()) + " |"
+        for name, parts in rows
+    ]
+    text += [
+        "",
+        f"`atp --help`, warm: {statistics.median(helps):.2f} s (median of 5); "
+        f"`atp --version`: {statistics.median(versions):.2f} s.",
+        "",
+        "What the first run says on standard error, and when:",
+        "",
+        "| second | line |",
+        "|---|---|",
+        *(f"| {at:.1f} | {line} |" for at, line in lines),
+        "",
+    ]
+    result = "\n".join(text)
+    if options.output is None:
+        print(result)
+    else:
+        options.output.write_text(result, encoding="utf-8")
+        print(f"{options.output}: written")
+
+
+if __name__ == "__main__":
+    main()

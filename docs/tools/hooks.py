@@ -1,0 +1,82 @@
+"""What ``mkdocs build`` does beside the pages in ``docs/``.
+
+- The CLI reference is made from the commands themselves (``cli_reference.py``).
+- Measurements, benchmark scripts, the changelog and the contributing guide live outside ``docs/``,
+  where readers of the repository look for them; they are put into the site from there.
+- Links are written so that they work in the repository. A link that leaves ``docs/`` loses the
+  step that leaves it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+TOOLS = Path(__file__).resolve().parent
+ROOT = TOOLS.parent.parent
+sys.path.insert(0, str(TOOLS))
+
+import cli_reference  # noqa: E402  (a neighbour of this file, not an installed module)
+
+CLI_PAGE = "reference/cli.md"
+# Section, title and page, and the file or folder without which the page is left out.
+OPTIONAL = [
+    ("Evidence", "Routing", "routing.md", "docs/routing.md"),
+]
+RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+
+def on_config(config: Any) -> Any:
+    """List what is not the same in every checkout: optional pages, and all measurements."""
+    for section in config.nav:
+        for title, entries in section.items():
+            if isinstance(entries, str):  # a page, not a section
+                continue
+            entries += [
+                {name: uri}
+                for where, name, uri, needed in OPTIONAL
+                if where == title and (ROOT / needed).exists()
+            ]
+            if title == "Evidence":
+                entries.append({"Measurements": [_measured(path) for path in RESULTS]})
+    return config
+
+
+def _measured(path: Path) -> dict[str, str]:
+    """A page of measurements under its own title, or that of the file."""
+    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    title = first.lstrip("# ") if first.startswith("# ") else path.stem.capitalize()
+    return {title: path.relative_to(ROOT).as_posix()}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated page and the files from outside ``docs/``, leave out what is not there."""
+    for _, _, uri, needed in OPTIONAL:
+        page = files.get_file_from_path(uri)
+        if page is not None and not (ROOT / needed).exists():
+            files.remove(page)
+    files.append(File.generated(config, CLI_PAGE, content=cli_reference.render()))
+    outside = [ROOT / name for name in TOP_PAGES]
+    outside += sorted((ROOT / "benchmarks").glob("*.py"))
+    outside += sorted((ROOT / "benchmarks" / "results").iterdir())
+    for path in outside:
+        if path.name.startswith("_") or not path.exists():
+            continue
+        uri = path.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, uri, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Make links between ``docs/`` and the rest of the repository work in the site."""
+    uri = page.file.src_uri
+    if uri in TOP_PAGES:  # they stand beside docs/ in the repository, and inside it here
+        return re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
+    depth = uri.count("/")
+    leaving = "../" * (depth + 1)
+    return markdown.replace(f"]({leaving}", f"]({leaving[3:]}")

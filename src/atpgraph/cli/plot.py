@@ -1,0 +1,81 @@
+"""``atp plot``: pictures of a graph or a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from atpgraph.cli._choices import KINDS, METHODS, completer
+from atpgraph.cli._console import Json, Quiet, Seed, session
+
+
+def plot(
+    thing: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|GRAPH", help="Model of 'atp embed', or edge list.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Picture to write (.png or .svg).", show_default=False),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            "-k",
+            help="hierarchy or levels; map or objective of a model.",
+            autocompletion=completer(KINDS),
+            show_default="hierarchy if small, else map of a model, levels of a graph",
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="How to break the cycles of a graph.",
+            autocompletion=completer(METHODS),
+        ),
+    ] = "h-voting",
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph._progress import stage
+        from atpgraph.embedding import ATP
+        from atpgraph.embedding.model_file import is_archive
+        from atpgraph.errors import InputError
+        from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.plot import plot as draw
+        from atpgraph.plot import save
+        from atpgraph.plot._style import require_matplotlib
+        from atpgraph.plot.figures import check_ending
+        from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES
+
+        check_ending(output)
+        require_matplotlib()
+        if kind is not None and kind not in KINDS:
+            raise InputError(f"--kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
+        read: Any = ATP.load(thing) if is_archive(thing) else read_edgelist(thing)
+        is_model = isinstance(read, ATP)
+        graph = read.graph_ if is_model else read
+        if kind is None:
+            small = graph.n_nodes <= MAX_NODES and graph.n_edges <= MAX_EDGES
+            kind = "hierarchy" if small else ("map" if is_model else "levels")
+        with stage(f"drawing: {kind}"):
+            save(draw(read, kind, method=method, random_state=seed), output)
+        payload = {
+            "kind": kind,
+            "file": output,
+            "nodes": graph.n_nodes,
+            "edges": graph.n_edges,
+        }
+        possible = KINDS if is_model else ("hierarchy", "levels")
+        others = [other for other in possible if other != kind]
+        out.result(payload, f"{output}: {kind} written; other kinds: {', '.join(others)}")

@@ -1,0 +1,175 @@
+"""Link prediction for scikit-learn's tools: a splitter of edges and a scorer.
+
+With the two, ``GridSearchCV`` chooses the parameters of an embedding by how well it predicts edges
+that were held out. The rows of ``X`` are the edges.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._random import RandomState, generator
+from atpgraph.errors import InputError
+from atpgraph.graph.convert import as_graph, table_columns
+from atpgraph.graph.digraph import DiGraph, pair_array
+from atpgraph.linkpred.metrics import auc, average_precision
+from atpgraph.linkpred.reachability import one_way_pairs
+from atpgraph.linkpred.splits import Pairs, non_edges, removable_edges
+
+_METRICS = {"auc": auc, "ap": average_precision}
+_PROTOCOLS = ("paper", "random", "reversed")
+
+
+class EdgeSplit:
+    """Hold out edges, again and again, without ever cutting a node off: for ``cv=``.
+
+    Each split takes a random part of the edges out for testing, as :func:`make_split` does: the
+    rest stays as connected as it was, so that every node of a test edge is known. An edge that is
+    listed several times is on one side only.
+
+    Parameters
+    ----------
+    n_splits : int
+    fraction : float
+        Share of the edges to hold out.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> edges = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (1, 3), (2, 4), (0, 3), (1, 4), (0, 4)]
+    >>> for train, test in EdgeSplit(2, fraction=0.2, random_state=0).split(edges):
+    ...     print(len(train), len(test))
+    8 2
+    8 2
+    """
+
+    def __init__(
+        self, n_splits: int = 3, *, fraction: float = 0.1, random_state: RandomState = 0
+    ) -> None:
+        self.n_splits = n_splits
+        self.fraction = fraction
+        self.random_state = random_state
+
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
+        """How many splits there are."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: object = None, groups: object = None
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Row numbers of the training and of the test edges, for each split."""
+        if not 0 < self.fraction < 1:
+            raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
+        graph, row_edge = _edges_of_rows(X)
+        wanted = round(self.fraction * (graph.n_edges - graph.n_self_loops))
+        for rng in generator(self.random_state).spawn(self.n_splits):
+            out = np.zeros(graph.n_edges, dtype=np.bool_)
+            out[removable_edges(graph, wanted, rng)] = True
+            if not out.any():
+                raise InputError(
+                    "No edge can be held out: the graph is a forest or too small, so every removal "
+                    "would disconnect it."
+                )
+            test = out[row_edge]
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+class LinkScorer:
+    """How well an estimator tells held-out edges from pairs that are none: for ``scoring=``.
+
+    Parameters
+    ----------
+    protocol : {"random", "paper", "reversed"}
+        What the negatives are, see :func:`make_split`. They are judged by the training and test
+        edges of the split together.
+    metric : {"auc", "ap"}
+        Area under the ROC curve, or average precision.
+    random_state : int or None
+        Seed of the negatives; an int gives all estimators of a search the same ones.
+
+    Examples
+    --------
+    >>> from atpgraph import ATP, noisy_hierarchy
+    >>> edges = list(noisy_hierarchy(60, 300, 10, random_state=0).graph.edges())
+    >>> train, test = next(EdgeSplit(1, random_state=0).split(edges))
+    >>> model = ATP(n_components=8).fit([edges[row] for row in train])
+    >>> LinkScorer("reversed")(model, [edges[row] for row in test]) > 0.8
+    True
+    """
+
+    def __init__(
+        self, protocol: str = "random", *, metric: str = "auc", random_state: RandomState = 0
+    ) -> None:
+        self.protocol = protocol
+        self.metric = metric
+        self.random_state = random_state
+
+    def __call__(self, estimator: Any, X: Any, y: object = None) -> float:
+        """The metric of a fitted estimator on test edges; greater is better."""
+        if self.protocol not in _PROTOCOLS:
+            raise InputError(
+                f"protocol is {self.protocol!r}; it must be one of {', '.join(_PROTOCOLS)}."
+            )
+        if self.metric not in _METRICS:
+            raise InputError(f"metric is {self.metric!r}; it must be one of {', '.join(_METRICS)}.")
+        if hasattr(estimator, "steps"):  # a pipeline: its last step is the embedding
+            before = estimator[:-1]
+            X = before.transform(X) if len(before.steps) else X
+            estimator = estimator[-1]
+        train: DiGraph = estimator.graph_
+        test = as_graph(X)
+        known = train.codes(test.labels)
+        u, v = known[test.sources], known[test.targets]
+        whole = DiGraph.from_codes(
+            np.concatenate([train.sources, u]), np.concatenate([train.targets, v]), train.n_nodes
+        )
+        good = Pairs(u.astype(np.int64), v.astype(np.int64))
+        good, bad = self._against(whole, good)
+        if not len(good) or not len(bad):
+            raise InputError(
+                f"The protocol {self.protocol!r} has no pairs to compare on this graph; "
+                "use another one."
+            )
+        labels = train.labels
+        scores = [
+            estimator.score_pairs(labels[pairs.sources], labels[pairs.targets])
+            for pairs in (good, bad)
+        ]
+        return _METRICS[self.metric](*scores)
+
+    def _against(self, whole: DiGraph, good: Pairs) -> tuple[Pairs, Pairs]:
+        """The positives that have negatives, and the negatives."""
+        rng = generator(self.random_state)
+        if self.protocol == "random":
+            return good, non_edges(whole, len(good), rng)
+        if self.protocol == "paper":
+            return good, Pairs(*one_way_pairs(whole, len(good), rng))
+        good = good.take(whole.find_edges(good.targets, good.sources) < 0)
+        return good, Pairs(good.targets, good.sources)
+
+
+def _edges_of_rows(X: Any) -> tuple[DiGraph, npt.NDArray[np.int64]]:
+    """The graph of the rows, and the edge that each row is."""
+    listed = _rows(X)
+    graph = as_graph(X)
+    codes = graph.codes(listed.reshape(-1)).reshape(-1, 2)
+    return graph, graph.find_edges(codes[:, 0], codes[:, 1]).astype(np.int64)
+
+
+def _rows(X: Any) -> npt.NDArray[Any]:
+    """Edges as an array of pairs, one per row of `X`."""
+    columns = table_columns(X)
+    if columns is not None:
+        pairs = np.empty((len(columns[0]), 2), dtype=object)
+        pairs[:, 0], pairs[:, 1] = columns
+        return pairs
+    if isinstance(X, (str, os.PathLike, DiGraph)) or not hasattr(X, "__getitem__"):
+        raise InputError(
+            f"A {type(X).__name__} has no rows to split; give a list, array or table of edges."
+        )
+    return pair_array(X)

@@ -1,0 +1,45 @@
+"""The oldest versions of all dependencies that pyproject.toml allows, as pip constraints.
+
+    python tools/lowest.py [EXTRA ...] > lowest.txt
+    pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]'
+
+Every ``name>=version`` becomes ``name==version``. ``make test-min`` runs the tests on them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9.]*)")
+
+
+def lowest(project: dict, extras: list[str]) -> list[str]:
+    """Lines for a file of constraints.
+
+    Examples
+    --------
+    >>> project = {"dependencies": ["numpy>=1.26"], "optional-dependencies": {"a": ["rich>=13.5"]}}
+    >>> lowest(project, ["a"])
+    ['numpy==1.26', 'rich==13.5']
+    """
+    optional = project["optional-dependencies"]
+    unknown = [name for name in extras if name not in optional]
+    if unknown:
+        raise SystemExit(f"no extra {unknown[0]!r}; there are {', '.join(optional)}")
+    wanted = [*project["dependencies"], *(item for name in extras for item in optional[name])]
+    lines = []
+    for item in dict.fromkeys(wanted):
+        match = _LOWER_BOUND.fullmatch(item)
+        if match is None:
+            raise SystemExit(f"{item!r} has no lower bound of the form name>=version")
+        lines.append(f"{match[1]}=={match[2]}")
+    return lines
+
+
+if __name__ == "__main__":
+    file = Path(__file__).resolve().parent.parent / "pyproject.toml"
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    print("\n".join(lowest(content["project"], sys.argv[1:])))
