@@ -176,7 +176,7 @@ def embed_and_predict(story: Story, graph: DiGraph) -> None:
     names, scores = model.top_targets(node, 5)
     back = model.score_pairs(names, node)
     rows = [
-        (name, float(there), float(other), int(model.levels_[model.graph_.codes(name)[0]]))
+        (str(name), float(there), float(other), int(model.levels_[model.graph_.codes(name)[0]]))
         for name, there, other in zip(names.tolist(), scores, back, strict=True)
     ]
     story.show((f"node {node} leads to", "score", "score of the way back", "level"), rows)

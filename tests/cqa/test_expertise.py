@@ -150,15 +150,14 @@ def test_too_few_bounties_are_not_fitted_to():
     few = BountyTruth(np.arange(60), rng.integers(1, 9, 60) * 50)
     half = np.arange(60) % 2 == 0
     found = cross_fitted(signals, few, half)
+    plain = (percentiles(signals["position"]) + percentiles(signals["answers"]))[:60]
     for mine in (half, ~half):
-        position = percentiles(signals["position"])[:60][mine]
-        assert (np.argsort(found.values[mine]) == np.argsort(position)).all()
+        assert (np.argsort(found.values[mine]) == np.argsort(plain[mine])).all()
     simple = fitted_everywhere({"answers": signals["answers"]}, few.take(np.arange(40)))
     assert (simple == percentiles(signals["answers"])).all()
     uneven = np.arange(60) < 55  # enough to learn from on one side only
     again = cross_fitted(signals, few, uneven)
-    rest = percentiles(signals["position"])[:60][uneven]
-    assert (np.argsort(again.values[uneven]) == np.argsort(rest)).all()
+    assert (np.argsort(again.values[uneven]) == np.argsort(plain[uneven])).all()
 
 
 def test_the_site_of_a_model_is_found_again(community, tmp_path):

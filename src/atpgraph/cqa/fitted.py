@@ -5,8 +5,7 @@ bounties, on another the much-answered ones do. So the weights come from the sit
 those of one half of the questions, and the other half is judged with them. Every signal enters as
 its percentile among all questions of the site; the weights maximise the likelihood of the order
 of all pairs with different bounties (logistic), with a penalty. Where fewer than fifty questions
-could be learnt from, one signal is taken as it is: the position, or without ATP the number of
-answers.
+could be learnt from, position and number of answers count alike instead.
 """
 
 from __future__ import annotations
@@ -108,10 +107,18 @@ def fit_weights(signals: Floats, amount: npt.NDArray[np.int64], random_state: in
 
 
 def unfitted(signals: dict[str, Floats], matrix: Floats) -> Floats:
-    """The one signal to trust where there is too little to fit weights to."""
+    """Position and number of answers with equal weights, for where there is too little to fit to.
+
+    Parameters
+    ----------
+    signals : dict
+        Names of the columns; without a position the number of answers stands alone.
+    matrix : float64 array
+        Percentiles of the signals, one column each.
+    """
     names = list(signals)
-    best = next((name for name in _UNFITTED if name in signals), names[0])
-    result: Floats = matrix[:, names.index(best)]
+    chosen = [names.index(name) for name in _UNFITTED if name in signals]
+    result: Floats = matrix[:, chosen].sum(axis=1)
     return result
 
 

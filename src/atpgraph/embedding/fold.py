@@ -74,7 +74,9 @@ class FoldIn:
 
     def source(self, out_edges: IntArray, in_edges: IntArray) -> Floats:
         """Source vector of a node with edges to `out_edges` and from `in_edges`."""
-        ancestors = reachable(self._dag.reverse(), in_edges)
+        # Ancestors matter as far as they are descendants too, and those stand at least as high.
+        least = int(self._rank[out_edges].min(initial=np.iinfo(np.int32).max))
+        ancestors = reachable(self._dag.reverse(), in_edges, self._rank, least)
         return self._source_of(out_edges, ancestors, self.level(in_edges))
 
     def vectors(self, out_edges: IntArray, in_edges: IntArray) -> tuple[Floats, Floats]:
@@ -101,8 +103,13 @@ class FoldIn:
         return np.asarray(self._weight[np.minimum(difference, len(self._weight) - 1)])
 
 
-def reachable(graph: DiGraph, start: IntArray) -> npt.NDArray[np.int64]:
-    """The nodes of `start` and all that they reach, ascending.
+def reachable(
+    graph: DiGraph,
+    start: IntArray,
+    rank: npt.NDArray[np.int32] | None = None,
+    least: int = 0,
+) -> npt.NDArray[np.int64]:
+    """The nodes of `start` and all that they reach, ascending; with a rank of `least` if given.
 
     Examples
     --------
@@ -111,10 +118,14 @@ def reachable(graph: DiGraph, start: IntArray) -> npt.NDArray[np.int64]:
     """
     seen = np.zeros(graph.n_nodes, dtype=np.bool_)
     first = np.unique(np.asarray(start, dtype=np.int64))
+    if rank is None:
+        rank = np.zeros(graph.n_nodes, dtype=np.int32)
+    else:
+        first = first[rank[first] >= least]
     seen[first] = True
     queue = np.empty(graph.n_nodes, dtype=np.int32)
     queue[: len(first)] = first
-    count = _spread(graph.indptr, graph.targets, len(first), seen, queue)
+    count = _spread(graph.indptr, graph.targets, rank, least, len(first), seen, queue)
     return np.sort(queue[:count]).astype(np.int64)
 
 
@@ -122,6 +133,8 @@ def reachable(graph: DiGraph, start: IntArray) -> npt.NDArray[np.int64]:
 def _spread(
     indptr: npt.NDArray[np.int64],
     targets: npt.NDArray[np.int32],
+    rank: npt.NDArray[np.int32],
+    least: int,
     count: int,
     seen: npt.NDArray[np.bool_],
     queue: npt.NDArray[np.int32],
@@ -133,7 +146,7 @@ def _spread(
         place += 1
         for edge in range(indptr[node], indptr[node + 1]):
             following = targets[edge]
-            if not seen[following]:
+            if not seen[following] and rank[following] >= least:
                 seen[following] = True
                 queue[count] = following
                 count += 1

@@ -65,7 +65,7 @@ def test_kernels_do_what_plain_sums_do(bench, seed: int, answers: int, people: i
     questions = 7
     arguments = (
         indptr,
-        rng.integers(0, questions, len(known)),
+        rng.integers(0, questions, len(known)).astype(np.int32),
         rng.random(len(known)) < 0.5,
         rng.random(len(known)),
         rng.random(questions) * (rng.random(questions) < 0.6),

@@ -26,7 +26,7 @@ def sum_by_owner(owner: Int64, weight: Floats, total: Floats) -> None:
 @kernel
 def matching_answers(
     indptr: Int64,
-    question: Int64,
+    question: npt.NDArray[np.int32],
     accepted: Flags,
     fresh: Floats,
     weight: Floats,

@@ -113,7 +113,7 @@ def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
         return {name: np.zeros(history.n_users) for name in TEXT}
     near = np.zeros(len(match))
     best = np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST]
-    near[best] = match[best] / float(match.max())
+    near[best] = match[best] / question.best_match
     ideal = max(history.corpus.ideal(question.terms, history.present), 1e-9)
     # Squares favour a few close questions over many that share a common word.
     total, accepted, recent, largest = history.matching((match / ideal) ** 2, fresh)

@@ -70,6 +70,11 @@ class Question:
         """BM25 of every earlier question."""
         return self.history.corpus.bm25(self.terms, self.history.present)
 
+    @cached_property
+    def best_match(self) -> float:
+        """The largest of them, 0 if there is none."""
+        return float(self.match.max(initial=0.0))
+
 
 class History:
     """A site as it was known just before `now`.
@@ -260,7 +265,12 @@ class History:
             known = answers < self.n_answers
             indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
             answers = answers[known]
-        return ByPerson(indptr, answers, self.answer_question[answers], self.is_accepted[answers])
+        return ByPerson(
+            indptr,
+            answers,
+            self.answer_question[answers].astype(np.int32),
+            self.is_accepted[answers],
+        )
 
     def matching(self, weight: Floats, fresh: Floats) -> Floats:
         """Sums over every user's answers of the weight of the question each is for.
@@ -282,7 +292,7 @@ class History:
         if np.count_nonzero(weight) > _FEW * len(weight):
             matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, result)
             return result
-        answers = self.answers_to(np.flatnonzero(weight))
+        answers = self.answers_to(np.flatnonzero(weight > 0))
         owner = self.answer_owner[answers]
         answers, owner = answers[owner >= 0], owner[owner >= 0]
         each, place = weight[self.answer_question[answers]], mine.place(answers, self.n_answers)
@@ -363,7 +373,7 @@ class ByPerson:
 
     indptr: Int64
     answer: Int64
-    question: Int64
+    question: npt.NDArray[np.int32]
     accepted: npt.NDArray[np.bool_]
 
     def place(self, answers: Int64, n: int) -> Int64:

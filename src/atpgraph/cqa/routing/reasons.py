@@ -94,8 +94,8 @@ def _similar(question: Question, mine: Int64) -> list[Reason]:
     history, match = question.history, question.match
     asked = np.unique(history.answer_question[mine])
     asked = asked[np.argsort(-match[asked], kind="stable")]
-    # A quarter of the best match on the site is what a reader still takes for similar.
-    close = asked[match[asked] >= max(0.25 * float(match.max(initial=0.0)), 1e-9)]
+    # Half of the best match on the site is what a reader still takes for similar.
+    close = asked[match[asked] >= max(0.5 * question.best_match, 1e-9)]
     if not len(close):
         return []
     shown = close[:_MOST_SIMILAR]
