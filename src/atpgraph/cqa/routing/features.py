@@ -123,7 +123,7 @@ def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
         "text_near": log_count(history.matching(near, fresh)[0]),
         "text_recent": log_count(recent),
         "text_accepted": log_count(accepted),
-        "text_mean": np.log(total + 0.05) - history.log_given,
+        "text_mean": log_count(total, 0.05) - history.log_given,
     }
 
 
@@ -138,7 +138,7 @@ def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     return {
         "tag_sum": log_count(total),
         "tag_accepted": log_count(accepted),
-        "tag_share": np.log(total + 0.5) - history.log_given,
+        "tag_share": log_count(total, 0.5) - history.log_given,
         "tag_recent": log_count(recent),
         "tag_same": log_count(history.matching(each**3, fresh)[0]),
     }
