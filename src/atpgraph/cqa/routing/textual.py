@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
+from unittest import mock
+from zlib import crc32
 
 import numpy as np
 from scipy import sparse
@@ -192,9 +195,14 @@ class Paragraphs(Profile):
         return {"model": model, "vectors": vectors}
 
     def _infer(self, words: list[str]) -> Floats:
+        from gensim.models import doc2vec
+
         model: Any = self._model
         model.random.seed(self.random_state + 1)
-        vector = model.infer_vector(words, epochs=20)
+        # gensim starts from a vector made with Python's salted hash, another one in every process.
+        start = partial(doc2vec.pseudorandom_weak_vector, hashfxn=lambda text: crc32(text.encode()))
+        with mock.patch.object(doc2vec, "pseudorandom_weak_vector", start):
+            vector = model.infer_vector(words, epochs=20)
         length = float(np.linalg.norm(vector))
         return np.asarray(vector, dtype=np.float64) / (length or 1.0)
 
