@@ -84,8 +84,8 @@ def write_summary() -> None:
 
 NOTE = (
     "Made by `benchmarks/routing.py` from the files beside it, which have intervals, commands and "
-    "times. Numbers of test questions in parentheses; the best but the oracle in bold; an asterisk where the 95 % "
-    "interval of the router's paired lead over the row is above 0."
+    "times. Numbers of test questions in parentheses; the best but the oracle in bold; an asterisk "
+    "where the 95 % interval of the router's paired lead over the row is above 0."
 )
 
 
