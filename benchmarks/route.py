@@ -1,6 +1,6 @@
 """Routing one question over 100,000 people: how long it takes, and whether the ranking is right.
 
-    python benchmarks/route.py [--people 100000] [--questions 200] [--output FILE]
+    python benchmarks/route.py [--people 100000] [--questions 200] [--folder DIR] [--output FILE]
 
 The site is a simulated community (``simulate_community``, 40 topics, heavy-tailed activity) large
 enough that so many people have answered at least once. Its events, titles, bodies and tags are
@@ -28,14 +28,24 @@ from atpgraph.cqa import Site, simulate_community
 from atpgraph.cqa._rows import load_arrow, table_schema
 from atpgraph.cqa._words import invent_words, write_texts
 from atpgraph.cqa.community import Community
-from atpgraph.cqa.routing import Question, Records, Router, load_router, save_router, suggest
+from atpgraph.cqa.routing import (
+    Question,
+    Records,
+    Router,
+    load_router,
+    save_router,
+    suggest,
+    warm_up,
+)
 from atpgraph.cqa.routing.features import FeatureSpace
 from atpgraph.cqa.routing.history import History
 from atpgraph.cqa.routing.protocols import active_users
 from atpgraph.cqa.routing.suggest import HOUR_MS
+from atpgraph.cqa.routing.text import Corpus
 from atpgraph.cqa.routing.training import TrainingPlan
 from atpgraph.cqa.store import new_version
 
+Lap = Callable[[str, Callable[[], Any]], Any]
 TOPICS, TOPIC_WORDS, COMMON_WORDS, TAGS_PER_TOPIC = 40, 400, 1000, 5
 # As many questions per user as give 62 % of the users an answer.
 USERS_PER_PERSON, QUESTIONS_PER_PERSON = 1.62, 4.7
@@ -168,6 +178,7 @@ def brute_force(router: Router, question: Question, top: int) -> list[int]:
         mock.patch("atpgraph.cqa.routing.history.matching_answers", plain_matching),
         mock.patch("atpgraph.cqa.routing.history._FEW", -1.0),  # never look answers up
         mock.patch("atpgraph.cqa.routing.text.add_term", plain_term),
+        mock.patch.object(Corpus, "_damped", return_value=None),
     ):
         space = FeatureSpace(router.space_.structure)
         history = question.history.at(question.history.now)  # with empty caches
@@ -211,16 +222,39 @@ def measure(
     return np.array(wall), np.array(processor), named
 
 
+def make_model(folder: Path, texts: Texts, people: int, train: int, lap: Lap) -> None:
+    """A community large enough, its site, and a router for it, in a folder."""
+    community = lap(
+        "simulate the community",
+        lambda: simulate_community(
+            round(people * USERS_PER_PERSON),
+            round(people * QUESTIONS_PER_PERSON),
+            n_topics=TOPICS,
+            random_state=0,
+        ),
+    )
+    site = lap("write the site", lambda: write_site(community, texts, folder / "site"))
+    records = lap("read it", lambda: Records.of(site))
+    history = records.at(records.at().last_ms)
+    plan = TrainingPlan(questions=train)
+    router = lap("train the router", lambda: Router("all", plan=plan).fit(history))
+    save_router(router, history, folder / "model")
+
+
 def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--brute", type=int, default=50, help="questions checked by brute force")
     parser.add_argument("--train", type=int, default=40, help="questions the router learns from")
+    parser.add_argument(
+        "--folder", type=Path, help="keep site and model here, and use the model that is here"
+    )
     options = parser.parse_args()
     report = Report(
         f"Routing one question over {options.people:,} people",
-        f"python benchmarks/route.py --people {options.people} --questions {options.questions}",
+        f"python benchmarks/route.py --people {options.people} --questions {options.questions}"
+        + (" --folder DIR" if options.folder else ""),
         options.output,
     )
     laps: list[tuple[str, float]] = []
@@ -233,34 +267,20 @@ def main() -> None:
 
     texts = Texts(0)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        community = lap(
-            "simulate the community",
-            lambda: simulate_community(
-                round(options.people * USERS_PER_PERSON),
-                round(options.people * QUESTIONS_PER_PERSON),
-                n_topics=TOPICS,
-                random_state=0,
-            ),
-        )
-        site = lap("write the site", lambda: write_site(community, texts, folder / "site"))
-        records = lap("read it", lambda: Records.of(site))
-        history = records.at(records.at().last_ms)
-        plan = TrainingPlan(questions=options.train)
-        router = lap("train the router", lambda: Router("all", plan=plan).fit(history))
-        save_router(router, history, folder / "model")
-        del records, history, router
+        folder = Path(name) if options.folder is None else options.folder
+        if not (folder / "model").exists():
+            make_model(folder, texts, options.people, options.train, lap)
         router, history = lap("load the model", lambda: load_router(folder / "model"))
+        lap("warm up", lambda: warm_up(router, history))
     questions = make_questions(texts, history, options.questions, seed=1)
     people = len(active_users(questions[0]))
     assert people >= options.people, f"only {people} people have answered"
-    first = measure(router, [replace(questions[0])])
     wall, processor, named = measure(router, questions)
     for question, mine in zip(questions[: options.brute], named, strict=False):
         assert mine == brute_force(router, question, len(mine)), "the rankings differ"
     report.add(
-        f"A simulated community: {people:,} people who answered, {len(community.answerer):,} "
-        f"answers to {community.n_questions:,} questions with title, body and tags, {TOPICS} "
+        f"A simulated community: {people:,} people who answered, {history.n_answers:,} "
+        f"answers to {history.n_questions:,} questions with title, body and tags, {TOPICS} "
         f"topics. The router learnt from the last {options.train} questions. Each time is of one "
         "whole suggestion: five people with confidence and reasons, out of everybody."
     )
@@ -270,7 +290,6 @@ def main() -> None:
             (name, float(np.percentile(wall, at)), float(np.percentile(processor, at)))
             for name, at in (("5th percentile", 5), ("95th percentile", 95), ("slowest", 100))
         ),
-        ("the very first after loading", float(first[0][0]), float(first[1][0])),
     ]
     report.add(markdown(("", "milliseconds", "of the processor"), rows))
     report.add(

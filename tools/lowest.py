@@ -3,7 +3,8 @@
     python tools/lowest.py [EXTRA ...] > lowest.txt
     pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]'
 
-Every ``name>=version`` becomes ``name==version``. ``make test-min`` runs the tests on them.
+Every ``name>=version`` becomes ``name==version``; constraints name no extras. ``make test-min``
+runs the tests on them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9.]*)")
+_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9.]*)")
 
 
 def lowest(project: dict, extras: list[str]) -> list[str]:

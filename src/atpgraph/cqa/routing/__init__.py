@@ -15,7 +15,7 @@ from atpgraph.cqa.routing.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.protocols import Protocol, make_protocol
 from atpgraph.cqa.routing.registry import METHODS
 from atpgraph.cqa.routing.router import Router
-from atpgraph.cqa.routing.suggest import Suggestion, Suggestions, suggest
+from atpgraph.cqa.routing.suggest import Suggestion, Suggestions, suggest, warm_up
 
 __all__ = [
     "METHODS",
@@ -38,5 +38,6 @@ __all__ = [
     "read_newcomers",
     "save_router",
     "suggest",
+    "warm_up",
     "welcome",
 ]

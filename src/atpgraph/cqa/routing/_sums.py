@@ -71,3 +71,10 @@ def add_term(
         if present[row]:
             tf = counts[place]
             scores[row] += factor * (tf * (k1 + 1.0) / (tf + (flat + slope * length[row])))
+
+
+@kernel
+def add_scaled(rows: npt.NDArray[np.int32], values: Floats, factor: float, scores: Floats) -> None:
+    """Add values, times a factor, to the scores of some rows."""
+    for place in range(len(rows)):
+        scores[rows[place]] += factor * values[place]

@@ -322,7 +322,14 @@ def _with_vectors(
         if entry.level:
             code = int(np.searchsorted(records.users, entry.who.user))
             target[code], level[code] = entry.target, min(entry.level, structure.top_level)
-    for name in ("user_target", "user_level", "user_strength", "_user_level", "_log_level"):
+    for name in (
+        "user_target",
+        "user_level",
+        "user_strength",
+        "_user_level",
+        "_log_level",
+        "_with_target",
+    ):
         made.__dict__.pop(name, None)
     made.__dict__.update(user_target=target, user_level=level)
     return made

@@ -111,6 +111,12 @@ class Structure:
         return self._of_users(levels_.astype(np.float64))
 
     @cached_property
+    def _with_target(self) -> tuple[Int64, Floats]:
+        """The users whose target vector is not zero, and their vectors: a part of all."""
+        people = np.flatnonzero(self.user_target.any(axis=1))
+        return people, np.ascontiguousarray(self.user_target[people])
+
+    @cached_property
     def _user_level(self) -> Int64:
         return self.user_level.astype(np.int64)
 
@@ -202,9 +208,12 @@ class Structure:
         """ATP's part of the router's features."""
         near = self.near(question)
         source, level = self.source(question, near)
+        people, vectors = self._with_target
+        score = np.zeros(len(self.user_target))
+        score[people] = vectors @ source
         gap = np.arange(self.top_level + 1) - level
         return {
-            "atp_score": self.user_target @ source,
+            "atp_score": score,
             "level": self._log_level,
             "level_gap": (np.sign(gap) * np.log1p(np.abs(gap)))[self._user_level],
             "atp_target": self.user_strength,

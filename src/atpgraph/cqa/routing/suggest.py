@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.cqa.routing.history import Question
+from atpgraph.cqa.routing.history import History, Question
 from atpgraph.cqa.routing.method import Floats, Int64
 from atpgraph.cqa.routing.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.protocols import active_users
@@ -125,6 +125,16 @@ def suggest(
             f"below {least_confidence:.1%}."
         )
     return Suggestions(found, why, len(people), notes)
+
+
+def warm_up(router: Router, history: History) -> None:
+    """Compute what all questions share, so that the first ones do not have to wait for it.
+
+    For a service that loads a router once and is then asked often.
+    """
+    title = history.title(history.n_questions - 1) if history.n_questions else ""
+    for _ in range(2):
+        suggest(router, Question(history, history.last_ms, title=title), top=1)
 
 
 def _plain_scores(question: Question, people: Int64) -> Floats:

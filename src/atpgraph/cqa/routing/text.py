@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.cqa.routing._sums import add_term
+from atpgraph.cqa.routing._sums import add_scaled, add_term
 from atpgraph.errors import MissingDependencyError
 
 Int64 = npt.NDArray[np.int64]
@@ -70,6 +70,7 @@ class Corpus:
 
     vocabulary: dict[str, int]
     counts: Any
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -145,6 +146,8 @@ class Corpus:
         length = self.length[:n]
         mean = max(float(length.mean() if whole else length[present].mean()), 1e-9)
         indptr, indices, data = self.counts.indptr, self.counts.indices, self.counts.data
+        flat, slope = k1 * (1 - b), k1 * b / mean
+        damped = self._damped(n, flat, slope, k1) if whole else None
         for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
             start, end = int(indptr[code]), int(indptr[code + 1])
             end = start + int(np.searchsorted(indices[start:end], n))
@@ -155,8 +158,11 @@ class Corpus:
             rarity = np.log1p((total - found + 0.5) / (found + 0.5))
             # Repeats in a long question count less than linearly, as they do in a document.
             factor = float(rarity * np.sqrt(weight))
+            if damped is not None:
+                add_scaled(rows, damped[start:end], factor, scores)
+                continue
             tf = data[start:end]
-            add_term(rows, tf, present, length, k1 * (1 - b), k1 * b / mean, k1, factor, scores)
+            add_term(rows, tf, present, length, flat, slope, k1, factor, scores)
         return scores
 
     def ideal(self, terms: tuple[Int64, Floats], present: npt.NDArray[np.bool_]) -> float:
@@ -166,6 +172,28 @@ class Corpus:
         score = 0.0
         for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
             rows = self.counts.indices[self.counts.indptr[code] : self.counts.indptr[code + 1]]
-            used = int(np.count_nonzero(present[rows[: np.searchsorted(rows, n)]]))
+            used = int(np.searchsorted(rows, n))
+            if total < n:
+                used = int(np.count_nonzero(present[rows[:used]]))
             score += np.log1p((total - used + 0.5) / (used + 0.5)) * np.sqrt(weight)
         return float(score)
+
+    def _damped(self, n: int, flat: float, slope: float, k1: float) -> Floats | None:
+        """BM25 of every count, less the rarity, kept if the questions so far stay the same.
+
+        The first call for some questions only takes note of them: most histories see one question.
+        """
+        key = n, flat, slope, k1
+        if self._kept.get("key") != key:
+            self._kept.clear()
+            self._kept["key"] = key
+            return None
+        if "damped" not in self._kept:
+            length = np.zeros(self.counts.shape[0])
+            length[:n] = self.length[:n]
+            tf = self.counts.data
+            self._kept["damped"] = (
+                tf * (k1 + 1.0) / (tf + (flat + slope * length[self.counts.indices]))
+            )
+        found: Floats = self._kept["damped"]
+        return found
