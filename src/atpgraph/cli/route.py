@@ -37,6 +37,10 @@ def evaluate(
         float | None,
         typer.Option("--active-days", help="Active: answered in so many days; ever by default."),
     ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="truth.npz of a simulated community; adds an oracle."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write index.html into this folder.")
     ] = None,
@@ -59,6 +63,7 @@ def evaluate(
             test_share=test_share,
             split_ms=split_ms,
             active_days=active_days,
+            truth=truth,
             random_state=seed,
         )
         for sentence in found.skipped.values():

@@ -44,8 +44,8 @@ def write_dump(
 ) -> DumpSummary:
     """Write a community as the XML files of a data dump.
 
-    Beside them go ``truth.npz`` (``user_id, expertise, interest, question_id, topic, difficulty``)
-    and ``truth.json`` (the tags of every topic), which an ingest does not read.
+    Beside them go ``truth.npz`` (``user_id, expertise, interest, helpfulness, question_id, topic,
+    difficulty``) and ``truth.json`` (the tags of every topic), which an ingest does not read.
 
     Parameters
     ----------
@@ -88,6 +88,7 @@ def write_dump(
             user_id=np.arange(community.n_users) + _FIRST_USER,
             expertise=community.expertise,
             interest=community.interest,
+            helpfulness=community.helpfulness,
             question_id=question_id,
             topic=community.topic,
             difficulty=community.difficulty,

@@ -31,7 +31,14 @@ Floats = npt.NDArray[np.float64]
 START_MS = 1_325_376_000_000  # 2012-01-01
 NONE = -1
 BOUNTIES = np.array([50, 100, 150, 200, 250, 300, 400, 500], dtype=np.int64)
-_CANDIDATES = 24  # people who see a question
+AUDIENCE = 24  # people who see a question
+EAGERNESS, REACH = (
+    2.2,
+    1.0,
+)  # who answers: weight of a lead over the question, up to 1
+QUALITY_NOISE, LOOKS_NOISE = 0.45, 0.2  # of an answer, and of how it looks to the asker
+_ROOM, _HARD_ROOM, _FIRST = 0.9, 0.2, 0.8  # for how many there is room
+LEAST_LOOKS = -0.2  # what an answer must look like to be accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,8 @@ class Community:
     ----------
     expertise, interest : float64 arrays of shape (users, topics)
         Planted expertise, and how each user's attention is divided among the topics.
+    helpfulness : float64 array
+        How much of what they see each user answers.
     registered_ms : int64 array
         When each user came.
     asker, topic, asked_ms : int64 arrays
@@ -58,6 +67,7 @@ class Community:
 
     expertise: Floats
     interest: Floats
+    helpfulness: Floats
     registered_ms: Ints
     asker: Ints
     topic: Ints
@@ -137,13 +147,14 @@ def simulate_community(
     asker, topic, asked, difficulty = _ask(rng, n_questions, expertise, interest, registered, span)
     bounty, bounty_at = _offer(rng, difficulty, asked, bounty_share)
     answers = _answer(rng, expertise, interest, registered, asker, topic, asked, difficulty, bounty)
-    question, answerer, answered, quality = answers
+    question, answerer, answered, quality, helpful = answers
     accepted = _accept(rng, n_questions, question, quality)
     score = rng.poisson(np.exp(np.clip(0.6 + 0.7 * quality, -2.0, 3.5)))
     score -= rng.poisson(np.exp(np.clip(-1.2 - quality, -4.0, 1.5)))
     return Community(
         expertise=expertise,
         interest=interest,
+        helpfulness=helpful,
         registered_ms=_moment(registered),
         asker=asker,
         topic=topic,
@@ -228,21 +239,21 @@ def _answer(
     asked: Floats,
     difficulty: Floats,
     bounty: Ints,
-) -> tuple[Ints, Ints, Floats, Floats]:
+) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     n, n_users = len(asker), len(expertise)
     helpful = rng.lognormal(0.0, 1.0, n_users) * np.exp(0.4 * expertise.max(axis=1))
-    seen_by = np.empty((n, _CANDIDATES), dtype=np.int64)
+    seen_by = np.empty((n, AUDIENCE), dtype=np.int64)
     for number in range(expertise.shape[1]):
         rows = np.flatnonzero(topic == number)
         odds = helpful * interest[:, number]
-        seen_by[rows] = rng.choice(n_users, (len(rows), _CANDIDATES), p=odds / odds.sum())
+        seen_by[rows] = rng.choice(n_users, (len(rows), AUDIENCE), p=odds / odds.sum())
     skill = expertise[seen_by, topic[:, None]]
     # How many answer is luck, with a little more for hard questions and bounties; who answers
     # depends on how the question compares with what one knows.
-    room = rng.poisson(0.9 + 0.25 * (bounty > 0) + 0.2 * (difficulty > 0.0), n)
-    room += rng.random(n) < 0.8
-    reach = np.minimum(skill - difficulty[:, None], 1.0)
-    order = np.argsort(-(2.2 * reach + rng.gumbel(size=reach.shape)), axis=1, kind="stable")
+    room = rng.poisson(_ROOM + 0.25 * (bounty > 0) + _HARD_ROOM * (difficulty > 0.0), n)
+    room += rng.random(n) < _FIRST
+    reach = np.minimum(skill - difficulty[:, None], REACH)
+    order = np.argsort(-(EAGERNESS * reach + rng.gumbel(size=reach.shape)), axis=1, kind="stable")
     seen_by = np.take_along_axis(seen_by, order, axis=1)
     willing = (seen_by != asker[:, None]) & (registered[seen_by] < asked[:, None])
     willing &= ~_repeated(seen_by)
@@ -253,13 +264,19 @@ def _answer(
     wait = rng.lognormal(1.0, 1.6, len(question)) * np.exp(-0.25 * lead) * DAY_MS / 12
     answered = asked[question] + wait
     order = np.argsort(answered, kind="stable")
-    quality = lead + rng.normal(0.0, 0.45, len(question))
+    quality = lead + rng.normal(0.0, QUALITY_NOISE, len(question))
     return (
         question[order].astype(np.int64),
         answerer[order],
         answered[order],
         quality[order],
+        helpful,
     )
+
+
+def mean_room(difficulty: float) -> float:
+    """How many people answer a question on average, bounties aside."""
+    return _ROOM + _HARD_ROOM * (difficulty > 0.0) + _FIRST
 
 
 def _repeated(people: Ints) -> npt.NDArray[np.bool_]:
@@ -276,10 +293,10 @@ def _repeated(people: Ints) -> npt.NDArray[np.bool_]:
 def _accept(rng: np.random.Generator, n: int, question: Ints, quality: Floats) -> Ints:
     """The answer that looked best to the asker, if it was good enough and the asker cares."""
     accepted = np.full(n, NONE, dtype=np.int64)
-    looks = quality + rng.normal(0.0, 0.2, len(quality))
+    looks = quality + rng.normal(0.0, LOOKS_NOISE, len(quality))
     order = np.argsort(looks, kind="stable")
     accepted[question[order]] = order  # the best one is written last
     cares = rng.random(n) < 0.78
     best = np.where(accepted >= 0, looks[accepted] if len(looks) else 0.0, -np.inf)
-    accepted[~cares | (best < -0.2)] = NONE
+    accepted[~cares | (best < LEAST_LOOKS)] = NONE
     return accepted

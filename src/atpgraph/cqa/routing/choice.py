@@ -84,13 +84,13 @@ class ChoiceModel:
 
     def probabilities(self, choices: Choices) -> Floats:
         """Stated probability of every row to be the right one of its question."""
-        _, slope = _loss(self.score(choices.x), choices)
+        _, slope = choice_loss(self.score(choices.x), choices)
         slope[choices.chosen] += 1.0
         return np.asarray(slope / np.exp(choices.offset))
 
     def loss(self, choices: Choices) -> float:
         """Mean negative log-likelihood of the right persons."""
-        return _loss(self.score(choices.x), choices)[0] / max(choices.n_questions, 1)
+        return choice_loss(self.score(choices.x), choices)[0] / max(choices.n_questions, 1)
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists."""
@@ -109,35 +109,48 @@ class ChoiceModel:
 
 
 def fit_choice(
-    choices: Choices, penalty: float = 1.0, use: npt.NDArray[np.bool_] | None = None
+    choices: Choices,
+    penalty: float = 1.0,
+    use: npt.NDArray[np.bool_] | None = None,
+    prior: Floats | None = None,
 ) -> ChoiceModel:
-    """Fit by maximum likelihood with an L2 penalty; features not in `use` get weight 0."""
+    """Fit by maximum likelihood with an L2 penalty.
+
+    Parameters
+    ----------
+    choices : Choices
+        None at all will do if there is a prior.
+    penalty : float
+        What it costs to differ from the prior by one unit of a standardised weight, squared and
+        halved.
+    use : boolean array, optional
+        Features not in it get weight 0.
+    prior : float64 array, optional
+        Weights, of the features as they come, to start from; 0 by default.
+    """
     n_features = choices.x.shape[1]
     use = np.ones(n_features, dtype=np.bool_) if use is None else use
     mean = choices.x.mean(axis=0) if len(choices.x) else np.zeros(n_features)
     scale = choices.x.std(axis=0) if len(choices.x) else np.ones(n_features)
     use = use & (scale > 1e-9)
     scale = np.where(scale > 1e-9, scale, 1.0)
-    weight = np.zeros(n_features)
+    start = np.zeros(n_features) if prior is None else prior * scale
+    weight = np.where(use, start, 0.0)
     if choices.n_questions and use.any():
         z = ((choices.x - mean) / scale)[:, use]
+        centre = start[use]
 
         def objective(w: Floats) -> tuple[float, Floats]:
-            value, slope = _loss(z @ w, choices)
-            return value + 0.5 * penalty * float(w @ w), z.T @ slope + penalty * w
+            value, slope = choice_loss(z @ w, choices)
+            moved = w - centre
+            return value + 0.5 * penalty * float(moved @ moved), z.T @ slope + penalty * moved
 
-        found = minimize(
-            objective,
-            np.zeros(int(use.sum())),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 200},
-        )
+        found = minimize(objective, centre, jac=True, method="L-BFGS-B", options={"maxiter": 200})
         weight[use] = found.x
     return ChoiceModel(mean, scale, weight)
 
 
-def _loss(scores: Floats, choices: Choices) -> tuple[float, Floats]:
+def choice_loss(scores: Floats, choices: Choices) -> tuple[float, Floats]:
     """Negative log-likelihood, and its slope by the score of every row."""
     n = choices.n_questions
     shifted = scores + choices.offset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,15 @@ import numpy as np
 from atpgraph._progress import stage
 from atpgraph.cqa.routing.history import Records
 from atpgraph.cqa.routing.method import Floats, Int64, Method
-from atpgraph.cqa.routing.metrics import Paired, Ranks, bootstrap, paired_bootstrap, rank_of
+from atpgraph.cqa.routing.metrics import (
+    Paired,
+    Ranks,
+    bootstrap,
+    paired_bootstrap,
+    rank_of,
+    reliability,
+)
+from atpgraph.cqa.routing.oracle import Oracle
 from atpgraph.cqa.routing.protocols import FAMILIES, PROTOCOLS, Protocol, make_protocol
 from atpgraph.cqa.routing.registry import METHODS, method_names
 from atpgraph.cqa.routing.router import Router
@@ -78,6 +87,7 @@ class ProtocolResult:
             "candidates_mean": float(self.candidates.mean()) if len(self.candidates) else 0.0,
             "reachable": self.reachable,
             "methods": methods,
+            "calibration": reliability(self.stated, self.right),
         }
 
 
@@ -115,6 +125,7 @@ def evaluate_routing(
     split_ms: int | None = None,
     refit_days: float = 30.0,
     active_days: float | None = None,
+    truth: str | os.PathLike[str] | None = None,
     random_state: int = 0,
 ) -> RoutingReport:
     """Rank the candidates of all test questions by all methods.
@@ -127,6 +138,8 @@ def evaluate_routing(
         named in the report.
     test_share, split_ms, refit_days, active_days
         See :func:`~atpgraph.cqa.routing.protocols.make_protocol`.
+    truth : path, optional
+        What is planted in a simulated community; adds the row ``oracle``.
     random_state : int
     """
     wanted = protocol_names(protocols)
@@ -145,6 +158,8 @@ def evaluate_routing(
             active_days=active_days,
         )
         made = [METHODS[name](protocol.pool, random_state) for name in names if name not in skipped]
+        if truth is not None:
+            made.append(Oracle(truth, protocol.pool, random_state))
         results[protocol_name] = run(protocol, made, skipped if every else None)
     where = str(site.path) if isinstance(site, Site) else ""
     return RoutingReport(where, results, skipped)
@@ -201,6 +216,7 @@ def run(
                         if isinstance(method, Router) and method.name == ROUTER:
                             stated.append(float(method.confidence(scores)[top]))
                             right.append(float(top == place))
+                case.question.cache.clear()
                 step.advance()
     counts = np.array(candidates, dtype=np.int64)
     found = {name: Ranks(np.array(r, dtype=np.float64), counts) for name, r in ranks.items()}

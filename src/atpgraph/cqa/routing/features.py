@@ -9,26 +9,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph.cqa.routing.history import FOREVER, Floats, History, Question
+from atpgraph.cqa.routing.activity import Activity, is_timeless, log_count, timeless, week_start
+from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.routing.textual import tag_match
 from atpgraph.cqa.site import DAY_MS, Int64
 
-POPULARITY = ("answers", "accepted", "acceptance_rate", "win_rate", "mean_votes")
+POPULARITY = (
+    "answers",
+    "accepted",
+    "acceptance_rate",
+    "win_rate",
+    "mean_votes",
+    "vote_wins",
+)
 RECENCY = (
     "days_since",
-    "answers_30",
-    "answers_90",
-    "answers_365",
-    "accepted_90",
-    "fading_7",
+    "fading_3",
+    "fading_15",
     "fading_60",
+    "fading_365",
+    "accepted_60",
+    "accepted_365",
 )
 HABIT = ("hour", "speed", "first", "tenure", "asked")
-TEXT = ("bm25_sum", "bm25_max", "bm25_recent", "bm25_accepted", "bm25_mean")
-TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent")
+TEXT = (
+    "text_sum",
+    "text_max",
+    "text_near",
+    "text_recent",
+    "text_accepted",
+    "text_mean",
+)
+TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
 ASKER = ("helped_asker", "accepted_by_asker")
-ATP = ("atp_score", "atp_fold", "level", "level_gap", "atp_target")
+ATP = ("atp_score", "level", "level_gap", "atp_target")
 GROUPS = {
     "popularity": POPULARITY,
     "recency": RECENCY,
@@ -40,9 +55,8 @@ GROUPS = {
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 _SHRINK = 5.0
-_WEEK = 7 * DAY_MS
+_NEAREST = 30
 _HOUR = DAY_MS // 24
-_MONDAY = 4 * DAY_MS  # 1970-01-05
 
 
 def user_features(history: History) -> dict[str, Floats]:
@@ -59,6 +73,7 @@ def user_features(history: History) -> dict[str, Floats]:
         np.where(contested, 1.0 / np.maximum(people[history.answer_question], 1), 0)
     )
     votes = history.answer_votes
+    ahead = history.per_user(_ahead(history))
     mean = float(votes.mean()) if len(votes) else 0.0
     delay = (history.answer_ms - history.question_ms[history.answer_question]) / DAY_MS
     log_delay = np.log(np.maximum(delay, 1e-3))
@@ -74,56 +89,41 @@ def user_features(history: History) -> dict[str, Floats]:
         # Against the chance of winning among so many answers.
         "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
         "mean_votes": np.arcsinh((history.per_user(votes) + 3 * mean) / (given + 3.0)),
+        # Answers with more votes than the mean of their question, less those with fewer.
+        "vote_wins": ahead / np.sqrt(given + _SHRINK),
         "speed": -(history.per_user(log_delay) + 3 * usual_delay) / (given + 3.0),
         "first": (history.per_user(first) + 1.0) / (given + 2.0),
         "asked": np.log1p(asked),
     }
 
 
-def time_features(question: Question) -> dict[str, Floats]:
-    """Activity around the time of the question."""
-    history = question.history
-    away = np.abs(question.asked_ms - history.answer_ms) / DAY_MS
-    owner = history.answer_owner
-    known = np.flatnonzero(owner >= 0)
-    longest = np.zeros(history.n_users)
-    longest[owner[known[::-1]]] = away[known[::-1]]  # answers come by date: the first one stays
-    nearest = np.full(history.n_users, 3650.0)
-    if history.now < FOREVER:
-        nearest[owner[known]] = away[known]
-    else:
-        np.minimum.at(nearest, owner[known], away[known])
-    hours = np.abs((question.asked_ms - history.answer_ms) / (DAY_MS / 24)) % 24
-    near = (np.minimum(hours, 24 - hours) <= 3).astype(np.float64)
-    return {
-        "days_since": -np.log(nearest + 0.05),
-        "answers_30": np.log1p(history.per_user((away <= 30).astype(np.float64))),
-        "answers_90": np.log1p(history.per_user((away <= 90).astype(np.float64))),
-        "answers_365": np.log1p(history.per_user((away <= 365).astype(np.float64))),
-        "accepted_90": np.log1p(history.per_user(((away <= 90) & history.is_accepted) * 1.0)),
-        "fading_7": np.log1p(history.per_user(np.exp2(-away / 7.0))),
-        "fading_60": np.log1p(history.per_user(np.exp2(-away / 60.0))),
-        "hour": np.log((history.per_user(near) + 1.75) / (history.n_given + 7.0)),
-        "tenure": np.log1p(longest),
-    }
+def _ahead(history: History) -> Floats:
+    """For every answer, the sign of its votes less the mean of the question's answers."""
+    question, votes = history.answer_question, history.answer_votes
+    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
+    mean = np.bincount(question, votes, minlength=history.n_questions) / count
+    gap = votes - mean[question]
+    return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
 
 
 def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     """How much the question is like those somebody answered; `fresh` is :func:`freshness`."""
-    history = question.history
+    history, match = question.history, question.match
+    if not match.any():
+        return {name: np.zeros(history.n_users) for name in TEXT}
+    near = np.zeros(len(match))
+    best = np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST]
+    near[best] = match[best] / question.best_match
+    ideal = max(history.corpus.ideal(question.terms, history.present), 1e-9)
     # Squares favour a few close questions over many that share a common word.
-    sharp = (question.match / (question.best_match or 1.0)) ** 2
-    total, accepted, recent, largest = history.matching(sharp, fresh)
-    mean = np.log(total + 0.05)
-    mean -= history.log_given
-    for sums in (total, accepted, recent):
-        np.log1p(sums, out=sums)
+    total, accepted, recent, largest = history.matching((match / ideal) ** 2, fresh)
     return {
-        "bm25_sum": total,
-        "bm25_max": np.sqrt(largest, out=largest),
-        "bm25_recent": recent,
-        "bm25_accepted": accepted,
-        "bm25_mean": mean,
+        "text_sum": log_count(total),
+        "text_max": np.sqrt(largest),
+        "text_near": log_count(history.matching(near, fresh)[0]),
+        "text_recent": log_count(recent),
+        "text_accepted": log_count(accepted),
+        "text_mean": log_count(total, 0.05) - history.log_given,
     }
 
 
@@ -133,18 +133,14 @@ def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     share = tag_match(question)
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
-    total, accepted, recent, _ = history.matching(share / float(share.max()), fresh)
-    # Most people have nothing under a tag; logarithms are slow.
-    some = np.flatnonzero(total)
-    portion = np.log(0.5) - history.log_given
-    portion[some] += np.log1p(2.0 * total[some])
-    for sums in (total, accepted, recent):
-        sums[some] = np.log1p(sums[some])
+    each = share / float(share.max())
+    total, accepted, recent, _ = history.matching(each, fresh)
     return {
-        "tag_sum": total,
-        "tag_accepted": accepted,
-        "tag_share": portion,
-        "tag_recent": recent,
+        "tag_sum": log_count(total),
+        "tag_accepted": log_count(accepted),
+        "tag_share": log_count(total, 0.5) - history.log_given,
+        "tag_recent": log_count(recent),
+        "tag_same": log_count(history.matching(each**3, fresh)[0]),
     }
 
 
@@ -185,44 +181,48 @@ class FeatureSpace:
 
     def __init__(self, structure: Structure | None) -> None:
         self.structure = structure
-        self._week: tuple[History, int] | None = None
+        self._week: History | None = None
         self._users: dict[str, Floats] = {}
+        self._activity: Activity | None = None
         self._moment: tuple[History, int, dict[str, Floats], Floats] | None = None
-        self._shared: tuple[dict[str, Floats], dict[str, Floats], Floats, Floats] | None = None
+        self._shared: tuple[dict[str, Floats], Floats, Floats] | None = None
 
-    def standing(self, history: History) -> dict[str, Floats]:
-        """The features of :func:`user_features`."""
-        if history.now == FOREVER:
-            known = history
-        else:
-            known = history.at((history.now - _MONDAY) // _WEEK * _WEEK + _MONDAY)
-        if self._week is None or not known.same_as(self._week[0]):
-            self._week = known, known.now
-            self._users = user_features(known)
-        return self._users
+    def people(self, question: Question) -> tuple[dict[str, Floats], Floats]:
+        """Standing and activity of everybody, and freshness of the answers.
+
+        None of it depends on what is asked; it is kept for the hour for questions with the same
+        history.
+        """
+        history, hour = question.history, question.asked_ms // _HOUR
+        if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
+            known = history if is_timeless(history) else week_start(history)
+            if self._week is None or not known.same_as(self._week):
+                self._week = known
+                self._users = user_features(known)
+                self._activity = None if is_timeless(known) else Activity(known)
+            timing = self._activity.features(question) if self._activity else timeless(question)
+            self._moment = history, hour, {**self._users, **timing}, freshness(question)
+        return self._moment[2], self._moment[3]
+
+    def own(self, question: Question, fresh: Floats) -> dict[str, Floats]:
+        """The part that no two questions share; kept with the question."""
+        key = ("features", id(self.structure))
+        if key not in question.cache:
+            found = {
+                **text_features(question, fresh),
+                **tag_features(question, fresh),
+                **asker_features(question),
+            }
+            if self.structure is not None:
+                found |= self.structure.features(question)
+            question.cache[key] = found
+        kept: dict[str, Floats] = question.cache[key]
+        return kept
 
     def columns(self, question: Question) -> dict[str, Floats]:
         """Every feature of all users, but those that are 0 for everybody."""
-        timing, fresh = self._timing(question)
-        return {**self.standing(question.history), **timing, **self._own(question, fresh)}
-
-    def _own(self, question: Question, fresh: Floats) -> dict[str, Floats]:
-        """The part that no two questions share."""
-        found = {
-            **text_features(question, fresh),
-            **tag_features(question, fresh),
-            **asker_features(question),
-        }
-        if self.structure is not None:
-            found |= self.structure.features(question)
-        return found
-
-    def _timing(self, question: Question) -> tuple[dict[str, Floats], Floats]:
-        """Time features and freshness, kept for the hour for questions with the same history."""
-        history, hour = question.history, question.asked_ms // _HOUR
-        if self._moment is None or self._moment[0] is not history or self._moment[1] != hour:
-            self._moment = history, hour, time_features(question), freshness(question)
-        return self._moment[2], self._moment[3]
+        people, fresh = self.people(question)
+        return {**people, **self.own(question, fresh)}
 
     def rows(self, question: Question, codes: Int64) -> Floats:
         """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
@@ -236,13 +236,12 @@ class FeatureSpace:
 
     def weighted(self, question: Question, weight: Floats) -> Floats:
         """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
-        standing = self.standing(question.history)
-        timing, fresh = self._timing(question)
+        people, fresh = self.people(question)
         kept = self._shared
-        if not (kept and kept[0] is standing and kept[1] is timing and kept[2] is weight):
-            shared = _weighted({**standing, **timing}, weight, question.history.n_users)
-            self._shared = kept = standing, timing, weight, shared
-        return kept[3] + _weighted(self._own(question, fresh), weight, question.history.n_users)
+        if not (kept and kept[0] is people and kept[1] is weight):
+            shared = _weighted(people, weight, question.history.n_users)
+            self._shared = kept = people, weight, shared
+        return kept[2] + _weighted(self.own(question, fresh), weight, question.history.n_users)
 
 
 def _weighted(columns: dict[str, Floats], weight: Floats, n: int) -> Floats:

@@ -10,7 +10,7 @@ those in the dump are of the day of the dump.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,15 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.cqa.routing._sums import matching_answers, sum_by_owner
+from atpgraph.cqa.routing.dates import FOREVER
+from atpgraph.cqa.routing.records import Records, codes_of
 from atpgraph.cqa.routing.text import Corpus
-from atpgraph.cqa.site import DAY_MS, NOBODY, Answers, Int64, Questions, Site
-from atpgraph.cqa.store import read_table
+from atpgraph.cqa.site import NOBODY, Answers, Int64, Questions, Site
+
+__all__ = ["Floats", "History", "Question", "Records", "SiteView"]
 
 Floats = npt.NDArray[np.float64]
-ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
-SETTLE_DAYS = 30.0
-FOREVER = np.iinfo(np.int64).max
-_SPARSE_IDS = 64
 _FEW = 0.1  # below this share of questions, looking their answers up beats looking at all
 
 
@@ -48,6 +47,8 @@ class Question:
         Tags; those nobody used before have no effect.
     id : int
         Id on the site, −1 for a question that is not there.
+    cache : dict
+        A place for what several methods need of this question.
     """
 
     history: History
@@ -57,6 +58,7 @@ class Question:
     body: str = ""
     tags: tuple[str, ...] = ()
     id: int = -1
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def terms(self) -> tuple[Int64, Floats]:
@@ -72,150 +74,6 @@ class Question:
     def best_match(self) -> float:
         """The largest of them, 0 if there is none."""
         return float(self.match.max(initial=0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Every event of a site; users are codes, positions in `users`.
-
-    Attributes
-    ----------
-    users : int64 array
-        Ids of everybody who asked or answered, ascending.
-    questions, answers : Questions, Answers
-        As in the site, by date; askers and owners are user ids.
-    asker, owner : int64 arrays
-        Codes of askers and owners, −1 if unknown.
-    accepted_ms, accepted_answer : int64 arrays
-        Acceptances by the moment from which they are known.
-    vote_ms, vote_answer, vote_value : int64 arrays
-        Votes for answers (+1 and −1) in the same way.
-    present : boolean array
-        False for questions that nobody may see, with all that belongs to them.
-    """
-
-    users: Int64
-    questions: Questions
-    answers: Answers
-    asker: Int64
-    owner: Int64
-    accepted_ms: Int64
-    accepted_answer: Int64
-    vote_ms: Int64
-    vote_answer: Int64
-    vote_value: Int64
-    corpus: Corpus
-    tag_indptr: Int64
-    tag_codes: Int64
-    tag_names: list[str]
-    titles: Sequence[str]
-    bodies: Sequence[str]
-    present: npt.NDArray[np.bool_]
-    cache: dict[Any, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, site: Site) -> Records:
-        """Collect the events of a site."""
-        questions, answers = _in_order(site.questions, site.answers)
-        people = np.unique(np.concatenate([questions.asker, answers.owner]))
-        people = people[people >= 0]
-        votes = _dated_votes(site, answers)
-        accepted_ms, accepted_answer = _acceptances(questions, answers, votes)
-        vote_ms, vote_answer, vote_value = _votes(votes)
-        titles, bodies = site.titles(), site.question_bodies()
-        tags = site.tags
-        names = [tags.of(q) for q in range(len(questions))]
-        return cls(
-            users=people,
-            questions=questions,
-            answers=answers,
-            asker=_codes(people, questions.asker),
-            owner=_codes(people, answers.owner),
-            accepted_ms=accepted_ms,
-            accepted_answer=accepted_answer,
-            vote_ms=vote_ms,
-            vote_answer=vote_answer,
-            vote_value=vote_value,
-            corpus=Corpus.of(titles, bodies, names),
-            tag_indptr=tags.indptr,
-            tag_codes=tags.tags,
-            tag_names=tags.names,
-            titles=titles,
-            bodies=bodies,
-            present=np.ones(len(questions), dtype=np.bool_),
-        )
-
-    def without(self, positions: npt.ArrayLike) -> Records:
-        """The same events, but for these questions and whatever belongs to them."""
-        present = self.present.copy()
-        present[np.asarray(positions, dtype=np.int64)] = False
-        seen = present[self.answers.question]
-        owner = np.where(seen, self.owner, NOBODY)
-        taken, voted = seen[self.accepted_answer], seen[self.vote_answer]
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Records(
-            **{
-                **fields,
-                "owner": owner,
-                "asker": np.where(present, self.asker, NOBODY),
-                "accepted_ms": self.accepted_ms[taken],
-                "accepted_answer": self.accepted_answer[taken],
-                "vote_ms": self.vote_ms[voted],
-                "vote_answer": self.vote_answer[voted],
-                "vote_value": self.vote_value[voted],
-                "present": present,
-                "cache": {},
-            }
-        )
-
-    @cached_property
-    def by_question(self) -> tuple[Int64, Int64]:
-        """Answers of every question, in compressed rows."""
-        return _rows(self.answers.question, np.arange(len(self.answers)), len(self.questions))
-
-    @cached_property
-    def by_owner(self) -> tuple[Int64, Int64]:
-        """Answers of every user code, in compressed rows, by date."""
-        known = np.flatnonzero(self.owner >= 0)
-        return _rows(self.owner[known], known, len(self.users))
-
-    @cached_property
-    def by_tag(self) -> tuple[Int64, Int64]:
-        """Questions of every tag code, in compressed rows, by date."""
-        question = np.repeat(np.arange(len(self.tag_indptr) - 1), np.diff(self.tag_indptr))
-        return _rows(self.tag_codes, question, len(self.tag_names))
-
-    @cached_property
-    def code_table(self) -> Int64 | None:
-        """Code of every id from 0, with −1 at the end; None if ids are too far apart."""
-        if not len(self.users) or self.users[-1] > _SPARSE_IDS * len(self.users) + 1_000_000:
-            return None
-        table = np.full(int(self.users[-1]) + 2, NOBODY, dtype=np.int64)
-        table[self.users] = np.arange(len(self.users))
-        return table
-
-    @cached_property
-    def tag_index(self) -> dict[str, int]:
-        """Codes of tags by name."""
-        return {name: code for code, name in enumerate(self.tag_names)}
-
-    def at(self, moment_ms: int | None = None) -> History:
-        """What was known just before a moment; everything if there is none."""
-        return History(self, FOREVER if moment_ms is None else int(moment_ms))
-
-    def question(self, position: int, history: History | None = None) -> Question:
-        """A question of the site, with what was known when it was asked."""
-        asked = int(self.questions.created_ms[position])
-        tags = self.tag_codes[slice(*self.tag_indptr[position : position + 2])]
-        return Question(
-            history if history is not None else self.at(asked),
-            asked,
-            int(self.questions.asker[position]),
-            self.titles[position],
-            self.bodies[position],
-            tuple(self.tag_names[tag] for tag in tags),
-            int(self.questions.id[position]),
-        )
 
 
 class History:
@@ -313,7 +171,7 @@ class History:
         wanted = np.asarray(ids, dtype=np.int64)
         table = self._records.code_table
         if table is None:
-            return _codes(self.users, wanted)
+            return codes_of(self.users, wanted)
         there = (wanted >= 0) & (wanted < len(table) - 1)
         return table[np.where(there, wanted, -1)]
 
@@ -535,81 +393,3 @@ class SiteView(Site):
 
     def __repr__(self) -> str:
         return f"SiteView(questions={len(self.questions)}, answers={len(self.answers)})"
-
-
-def _rows(keys: Int64, values: Int64, n: int) -> tuple[Int64, Int64]:
-    """Values by key, in compressed rows; their order stays."""
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=n), out=indptr[1:])
-    return indptr, values[np.argsort(keys, kind="stable")]
-
-
-def _codes(people: Int64, ids: Int64) -> Int64:
-    if not len(people):
-        return np.full(ids.shape, NOBODY, dtype=np.int64)
-    place = np.minimum(np.searchsorted(people, ids), len(people) - 1)
-    return np.where(people[place] == ids, place, NOBODY).astype(np.int64)
-
-
-def _in_order(questions: Questions, answers: Answers) -> tuple[Questions, Answers]:
-    """Answers by the moment from which they can be seen: not before their question.
-
-    A few answers are older than their question, because questions were merged.
-    """
-    if not len(answers):
-        return questions, answers
-    seen = np.maximum(answers.created_ms, questions.created_ms[answers.question])
-    order = np.argsort(seen, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    accepted = np.where(questions.accepted >= 0, place[np.maximum(questions.accepted, 0)], NOBODY)
-    return replace(questions, accepted=accepted), Answers(
-        answers.id[order],
-        seen[order],
-        answers.question[order],
-        answers.owner[order],
-        answers.score[order],
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _DatedVotes:
-    """Votes for answers: position of the answer, VoteTypeId, end of the day of the vote."""
-
-    answer: Int64
-    kind: Int64
-    known_ms: Int64
-
-
-def _dated_votes(site: Site, answers: Answers) -> _DatedVotes:
-    table = read_table(site.path, "votes", ["post_id", "type", "created_ms"])
-    post, kind, created = (table[n].to_numpy().astype(np.int64) for n in table.column_names)
-    if not len(answers) or not len(post):
-        nothing = np.zeros(0, dtype=np.int64)
-        return _DatedVotes(nothing, nothing, nothing)
-    place = np.argsort(answers.id)
-    ids = answers.id[place]
-    found = np.minimum(np.searchsorted(ids, post), len(ids) - 1)
-    keep = ids[found] == post
-    end_of_day = created[keep] // DAY_MS * DAY_MS + DAY_MS
-    return _DatedVotes(place[found[keep]], kind[keep], end_of_day)
-
-
-def _acceptances(questions: Questions, answers: Answers, votes: _DatedVotes) -> tuple[Int64, Int64]:
-    best = questions.accepted[questions.accepted >= 0]
-    first = np.full(len(answers), FOREVER, dtype=np.int64)
-    taken = votes.kind == ACCEPTED
-    np.minimum.at(first, votes.answer[taken], votes.known_ms[taken])
-    settled = answers.created_ms[best] + round(SETTLE_DAYS * DAY_MS)
-    dated = np.maximum(first[best], answers.created_ms[best])
-    known = np.where(first[best] < FOREVER, dated, settled)
-    order = np.argsort(known, kind="stable")
-    return known[order], best[order]
-
-
-def _votes(votes: _DatedVotes) -> tuple[Int64, Int64, Int64]:
-    keep = (votes.kind == UP) | (votes.kind == DOWN)
-    value = np.where(votes.kind[keep] == UP, 1, -1).astype(np.int64)
-    known, answer = votes.known_ms[keep], votes.answer[keep]
-    order = np.argsort(known, kind="stable")
-    return known[order], answer[order], value[order]

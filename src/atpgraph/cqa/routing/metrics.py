@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +128,59 @@ def paired_bootstrap(
     low, high = np.quantile(means, [0.025, 0.975])
     difference = Interval(float(gap.mean()), float(low), float(high))
     return Paired(difference, float(np.mean(means <= 0)))
+
+
+ABSTAIN_BELOW = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+
+
+def reliability(stated: Floats, right: Floats, groups: int = 8) -> dict[str, Any]:
+    """How far stated confidences are to be believed, and what abstaining would do.
+
+    Parameters
+    ----------
+    stated, right : float64 arrays
+        Confidence in the first choice of every question, and whether it was right.
+    groups : int
+        At most so many groups of equal size, by confidence, of five questions or more.
+
+    Returns
+    -------
+    dict
+        ``bins``; ``error``, the mean distance between stated and observed over them; ``brier``, and
+        ``brier_constant`` for always stating the share that is right; ``abstention``, the share of
+        questions answered and of those right if nothing is said below a confidence.
+
+    Examples
+    --------
+    >>> reliability(np.full(8, 0.5), np.tile([0.0, 1.0], 4))["error"]
+    0.0
+    """
+    if not len(stated):
+        return {"bins": [], "error": None, "brier": None, "brier_constant": None, "abstention": []}
+    order = np.argsort(stated, kind="stable")
+    parts = np.array_split(order, min(groups, max(1, len(order) // 5)))
+    bins = [
+        {
+            "questions": len(part),
+            "stated": float(stated[part].mean()),
+            "right": float(right[part].mean()),
+        }
+        for part in parts
+    ]
+    away = sum(b["questions"] * abs(b["stated"] - b["right"]) for b in bins)
+    abstention = []
+    for least in ABSTAIN_BELOW:
+        kept = stated >= least
+        if kept.any():
+            share, good = float(kept.mean()), float(right[kept].mean())
+            abstention.append({"least": least, "answered": share, "right": good})
+    return {
+        "bins": bins,
+        "error": away / len(stated),
+        "brier": float(np.mean((stated - right) ** 2)),
+        "brier_constant": float(np.mean((right.mean() - right) ** 2)),
+        "abstention": abstention,
+    }
 
 
 def _resampled(values: Floats, n: int, random_state: RandomState) -> Floats:

@@ -25,8 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from atpgraph.cqa.routing.dates import SETTLE_DAYS
 from atpgraph.cqa.routing.features import FeatureSpace
-from atpgraph.cqa.routing.history import SETTLE_DAYS, Floats, History, Records
+from atpgraph.cqa.routing.history import Floats, History, Records
 from atpgraph.cqa.routing.router import Router
 from atpgraph.cqa.routing.structural import Structure
 from atpgraph.cqa.site import DAY_MS, NOBODY, Answers, Int64, Questions

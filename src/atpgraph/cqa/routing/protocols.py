@@ -168,8 +168,10 @@ def make_protocol(
     if name.startswith("paper"):
         test = _paper_questions(records, existing=name == "paper-existing")
         # Both sets of test questions are hidden, as neither may teach the other.
-        both = np.concatenate([_paper_questions(records, existing=e) for e in (True, False)])
-        return Protocol(name, "own", records.without(both).at(), test, records)
+        if "paper" not in records.cache:
+            both = np.concatenate([_paper_questions(records, existing=e) for e in (True, False)])
+            records.cache["paper"] = records.without(both)
+        return Protocol(name, "own", records.cache["paper"].at(), test, records)
     questions = records.questions
     if split_ms is None:
         n = len(questions)

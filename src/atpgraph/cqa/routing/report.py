@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from atpgraph.cqa.routing.evaluation import ROUTER, ProtocolResult, RoutingReport
-from atpgraph.cqa.routing.metrics import bootstrap
+from atpgraph.cqa.routing.metrics import bootstrap, reliability
 from atpgraph.errors import InputError
 from atpgraph.report import Bar, Line, Section, bar_chart, line_chart, page, table, write_page
 
@@ -127,10 +127,8 @@ def _load(result: ProtocolResult) -> str:
 
 
 def _calibration(result: ProtocolResult) -> str:
-    order = np.argsort(result.stated, kind="stable")
-    groups = [g for g in np.array_split(order, min(8, max(1, len(order) // 5))) if len(g)]
-    xs = [float(result.stated[g].mean()) for g in groups]
-    ys = [float(result.right[g].mean()) for g in groups]
+    bins = reliability(result.stated, result.right)["bins"]
+    xs, ys = [b["stated"] for b in bins], [b["right"] for b in bins]
     return line_chart(
         [Line("router", xs, ys, 1, markers=True)],
         title="Calibration",

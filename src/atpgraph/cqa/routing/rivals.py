@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +11,8 @@ from scipy import sparse
 
 from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.method import Int64, Method, UserScore
-from atpgraph.cqa.routing.textual import fit_topics, known_counts, term_row
+from atpgraph.cqa.routing.textual import TopicSpace
+from atpgraph.cqa.site import DAY_MS
 from atpgraph.errors import MissingDependencyError
 
 
@@ -28,19 +31,15 @@ class CqaRank(UserScore):
 
     def fit(self, history: History) -> Self:
         """Topics, then :meth:`update`."""
-        self._width = history.corpus.n_words(history.n_questions)
-        self._topics = fit_topics(history, self.n_topics, self.random_state)
-        self._seen = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
         """Interests and standings from all that is known; topics stay."""
-        if self._topics is None:
+        seen_topics = self._topics.of_questions(history)
+        if not seen_topics.shape[1]:
             return self
-        if history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
-            self._seen = np.vstack([self._seen, fresh])
-        theta = self._seen[history.answer_question]
+        theta = seen_topics[history.answer_question]
         owner, asker = history.answer_owner, history.asker[history.answer_question]
         known = owner >= 0
         n = history.n_users
@@ -59,10 +58,9 @@ class CqaRank(UserScore):
 
     def all_scores(self, question: Question) -> Floats:
         """See :meth:`UserScore.all_scores`."""
-        row = term_row(question, self._width)
-        if row is None or self._topics is None:
+        theta = self._topics.of_question(question)
+        if theta is None:
             return np.zeros(question.history.n_users)
-        theta = self._topics.transform(row)[0]
         middle = (self._interest + theta) / 2
         apart = 0.5 * (
             np.sum(self._interest * np.log2(self._interest / middle), axis=1)
@@ -91,19 +89,27 @@ class ColdRoute(Method):
 
     name = "coldroute"
     rank = 8
-    rounds = 100
+    rounds, kept = 100, 20
+    refit_days = 180.0  # learning anew costs minutes on a site of a hundred thousand answers
 
     def fit(self, history: History) -> Self:
         """Sample the machine's parameters."""
+        self._learnt_ms = history.now
+        self._sizes = history.n_questions, history.n_users, len(history.tag_names)
+        key = ("coldroute", history.now, self.random_state)
+        if key not in history.cache:
+            history.cache[key] = self._sampled(history)
+        self._machine = history.cache[key]
+        return self
+
+    def _sampled(self, history: History) -> Any:
         try:
             from myfm import MyFMRegressor
         except ImportError:
             raise MissingDependencyError("myfm", "rivals", "The row coldroute") from None
         known = np.flatnonzero(history.answer_owner >= 0)
-        self._machine = None
-        self._sizes = history.n_questions, history.n_users, len(history.tag_names)
         if len(known) < 2:
-            return self
+            return None
         votes = history.answer_votes[known]
         if not history.has_votes:  # without dated votes, being accepted is all that is known
             votes = history.is_accepted[known].astype(np.float64)
@@ -115,10 +121,16 @@ class ColdRoute(Method):
             [history.tags_of(q) for q in questions.tolist()],
         )
         machine = MyFMRegressor(rank=self.rank, random_seed=self.random_state + 1)
-        self._machine = machine.fit(
-            rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.rounds // 2
-        )
-        return self
+        with contextlib.redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
+            return machine.fit(
+                rows, np.arcsinh(votes), n_iter=self.rounds, n_kept_samples=self.kept
+            )
+
+    def update(self, history: History) -> Self:
+        """Learn anew if it is long enough ago."""
+        if history.now - self._learnt_ms < self.refit_days * DAY_MS:
+            return self
+        return self.fit(history)
 
     def _rows(self, question: Int64, asker: Int64, answerer: Int64, tags: list[Int64]) -> Any:
         """One row per answer; −1 stands for no column."""

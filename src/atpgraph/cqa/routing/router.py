@@ -11,56 +11,58 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from atpgraph.cqa.routing.choice import ChoiceModel, Choices, fit_choice
+from atpgraph.cqa.routing.choice import ChoiceModel, Choices, choice_loss, fit_choice
 from atpgraph.cqa.routing.features import GROUPS, NAMES, FeatureSpace
 from atpgraph.cqa.routing.history import History, Question
 from atpgraph.cqa.routing.method import Floats, Int64, Method
 from atpgraph.cqa.routing.protocols import Pool
 from atpgraph.cqa.routing.structural import AtpSettings, Structure
+from atpgraph.cqa.routing.taught import taught_weights
 from atpgraph.cqa.routing.training import TrainingPlan, collect
 from atpgraph.errors import InputError
 
-PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0)
+PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
 _VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
+_CALM = 5.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Calibration:
-    """From the probability a choice model states to how often it is right.
+    """From the scores of a choice model to how often each candidate is right.
 
     Attributes
     ----------
-    stated, observed : float64 arrays
-        Corners of a line that never falls.
+    sharpness : float
+        What scores are multiplied by before they become probabilities.
+    reach : float
+        How often the right person is among the candidates at all.
     """
 
-    stated: Floats
-    observed: Floats
+    sharpness: float = 1.0
+    reach: float = 1.0
 
-    def __call__(self, probability: Floats) -> Floats:
-        """Calibrated probabilities."""
-        if not len(self.stated):
-            return probability
-        return np.asarray(np.interp(probability, self.stated, self.observed))
+    def __call__(self, scores: Floats) -> Floats:
+        """A probability for every candidate."""
+        if not len(scores):
+            return scores
+        lift = np.exp(self.sharpness * (scores - scores.max()))
+        return np.asarray(self.reach * lift / lift.sum())
 
 
-def calibrate(model: ChoiceModel, choices: Choices) -> Calibration:
-    """Isotonic regression of being right on the stated probability, over held-out questions."""
-    if choices.n_questions < 20:
-        return Calibration(np.zeros(0), np.zeros(0))
-    from sklearn.isotonic import IsotonicRegression
+def calibrate(model: ChoiceModel, choices: Choices, reach: float) -> Calibration:
+    """The sharpness under which held-out questions are likeliest, drawn to 1 where they are few."""
+    if not choices.n_questions:
+        return Calibration(1.0, reach)
+    scores = model.score(choices.x)
 
-    stated = model.probabilities(choices)
-    right = np.zeros(len(stated))
-    right[choices.chosen] = 1.0
-    fitted = IsotonicRegression(y_min=0.0, y_max=1.0).fit(
-        stated, right, sample_weight=np.exp(choices.offset)
-    )
-    return Calibration(
-        np.asarray(fitted.X_thresholds_, dtype=np.float64),
-        np.asarray(fitted.y_thresholds_, dtype=np.float64),
-    )
+    def cost(log_sharpness: float) -> float:
+        sharp = float(np.exp(log_sharpness))
+        return choice_loss(sharp * scores, choices)[0] + _CALM * log_sharpness**2
+
+    found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded")
+    return Calibration(float(np.exp(found.x)), reach)
 
 
 class Router(Method):
@@ -81,7 +83,11 @@ class Router(Method):
     model_ : ChoiceModel
     calibration_ : Calibration
     penalty_ : float
-        Chosen by the likelihood of the last training questions.
+    questions_ : int
+        Past questions that it learnt from.
+    taught_ : bool
+        Whether weights start from those of :mod:`~atpgraph.cqa.routing.taught`, or from 0. Both
+        are chosen by the likelihood of the last training questions.
     """
 
     name = "router"
@@ -104,17 +110,22 @@ class Router(Method):
 
     def fit(self, history: History) -> Self:
         """Learn weights from past questions, then :meth:`update`."""
-        choices, _ = collect(history, self.pool, self.plan, self.settings, self.random_state)
+        examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
         hidden = {name for group in self.without for name in GROUPS[group]}
         use = np.array([name not in hidden for name in NAMES])
-        late = np.arange(choices.n_questions) >= round(choices.n_questions * (1 - _VALIDATION))
-        early, held_out = choices.part(~late), choices.part(late)
-        trials = [(fit_choice(early, penalty, use), penalty) for penalty in PENALTIES]
-        losses = [model.loss(held_out) for model, _ in trials]
-        best = int(np.argmin(losses))
-        self.penalty_ = trials[best][1]
-        self.calibration_ = calibrate(trials[best][0], held_out)
-        self.model_ = fit_choice(choices, self.penalty_, use)
+        early, held_out = examples.split(_VALIDATION)
+        taught = taught_weights(self.pool, self.without)
+        trials = [
+            (fit_choice(early, penalty, use, prior), penalty, prior)
+            for prior in (taught, None)
+            for penalty in PENALTIES
+        ]
+        losses = [model.loss(held_out) for model, _, _ in trials]
+        model, self.penalty_, prior = trials[int(np.argmin(losses))]
+        self.taught_ = prior is not None
+        self.questions_ = examples.choices.n_questions
+        self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
+        self.model_ = fit_choice(examples.choices, self.penalty_, use, prior)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -134,11 +145,8 @@ class Router(Method):
 
     def confidence(self, scores: Floats, which: Int64 | None = None) -> Floats:
         """Calibrated probability that each candidate (or those in `which`) is accepted."""
-        if not len(scores):
-            return scores
-        lift = np.exp(scores - scores.max())
-        stated = lift / lift.sum()
-        return self.calibration_(stated if which is None else stated[which])
+        found = self.calibration_(scores)
+        return found if which is None else found[which]
 
     def weights(self) -> dict[str, float]:
         """Weight of every feature in units of its standard deviation."""
@@ -152,11 +160,10 @@ class Router(Method):
             "settings": asdict(self.settings or AtpSettings()),
             "features": list(NAMES),
             "penalty": self.penalty_,
+            "taught": self.taught_,
+            "questions": self.questions_,
             "model": self.model_.to_json(),
-            "calibration": [
-                self.calibration_.stated.tolist(),
-                self.calibration_.observed.tolist(),
-            ],
+            "calibration": asdict(self.calibration_),
         }
 
     @classmethod
@@ -166,8 +173,10 @@ class Router(Method):
             raise InputError("The router was made by another version of atpgraph; train it again.")
         router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
         router.penalty_ = float(data["penalty"])
+        router.taught_ = bool(data["taught"])
+        router.questions_ = int(data["questions"])
         router.model_ = ChoiceModel.from_json(data["model"])
-        router.calibration_ = Calibration(*(np.array(part) for part in data["calibration"]))
+        router.calibration_ = Calibration(**data["calibration"])
         return router
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.routing.history import Floats, History, Question
 from atpgraph.cqa.routing.method import UserScore
-from atpgraph.cqa.routing.textual import fit_topics, known_counts, term_row
+from atpgraph.cqa.routing.textual import TopicSpace
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fold import FoldIn
@@ -209,12 +209,11 @@ class Structure:
         near = self.near(question)
         source, level = self.source(question, near)
         people, vectors = self._with_target
-        both = np.zeros((2, len(self.user_target)))
-        both[:, people] = (vectors @ np.column_stack([source, self.folded(question, near)])).T
+        score = np.zeros(len(self.user_target))
+        score[people] = vectors @ source
         gap = np.arange(self.top_level + 1) - level
         return {
-            "atp_score": both[0],
-            "atp_fold": both[1],
+            "atp_score": score,
             "level": self._log_level,
             "level_gap": (np.sign(gap) * np.log1p(np.abs(gap)))[self._user_level],
             "atp_target": self.user_strength,
@@ -287,23 +286,20 @@ class AtpRow(UserScore):
     """The paper's method: σ(s_q*·t_u) with the paper's vector of a cold question."""
 
     name = "atp"
-    settings = AtpSettings()
+    # Searched on validation questions: benchmarks/search_routing.py, docs/routing.md.
+    settings = AtpSettings(kernel="constant", n_components=8, recent=1)
     n_topics = 30
 
     def fit(self, history: History) -> Self:
         """Topics once, then the graph."""
-        self._width = history.corpus.n_words(history.n_questions)
-        self._topics = fit_topics(history, self.n_topics, self.random_state)
-        self._seen = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
         """The graph anew; topics of the new questions."""
         self._structure = Structure.of(history, self.settings, self.random_state)
-        if self._topics is not None and history.n_questions > len(self._seen):
-            fresh = self._topics.transform(known_counts(history, self._width)[len(self._seen) :])
-            fresh /= np.linalg.norm(fresh, axis=1, keepdims=True)
-            self._seen = np.vstack([self._seen, fresh])
+        seen = self._topics.of_questions(history)[self._structure.resolved]
+        self._seen = seen / np.maximum(np.linalg.norm(seen, axis=1, keepdims=True), 1e-12)
         return self
 
     def all_scores(self, question: Question) -> Floats:
@@ -312,11 +308,13 @@ class AtpRow(UserScore):
         return np.asarray(1.0 / (1.0 + np.exp(-(self._structure.user_target @ vector))))
 
     def _near(self, question: Question) -> Int64:
-        row, resolved = term_row(question, self._width), self._structure.resolved
-        if row is None or self._topics is None or not len(resolved):
+        topics = self._topics.of_question(question)
+        if topics is None or not len(self._seen):
             return np.zeros(0, dtype=np.int64)
-        match = self._seen[resolved] @ self._topics.transform(row)[0]
-        return resolved[np.argsort(-match, kind="stable")[: self.settings.neighbours]]
+        match = self._seen @ topics
+        return self._structure.resolved[
+            np.argsort(-match, kind="stable")[: self.settings.neighbours]
+        ]
 
 
 class AtpFold(UserScore):

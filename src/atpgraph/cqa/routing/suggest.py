@@ -96,7 +96,7 @@ def suggest(
     people = active_users(question)
     if not len(people):
         return Suggestions((), "Nobody has answered a question on this site yet.", 0, notes)
-    learnt = bool(router.model_.weight.any())
+    learnt = router.questions_ > 0
     scores = router.score(question, people) if learnt else _plain_scores(question, people)
     chosen = keeper.choose(replace(question, asked_ms=now), people, scores, top)
     if not len(chosen):

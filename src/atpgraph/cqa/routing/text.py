@@ -97,6 +97,12 @@ class Corpus:
         vocabulary = {words_[place]: code for code, place in enumerate(order.tolist())}
         return cls(vocabulary, counts)
 
+    def first(self, n_questions: int) -> Corpus:
+        """That of the first so many questions."""
+        width = self.n_words(n_questions)
+        kept = {word: code for word, code in self.vocabulary.items() if code < width}
+        return Corpus(kept, self.counts[:n_questions, :width])
+
     def n_words(self, n_questions: int) -> int:
         """How many words occur in the first so many questions."""
         if not self.counts.shape[1]:
@@ -158,6 +164,19 @@ class Corpus:
             tf = data[start:end]
             add_term(rows, tf, present, length, flat, slope, k1, factor, scores)
         return scores
+
+    def ideal(self, terms: tuple[Int64, Floats], present: npt.NDArray[np.bool_]) -> float:
+        """About the BM25 score of a question of mean length that has the very same words."""
+        n = len(present)
+        total = int(np.count_nonzero(present))
+        score = 0.0
+        for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
+            rows = self.counts.indices[self.counts.indptr[code] : self.counts.indptr[code + 1]]
+            used = int(np.searchsorted(rows, n))
+            if total < n:
+                used = int(np.count_nonzero(present[rows[:used]]))
+            score += np.log1p((total - used + 0.5) / (used + 0.5)) * np.sqrt(weight)
+        return float(score)
 
     def _damped(self, n: int, flat: float, slope: float, k1: float) -> Floats | None:
         """BM25 of every count, less the rarity, kept if the questions so far stay the same.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
+from unittest import mock
+from zlib import crc32
 
 import numpy as np
 from scipy import sparse
@@ -22,8 +25,7 @@ class Bm25(UserScore):
     def all_scores(self, question: Question) -> Floats:
         """See :meth:`UserScore.all_scores`."""
         history = question.history
-        match = history.corpus.bm25(question.terms, history.present)
-        return history.per_user(match[history.answer_question])
+        return history.per_user(question.match[history.answer_question])
 
 
 class TagExperts(UserScore):
@@ -140,24 +142,14 @@ class Topics(Profile):
     n_topics = 30
 
     def _learn(self, history: History) -> None:
-        self._model = fit_topics(history, self.n_topics, self.random_state)
-        self._done = np.zeros((0, self.n_topics))
+        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
 
     def _vectors(self, history: History) -> Any:
-        if self._model is None:
-            return np.zeros((history.n_questions, 0))
-        done = len(self._done)
-        if history.n_questions > done:
-            fresh = self._model.transform(known_counts(history, self._width)[done:])
-            self._done = np.vstack([self._done, fresh])
-        return self._done[: history.n_questions]
+        return self._topics.of_questions(history)
 
     def _vector(self, question: Question) -> Any:
-        row = term_row(question, self._width)
-        if row is None or self._model is None:
-            return None
-        vector = self._model.transform(row)[0]
-        return vector / np.linalg.norm(vector)
+        vector = self._topics.of_question(question)
+        return None if vector is None else vector / np.linalg.norm(vector)
 
 
 class Paragraphs(Profile):
@@ -166,6 +158,14 @@ class Paragraphs(Profile):
     name = "doc2vec"
 
     def _learn(self, history: History) -> None:
+        key = ("doc2vec", history.now, self.random_state)
+        if key not in history.cache:
+            history.cache[key] = self._trained(history)
+        # The vectors of later questions are added for everybody who shares the model.
+        self._kept: dict[str, Any] = history.cache[key]
+        self._model = self._kept["model"]
+
+    def _trained(self, history: History) -> dict[str, Any]:
         try:
             from gensim.models.doc2vec import Doc2Vec, TaggedDocument
         except ImportError:
@@ -176,23 +176,33 @@ class Paragraphs(Profile):
             for q in range(rows.shape[0])
             if history.present[q]
         ]
-        self._model = None
-        if any(document.words for document in documents):
-            self._model = Doc2Vec(
-                documents,
-                vector_size=64,
-                dm=0,
-                min_count=2,
-                epochs=20,
-                workers=1,  # several would make the result depend on timing
-                seed=self.random_state + 1,
-            )
-        self._done = np.zeros((0, 64))
+        vectors = np.zeros((rows.shape[0], 64))
+        if not any(document.words for document in documents):
+            return {"model": None, "vectors": vectors}
+        model = Doc2Vec(
+            documents,
+            vector_size=64,
+            dm=0,
+            min_count=2,
+            epochs=20,
+            workers=1,  # several would make the result depend on timing
+            seed=self.random_state + 1,
+        )
+        trained = [document.tags[0] for document in documents]
+        found = np.stack([model.dv[q] for q in trained]).astype(np.float64)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        vectors[trained] = found / np.maximum(lengths, 1e-12)
+        return {"model": model, "vectors": vectors}
 
     def _infer(self, words: list[str]) -> Floats:
+        from gensim.models import doc2vec
+
         model: Any = self._model
         model.random.seed(self.random_state + 1)
-        vector = model.infer_vector(words, epochs=20)
+        # gensim starts from a vector made with Python's salted hash, another one in every process.
+        start = partial(doc2vec.pseudorandom_weak_vector, hashfxn=lambda text: crc32(text.encode()))
+        with mock.patch.object(doc2vec, "pseudorandom_weak_vector", start):
+            vector = model.infer_vector(words, epochs=20)
         length = float(np.linalg.norm(vector))
         return np.asarray(vector, dtype=np.float64) / (length or 1.0)
 
@@ -200,11 +210,11 @@ class Paragraphs(Profile):
         if self._model is None:
             return np.zeros((history.n_questions, 0))
         rows = known_counts(history, self._width)
-        done = len(self._done)
+        done = len(self._kept["vectors"])
         if history.n_questions > done:
             fresh = [self._infer(row_words(rows, q)) for q in range(done, history.n_questions)]
-            self._done = np.vstack([self._done, np.array(fresh)])
-        return self._done[: history.n_questions]
+            self._kept["vectors"] = np.vstack([self._kept["vectors"], np.array(fresh)])
+        return self._kept["vectors"][: history.n_questions]
 
     def _vector(self, question: Question) -> Any:
         row = term_row(question, self._width)
@@ -240,7 +250,53 @@ def row_words(counts: Any, row: int) -> list[str]:
     return [str(code) for code in repeated.tolist()]
 
 
-def fit_topics(history: History, n_topics: int, random_state: int) -> Any:
+class TopicSpace:
+    """Topics by LDA, learnt once from a history, and those of every question asked since.
+
+    Attributes
+    ----------
+    n_topics : int
+    """
+
+    def __init__(self, history: History, n_topics: int, random_state: int) -> None:
+        self.n_topics = n_topics
+        self._width = history.corpus.n_words(history.n_questions)
+        self._model = _fit_topics(history, n_topics, random_state)
+        self._seen = np.zeros((0, n_topics))
+        self._asked: dict[int, Floats] = {}
+
+    @classmethod
+    def of(cls, history: History, n_topics: int, random_state: int) -> TopicSpace:
+        """The topics of a history, learnt once for all methods that ask for them."""
+        key = ("topics", history.now, n_topics, random_state)
+        if key not in history.cache:
+            history.cache[key] = cls(history, n_topics, random_state)
+        found: TopicSpace = history.cache[key]
+        return found
+
+    def of_questions(self, history: History) -> Floats:
+        """A row for every question known so far; no columns where there are no words."""
+        if self._model is None:
+            return np.zeros((history.n_questions, 0))
+        done = len(self._seen)
+        if history.n_questions > done:
+            fresh = self._model.transform(known_counts(history, self._width)[done:])
+            self._seen = np.vstack([self._seen, fresh])
+        return self._seen[: history.n_questions]
+
+    def of_question(self, question: Question) -> Floats | None:
+        """Topics of a question; None for one without known words."""
+        row = term_row(question, self._width)
+        if row is None or self._model is None:
+            return None
+        if question.id < 0:
+            return np.asarray(self._model.transform(row)[0])
+        if question.id not in self._asked:
+            self._asked[question.id] = self._model.transform(row)[0]
+        return self._asked[question.id]
+
+
+def _fit_topics(history: History, n_topics: int, random_state: int) -> Any:
     """LDA over the questions so far; None where there are no words."""
     load_sklearn()
     from sklearn.decomposition import LatentDirichletAllocation
