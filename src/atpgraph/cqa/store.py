@@ -2,7 +2,8 @@
 
 Why Parquet and not a database file: it is what every tool reads (DuckDB, Polars, pandas, Spark); in
 a trial with 101 MB of posts it took 28 MB (34 MB as now, with LZ4) where a DuckDB file took 132 MB,
-and less time to write; and it needs no library beside Arrow. The schema is in :mod:`atpgraph.cqa.schema`.
+and less time to write; and it needs no library beside Arrow. The schema is in
+:mod:`atpgraph.cqa.schema`.
 
 ::
 
