@@ -268,6 +268,7 @@ def main() -> None:
     texts = Texts(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) if options.folder is None else options.folder
+        folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "model").exists():
             make_model(folder, texts, options.people, options.train, lap)
         router, history = lap("load the model", lambda: load_router(folder / "model"))
