@@ -27,7 +27,12 @@ from atpgraph.cqa.routing import (
     suggest,
     welcome,
 )
-from atpgraph.cqa.routing._sums import add_term, matching_answers, sum_by_owner
+from atpgraph.cqa.routing._sums import (
+    add_term,
+    few_matching_answers,
+    matching_answers,
+    sum_by_owner,
+)
 from atpgraph.cqa.routing.history import History
 from atpgraph.cqa.site import DAY_MS
 from atpgraph.errors import InputError
@@ -74,6 +79,17 @@ def test_kernels_do_what_plain_sums_do(bench, seed: int, answers: int, people: i
     matching_answers(*arguments, found)
     bench.plain_matching(*arguments, plain)
     np.testing.assert_allclose(found, plain)
+    arguments = (
+        rng.permutation(known) - (rng.random(len(known)) < 0.2),
+        arguments[1].astype(np.int64),
+        arguments[2],
+        rng.permutation(len(known)),
+        *arguments[3:],
+    )
+    found, plain = np.zeros((2, 4, people))
+    few_matching_answers(*arguments, found)
+    bench.plain_few_matching(*arguments, plain)
+    np.testing.assert_allclose(found, plain)
     rows = np.flatnonzero(rng.random(questions) < 0.5).astype(np.int32)
     arguments = (
         rows,
@@ -103,16 +119,18 @@ def test_ranking_is_the_brute_force_one(bench, records: Records, router: Router)
         assert few == found[:5]
 
 
-def test_matches_looked_up_are_those_of_a_full_pass(records: Records) -> None:
+def test_matches_by_person_and_by_date_agree(records: Records) -> None:
     history = records.at(int(records.questions.created_ms[400]))
     rng = np.random.default_rng(1)
     fresh = rng.random(len(history.by_person.answer))
     weight = np.zeros(history.n_questions)
-    weight[rng.integers(0, history.n_questions, 20)] = 0.5
-    full = np.zeros((4, history.n_users))
-    mine = history.by_person
-    matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, full)
-    np.testing.assert_allclose(history.matching(weight, fresh), full)
+    chosen = np.unique(rng.integers(0, history.n_questions, 20))
+    weight[chosen] = rng.random(len(chosen))
+    by_person, by_date = history.matching(weight, fresh), history.few_matching(weight, fresh)
+    assert by_person[0].any()
+    np.testing.assert_array_equal(by_person[:3], by_date[:3])
+    np.testing.assert_array_equal(by_person[0], history.over_answers(chosen, weight))
+    np.testing.assert_allclose(by_date[3], history.matching(weight**3, fresh)[0])
 
 
 def number(text: str) -> list[int]:

@@ -54,6 +54,35 @@ def matching_answers(
 
 
 @kernel
+def few_matching_answers(
+    owner: Int64,
+    question: Int64,
+    accepted: Flags,
+    place: Int64,
+    fresh: Floats,
+    weight: Floats,
+    result: Floats,
+) -> None:
+    """The same where most weights are 0: answers by date, so that weights are read in order.
+
+    `fresh` is still person by person; ``place`` says where an answer stands there. The last row of
+    `result` is the sum of the cubes of the weights.
+    """
+    for answer in range(len(owner)):
+        value = weight[question[answer]]
+        if value == 0.0:
+            continue
+        person = owner[answer]
+        if person < 0:
+            continue
+        result[0, person] += value
+        if accepted[answer]:
+            result[1, person] += value
+        result[2, person] += value * fresh[place[answer]]
+        result[3, person] += value * value * value
+
+
+@kernel
 def add_term(
     rows: npt.NDArray[np.int32],
     counts: Floats,

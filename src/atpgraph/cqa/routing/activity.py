@@ -23,10 +23,15 @@ _NEVER_DAYS = 3650.0
 _LEAST = 0.02
 
 
-def log_count(count: Floats, least: float = _LEAST) -> Floats:
-    """Logarithm of a count and a part of an answer, the least that matters."""
-    # Most people have nothing under a tag or near a text, and logarithms are slow.
-    some = np.flatnonzero(count)
+def log_count(count: Floats, least: float = _LEAST, some: Int64 | None = None) -> Floats:
+    """Logarithm of a count and a part of an answer, the least that matters.
+
+    Logarithms are slow, and most people have nothing under a tag: `some`, where given, are all who
+    have anything.
+    """
+    if some is None or 3 * len(some) > len(count):
+        result = count + least
+        return np.log(result, out=result)
     result = np.full(len(count), np.log(least))
     result[some] = np.log(count[some] + least)
     return result

@@ -111,16 +111,15 @@ def text_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     history, match = question.history, question.match
     if not match.any():
         return {name: np.zeros(history.n_users) for name in TEXT}
-    near = np.zeros(len(match))
-    best = np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST]
-    near[best] = match[best] / question.best_match
+    best = np.sort(np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST])
+    near = history.over_answers(best, match) / question.best_match
     ideal = max(history.corpus.ideal(question.terms, history.present), 1e-9)
     # Squares favour a few close questions over many that share a common word.
     total, accepted, recent, largest = history.matching((match / ideal) ** 2, fresh)
     return {
         "text_sum": log_count(total),
         "text_max": np.sqrt(largest),
-        "text_near": log_count(history.matching(near, fresh)[0]),
+        "text_near": log_count(near, some=np.flatnonzero(near)),
         "text_recent": log_count(recent),
         "text_accepted": log_count(accepted),
         "text_mean": log_count(total, 0.05) - history.log_given,
@@ -134,13 +133,15 @@ def tag_features(question: Question, fresh: Floats) -> dict[str, Floats]:
     if share is None or not share.any():
         return {name: np.zeros(history.n_users) for name in TAGS}
     each = share / float(share.max())
-    total, accepted, recent, _ = history.matching(each, fresh)
+    # Cubes favour questions that share all tags.
+    total, accepted, recent, same = history.few_matching(each, fresh)
+    some = np.flatnonzero(total)
     return {
-        "tag_sum": log_count(total),
-        "tag_accepted": log_count(accepted),
-        "tag_share": log_count(total, 0.5) - history.log_given,
-        "tag_recent": log_count(recent),
-        "tag_same": log_count(history.matching(each**3, fresh)[0]),
+        "tag_sum": log_count(total, some=some),
+        "tag_accepted": log_count(accepted, some=some),
+        "tag_share": log_count(total, 0.5, some) - history.log_given,
+        "tag_recent": log_count(recent, some=some),
+        "tag_same": log_count(same, some=some),
     }
 
 
