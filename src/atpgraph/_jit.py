@@ -19,15 +19,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile `function` with Numba: cached, without the GIL, no parallel backend."""
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
+    compiled: F = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy")(
+        function
+    )
     return compiled
 
 
 def fast_kernel(function: F) -> F:
     """As :func:`kernel`, with floating-point sums free to be reordered into vector code."""
-    compiled: F = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(
-        function
-    )
+    compiled: F = numba.njit(
+        cache=True,
+        nogil=True,
+        no_cfunc_wrapper=True,
+        error_model="numpy",
+        fastmath={"reassoc", "contract", "nsz"},
+    )(function)
     return compiled
 
 
