@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Method:
+class Method(ABC):
     """A way of ranking people for a question.
 
     Parameters
@@ -40,9 +41,9 @@ class Method:
         """Take in what has become known since; learns anew by default."""
         return self.fit(history)
 
+    @abstractmethod
     def score(self, question: Question, candidates: Int64) -> Floats:
         """One number per candidate (user id), larger for who should be asked first."""
-        raise NotImplementedError
 
 
 class UserScore(Method):
@@ -56,6 +57,6 @@ class UserScore(Method):
             return np.zeros(len(codes))
         return np.where(codes >= 0, values[np.maximum(codes, 0)], 0.0)
 
+    @abstractmethod
     def all_scores(self, question: Question) -> Floats:
         """One number per user code of the question's history."""
-        raise NotImplementedError

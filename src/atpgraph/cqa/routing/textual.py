@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from functools import partial
 from typing import Any, Self
 from unittest import mock
@@ -100,16 +101,17 @@ class Profile(UserScore):
             values = values.toarray()
         return np.asarray(values).reshape(-1)
 
+    @abstractmethod
     def _learn(self, history: History) -> None:
-        raise NotImplementedError
+        """What has to be learnt from the texts known so far."""
 
+    @abstractmethod
     def _vectors(self, history: History) -> Any:
         """A row for every question known so far."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _vector(self, question: Question) -> Any:
         """The question as a column, None for one without known words."""
-        raise NotImplementedError
 
 
 class BagOfWords(Profile):
