@@ -21,7 +21,7 @@ from atpgraph.cqa.routing.router import Router
 from atpgraph.cqa.site import Site
 from atpgraph.errors import InputError
 from atpgraph.linkpred.statistics import Interval
-from atpgraph.report import Section, page, table, write_page
+from atpgraph.report import Section, page, table, write_index
 
 PLAIN = "no policy"
 
@@ -221,11 +221,5 @@ def write_load_report(
     report: LoadReport, folder: str | os.PathLike[str], site: str = "", command: str = ""
 ) -> Path:
     """Write ``index.html`` into a folder, which is made if need be."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
     sections = [Section("Load and its cost", report.html())]
-    return write_page(
-        Path(folder) / "index.html", page("Who is asked how often", site, sections, command)
-    )
+    return write_index(folder, page("Who is asked how often", site, sections, command))

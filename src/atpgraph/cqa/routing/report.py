@@ -10,8 +10,7 @@ import numpy as np
 
 from atpgraph.cqa.routing.evaluation import ROUTER, ProtocolResult, RoutingReport
 from atpgraph.cqa.routing.metrics import bootstrap, reliability
-from atpgraph.errors import InputError
-from atpgraph.report import Bar, Line, Section, bar_chart, line_chart, page, table, write_page
+from atpgraph.report import Bar, Line, Section, bar_chart, line_chart, page, table, write_index
 
 _ACTIVITY = (0, 1, 5, 20, 100, 500)
 _SHOWN_LINES = 4
@@ -19,11 +18,7 @@ _SHOWN_LINES = 4
 
 def write_report(report: RoutingReport, folder: str | os.PathLike[str], command: str = "") -> Path:
     """Write ``index.html`` into a folder, which is made if need be."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
-    return write_page(Path(folder) / "index.html", render(report, command))
+    return write_index(folder, render(report, command))
 
 
 def render(report: RoutingReport, command: str = "") -> str:
@@ -33,6 +28,10 @@ def render(report: RoutingReport, command: str = "") -> str:
         items = "".join(f"<li>{escape(text)}</li>" for text in report.skipped.values())
         sections.append(Section("Skipped", f"<ul>{items}</ul>"))
     return page("Routing questions", report.site or "a site in memory", sections, command)
+
+
+def _p_value(p: float) -> str:
+    return "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def protocol_html(result: ProtocolResult) -> str:
@@ -59,7 +58,7 @@ def protocol_html(result: ProtocolResult) -> str:
             *(f"{metrics[m].mean():.3f}" for m in ("p@1", "p@3", "accuracy", "ndcg", "hits@10")),
         ]
         paired = ROUTER in result.ranks and name != ROUTER
-        cells.append(f"{result.paired(name).p_value:.4f}" if paired else "")
+        cells.append(_p_value(result.paired(name).p_value) if paired else "")
         rows.append(cells)
     columns = ["method", "MRR", "P@1", "P@3", "accuracy", "NDCG", "Hits@10", "p"]
     parts = [note, table(columns, rows), '<div class="grid">']
