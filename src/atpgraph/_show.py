@@ -7,8 +7,12 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from atpgraph._progress import report_to
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class LogReporter:
@@ -54,31 +58,48 @@ class BarReporter:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        self.progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeElapsedColumn(),
-            console=Console(file=sys.stderr),
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self.console = Console(file=sys.stderr)
+        self._progress: Progress | None = None
 
     def start(self, name: str, total: float | None) -> int:
-        return self.progress.add_task(name, total=total)
+        if self._progress is None:
+            self._progress = self._display()
+            self._progress.start()
+        return self._progress.add_task(name, total=total)
 
     def advance(self, stage: int, amount: float) -> None:
         from rich.progress import TaskID
 
-        self.progress.advance(TaskID(stage), amount)
+        if self._progress is not None:
+            self._progress.advance(TaskID(stage), amount)
 
     def finish(self, stage: int) -> None:
         from rich.progress import TaskID
 
-        self.progress.remove_task(TaskID(stage))
+        if self._progress is None:
+            return
+        if len(self._progress.task_ids) > 1:
+            self._progress.remove_task(TaskID(stage))
+        else:
+            # Stopped with its last bar on the screen: before 14.3, Rich leaves an empty line
+            # where it stops a display that shows nothing.
+            self._progress.stop()
+            self._progress = None
+
+    def _display(self) -> Progress:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        return Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
 
 def say(text: str) -> None:
@@ -94,11 +115,7 @@ def shown() -> Iterator[None]:
     announcement = "atp: compiling kernels, once per installation …"
     if sys.stderr.isatty():
         bars = BarReporter()
-        with (
-            bars.progress,
-            on_compilation(lambda: bars.progress.console.print(announcement)),
-            report_to(bars),
-        ):
+        with on_compilation(lambda: bars.console.print(announcement)), report_to(bars):
             yield
     else:
         with on_compilation(lambda: say(announcement)), report_to(LogReporter()):
