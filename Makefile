@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-min coverage dist bench docs clean help
+.PHONY: attack demo test test-min coverage dist bench docs clean help
 .DEFAULT_GOAL := help
 
 help: ## what there is to make
@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e '.[cqa]'
+	@$(PIP) install -e '.[cqa,plot]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
@@ -74,8 +74,20 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 	tar -xzf dist/*.tar.gz -C $(MIN)
 	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default tests
 
-bench: $(VENV)/.installed-bench ## measure speed, as ratios in one run
-	$(BIN)/python benchmarks/cycles.py --output benchmarks/results/cycles.md
+attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills; hours
+	$(BIN)/python -m tests.attack
+
+# Small settings on generated data: they show that the scripts run and what order of magnitude to
+# expect. The figures in the documentation come from full runs, see benchmarks/README.md.
+bench: export ATP_DATA =
+bench: $(VENV)/.installed-bench ## the quick benchmarks, a few minutes; written to build/bench/
+	@mkdir -p build/bench
+	$(BIN)/python benchmarks/cycles.py --sections twin,quality --cap 1 --output build/bench/cycles.md
+	$(BIN)/python benchmarks/embed.py --sections gram,iteration,nmf,file --output build/bench/embed.md
+	$(BIN)/python benchmarks/reach.py --output build/bench/reach.md
+	$(BIN)/python benchmarks/ingest.py --megabytes 20 > build/bench/ingest.md
+	$(BIN)/python benchmarks/community.py --users 200 --questions 2000 --seeds 0 > build/bench/community.md
+	$(BIN)/python benchmarks/route.py --people 2000 --questions 20 --output build/bench/route.md
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -24,9 +24,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def data_dir() -> Path | None:
-    """The folder of real graphs, where there is one: ``ATP_DATA`` or ../shared/data."""
-    folder = Path(os.environ.get("ATP_DATA", ROOT.parent / "shared" / "data"))
-    return folder if (folder / "graphs").is_dir() else None
+    """The folder of real graphs that ``ATP_DATA`` names, if there is one."""
+    named = os.environ.get("ATP_DATA")
+    if not named:
+        return None
+    if not (Path(named) / "graphs").is_dir():
+        raise SystemExit(f"ATP_DATA is {named}, which has no folder 'graphs'")
+    return Path(named)
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

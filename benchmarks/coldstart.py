@@ -1,6 +1,6 @@
 """The first minutes: install into an empty environment, then run ``atp embed`` twice.
 
-    python benchmarks/coldstart.py dist/atpgraph-0.1.0-py3-none-any.whl GRAPH [--output FILE.md]
+    python benchmarks/coldstart.py dist/*.whl GRAPH [--output FILE.md]
 
 An environment is made from nothing, the wheel is installed with pip, and the command is run as a
 user types it. The wall time of each run is split: *import* is everything outside the command's own

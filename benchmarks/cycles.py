@@ -1,21 +1,33 @@
 """Breaking cycles: against the naive twin, growth, real graphs, quality. One run, all ratios in it.
 
-    python benchmarks/cycles.py --output benchmarks/results/cycles.md
+    ATP_DATA=FOLDER python benchmarks/cycles.py --output benchmarks/results/cycles.md
 
-The naive twin removes one edge at a time and looks for the strongly connected components again, in
-NetworkX. It takes the better part of an hour, so without ``--full`` each of its loops runs for
-``--cap`` seconds at four points of its way; the rest is extrapolated from the seconds per pass.
+The naive twin is the tests' (``tests/cycles/naive.py``): it removes one edge at a time and looks
+for the strongly connected components again, in NetworkX. That takes the better part of an hour, so
+each of its loops runs for ``--cap`` seconds from four points on its way, and the rest is
+extrapolated from the seconds per pass; ``--cap inf`` runs it to the end.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from _common import Report, arguments, banded, best_of, data_dir, in_subprocess, markdown, peak_mb
+from _common import (
+    ROOT,
+    Report,
+    arguments,
+    banded,
+    best_of,
+    data_dir,
+    in_subprocess,
+    markdown,
+    peak_mb,
+)
 
 from atpgraph import DiGraph, break_cycles, gnm, noisy_hierarchy, read_edgelist
 from atpgraph.cycles import METHODS, CycleBreaker, circulation
@@ -39,31 +51,24 @@ def planted_graph() -> tuple[str, DiGraph, np.ndarray]:
     return "the authors' gnm_5000 with 3,000 planted edges", graph, planted
 
 
-def naive_loop(graph: nx.DiGraph, key: dict[tuple[int, int], float], limit: float) -> int:
-    """Remove the worst edge inside a component, look again; the number of passes made."""
+def passes_made(graph: nx.DiGraph, key: dict[tuple[int, int], float], limit: float) -> int:
+    """Run the naive loop for `limit` seconds; the number of edges it removed."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from tests.cycles.naive import one_by_one
+
     stop = time.process_time() + limit
     passes = 0
-    while time.process_time() < stop:
-        component = component_of(graph)
+    for _ in one_by_one(graph, key):
         passes += 1
-        inside = [(u, v) for u, v in graph.edges if component[u] == component[v]]
-        if not inside:
+        if time.process_time() >= stop:
             break
-        graph.remove_edge(*max(inside, key=key.__getitem__))
     return passes
 
 
-def component_of(graph: nx.DiGraph) -> dict[int, int]:
-    """The component of every node, by one pass of NetworkX."""
-    return {
-        node: number
-        for number, nodes in enumerate(nx.strongly_connected_components(graph))
-        for node in nodes
-    }
-
-
-def against_the_twin(report: Report, cap: float, full: bool) -> None:
-    """Full h-voting against six naive strategies and a naive vote."""
+def against_the_twin(report: Report, cap: float) -> None:
+    """Full h-voting against six naive strategies and a naive vote; no cap lets them end."""
+    full = cap == float("inf")
     name, graph, _ = planted_graph()
     break_cycles(graph)  # compile
     wall, cpu, result = best_of(5, lambda: break_cycles(graph))
@@ -91,7 +96,7 @@ def against_the_twin(report: Report, cap: float, full: bool) -> None:
             left = nx.DiGraph(edges)
             left.remove_edges_from(doomed[: len(doomed) * part // parts])
             started = time.process_time()
-            made = naive_loop(left, key, float("inf") if full else cap / parts)
+            made = passes_made(left, key, cap / parts)
             seconds = time.process_time() - started
             total += seconds if full else seconds / made * len(doomed) / parts
             passes += made
@@ -232,20 +237,25 @@ def job(task: dict[str, object]) -> dict[str, object]:
 def main() -> None:
     """Run every part, or one measurement for the parent process."""
     parser = arguments((__doc__ or "").split("\n")[0])
-    parser.add_argument("--full", action="store_true", help="run the naive twin to its end")
-    parser.add_argument("--cap", type=float, default=8.0, help="seconds for each naive loop")
+    parser.add_argument("--sections", default="twin,flow,growth,real,quality")
+    parser.add_argument(
+        "--cap", type=float, default=8.0, help="seconds for each naive loop; inf runs it to its end"
+    )
     options = parser.parse_args()
     if options.job:
         print(json.dumps(job(json.loads(options.job))))
         return
-    how = "--full" if options.full else f"--cap {options.cap:g}"
-    command = f"python benchmarks/cycles.py {how}"
+    command = f"python benchmarks/cycles.py --sections {options.sections} --cap {options.cap:g}"
     report = Report("Breaking cycles: measurements", command, options.output)
-    against_the_twin(report, options.cap, options.full)
-    flow_solvers(report)
-    growth(report)
-    real_graphs(report)
-    quality(report)
+    sections = {
+        "twin": lambda report: against_the_twin(report, options.cap),
+        "flow": flow_solvers,
+        "growth": growth,
+        "real": real_graphs,
+        "quality": quality,
+    }
+    for section in options.sections.split(","):
+        sections[section](report)
     report.save()
 
 

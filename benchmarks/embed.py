@@ -8,7 +8,7 @@ matrix written out. nmf: the whole factorisation of wiki-Vote against scikit-lea
 `atp embed` from file to saved model against writing M out with networkx.descendants, timed on a
 random sample of nodes and scaled up. growth: random graphs of 10 K, 30 K and 100 K nodes.
 million: a citation-like graph of 1 M nodes and 2 M edges, and a graph that is refused. The real
-graphs are read from ATP_DATA or ../shared/data; where they are absent, a generated one stands in.
+graphs are read from the folder that ATP_DATA names; without it, a generated one stands in.
 """
 
 from __future__ import annotations
@@ -31,30 +31,28 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from search_atp import DATA
+from _common import data_dir
 
 from atpgraph import ATP, BudgetError, DiGraph, __version__, break_cycles, levels
+from atpgraph._memory import peak_memory
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.factorization import factorize
 from atpgraph.factorization.nnls import gram_of
 from atpgraph.graph import generators, read_edgelist, write_edgelist
-from atpgraph.linkpred._memory import peak_memory
 
 COMPONENTS = 64
 THREADS = 2
-FILES = {name: DATA / "graphs" / f"{name}.txt.gz" for name in ("wiki-Vote", "cit-HepPh")}
-FILES["p2p-Gnutella31"] = DATA / "graphs" / "p2p-Gnutella31.txt.gz"
+NAMES = ("wiki-Vote", "cit-HepPh", "p2p-Gnutella31")
 
 
 def graphs() -> Iterator[tuple[str, DiGraph]]:
     """The graphs of the comparison."""
-    found = False
-    for name, path in FILES.items():
-        if path.exists():
-            found = True
-            yield name, read_edgelist(path)
-    if not found:
+    folder = data_dir()
+    if folder is None:
         yield "generated", generators.noisy_hierarchy(7_000, 60_000, 6_000, random_state=0).graph
+        return
+    for name in NAMES:
+        yield name, read_edgelist(folder / "graphs" / f"{name}.txt.gz")
 
 
 def seconds(work: Callable[[], object], repeat: int = 3) -> float:
@@ -134,8 +132,8 @@ def nmf() -> Iterator[str]:
     from sklearn.decomposition import NMF
 
     name, graph = next(graphs())
-    model = ATP(COMPONENTS, n_jobs=THREADS).fit(graph)
-    model = ATP(COMPONENTS, n_jobs=THREADS).fit(graph)
+    model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(graph)
+    model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(graph)
     rows, _ = closure_forests(model.dag_)
     matrix = sp.csr_matrix(rows.to_sparse(model.levels_, "log").astype(np.float32))
     other = NMF(COMPONENTS, init="random", max_iter=100, tol=0.0, random_state=0)
@@ -157,9 +155,11 @@ def file(sample: int = 2_000) -> Iterator[str]:
     """`atp embed` from file to model against networkx.descendants."""
     import networkx as nx
 
-    path = FILES["p2p-Gnutella31"]
+    real = data_dir()
     with tempfile.TemporaryDirectory() as folder:
-        if not path.exists():
+        if real is not None:
+            path = real / "graphs" / "p2p-Gnutella31.txt.gz"
+        else:
             path = Path(folder) / "generated.txt"
             write_edgelist(generators.noisy_hierarchy(20_000, 60_000, 5_000).graph, path)
         command = [
@@ -195,7 +195,7 @@ def growth() -> Iterator[str]:
     yield "| nodes | edges | pairs | extras | cycles s | closure s | factorisation s |"
     yield "|---|---|---|---|---|---|---|"
     for n in (10_000, 30_000, 100_000):
-        model = ATP(COMPONENTS, n_jobs=THREADS).fit(generators.gnm(n, 5 * n, 0))
+        model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(generators.gnm(n, 5 * n, 0))
         t = model.timings_
         yield (
             f"| {n:,} | {5 * n:,} | {model.n_reachable_pairs_:,} | {model.n_extras_:,} "
@@ -207,7 +207,9 @@ def million() -> Iterator[str]:
     """A million nodes end to end, and a graph that does not fit."""
     with peak_memory() as peak:
         start = time.perf_counter()
-        model = ATP(COMPONENTS, n_jobs=THREADS).fit(generators.citation_dag(10**6, 2 * 10**6, 0))
+        model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(
+            generators.citation_dag(10**6, 2 * 10**6, 0)
+        )
         spent = time.perf_counter() - start
     yield (
         f"Citation-like graph, 1,000,000 nodes and 2,000,000 edges: {spent:.0f} s, "

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import atpgraph
-from atpgraph.linkpred.registry import choose, rows
-from atpgraph.linkpred.statistics import compare
+from atpgraph.evaluation.comparison import compare
+from atpgraph.linkpred.registry import ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"
 HEADLINE = {"paper": "auc", "random": "auc", "reversed": "auc", "ranking": "mrr"}
@@ -74,7 +74,7 @@ def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
         platform.python_version()
     )
     kept["methods"][key] = entry
-    kept["methods"] = {name: kept["methods"][name] for name in rows() if name in kept["methods"]}
+    kept["methods"] = {name: kept["methods"][name] for name in ROWS if name in kept["methods"]}
     waiting = file.with_suffix(".part")
     waiting.write_text(json.dumps(kept, indent=1) + "\n")
     waiting.replace(file)

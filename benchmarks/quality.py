@@ -1,6 +1,6 @@
 """AUC of ATP with its defaults under the paper's link-prediction protocol, mean of 5 splits.
 
-Run: python benchmarks/quality.py [--seeds 5] [--output benchmarks/results/quality.md]
+ATP_DATA=FOLDER python benchmarks/quality.py --output benchmarks/results/quality.md
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import datetime
 from pathlib import Path
 
 import numpy as np
-from search_atp import DATA, load
+from _common import data_dir
+from search_atp import load
 
 from atpgraph import ATP, __version__
+from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph, read_edgelist
-from atpgraph.linkpred.metrics import auc
-from atpgraph.linkpred.splits import PairTest, make_split
+from atpgraph.linkpred import PairTest, make_split
 
-AUTHORS = DATA / "peer_breaking_cycles" / "gnm_5000_25000_graph_w_extra_3000_path_len_0.edges"
+AUTHORS = "peer_breaking_cycles/gnm_5000_25000_graph_w_extra_3000_path_len_0.edges"
 ROWS = [
     ("wiki-vote", 64, 0.997, 0.9481),
     ("wiki-vote", 8, 0.997, 0.9481),
@@ -30,7 +31,12 @@ ROWS = [
 
 def graph_of(name: str) -> DiGraph:
     """A graph by the name of its row."""
-    return read_edgelist(AUTHORS) if name.startswith("gnm-5000") else load(name)
+    if not name.startswith("gnm-5000"):
+        return load(name)
+    folder = data_dir()
+    if folder is None:
+        raise SystemExit(f"set ATP_DATA to a folder that holds {AUTHORS}")
+    return read_edgelist(folder / AUTHORS)
 
 
 def main() -> None:
@@ -53,7 +59,9 @@ def main() -> None:
         found, seconds = [], []
         for seed in range(options.seeds):
             split = make_split(graph, protocols=["paper"], random_state=seed)
-            model = ATP(k, method=options.method, random_state=seed).fit(split.train)
+            model = ATP(k, purpose="links", method=options.method, random_state=seed).fit(
+                split.train
+            )
             test = split.tests["paper"]
             assert isinstance(test, PairTest)
             labels = split.train.labels

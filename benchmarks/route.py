@@ -5,45 +5,38 @@
 The site is a simulated community (``simulate_community``, 40 topics, heavy-tailed activity) large
 enough that so many people have answered at least once. Its events, titles, bodies and tags are
 written as the tables of a site, without the detour over a gigabyte of XML; from there everything
-is what ``atp cqa route`` does: read the site, train the router, save it, load it, suggest people
+is what ``atp cqa train`` and ``atp cqa route`` do: read the site, train, save, open, suggest people
 with reasons. Questions are titles, bodies and tags of the community's own topics, half of them by
-people who asked before. Brute force looks at every answer with plain NumPy sums, ranks everybody
-with a sort, and shares nothing between questions.
+people who asked before. Brute force (``tests/cqa/routing/twins.py``) looks at every answer with
+plain NumPy sums, ranks everybody with a sort, and shares nothing between questions.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
-from _common import Report, arguments, markdown, peak_mb
+from _common import ROOT, Report, arguments, markdown, peak_mb
+from _words import invent_words, write_texts
 
-from atpgraph.cqa import Site, simulate_community
-from atpgraph.cqa._rows import load_arrow, table_schema
-from atpgraph.cqa._words import invent_words, write_texts
-from atpgraph.cqa.community import Community
-from atpgraph.cqa.routing import (
-    Question,
-    Records,
-    Router,
-    load_router,
-    save_router,
-    suggest,
-    warm_up,
-)
-from atpgraph.cqa.routing.features import FeatureSpace
-from atpgraph.cqa.routing.history import History
-from atpgraph.cqa.routing.protocols import active_users
-from atpgraph.cqa.routing.suggest import HOUR_MS
-from atpgraph.cqa.routing.text import Corpus
-from atpgraph.cqa.routing.training import TrainingPlan
-from atpgraph.cqa.store import new_version
+from atpgraph.cqa import Advisor, Question, Site, simulate_community
+from atpgraph.cqa.data.arrow import load_arrow, table_schema
+from atpgraph.cqa.data.store import new_version
+from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.cqa.simulation.community import Community
+
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
+from tests.cqa.routing.twins import brute_force
 
 Lap = Callable[[str, Callable[[], Any]], Any]
 TOPICS, TOPIC_WORDS, COMMON_WORDS, TAGS_PER_TOPIC = 40, 400, 1000, 5
@@ -134,116 +127,40 @@ def write_site(community: Community, texts: Texts, folder: Path) -> Site:
     return Site(folder)
 
 
-def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
-    """Twin of ``sum_by_owner``."""
-    np.add.at(total, owner[owner >= 0], weight[owner >= 0])
-
-
-def plain_matching(
-    indptr: np.ndarray,
-    question: np.ndarray,
-    accepted: np.ndarray,
-    fresh: np.ndarray,
-    weight: np.ndarray,
-    result: np.ndarray,
-) -> None:
-    """Twin of ``matching_answers``."""
-    people, each = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), weight[question]
-    np.add.at(result[0], people, each)
-    np.add.at(result[1], people, each * accepted)
-    np.add.at(result[2], people, each * fresh)
-    np.maximum.at(result[3], people, each)
-
-
-def plain_few_matching(
-    owner: np.ndarray,
-    question: np.ndarray,
-    accepted: np.ndarray,
-    place: np.ndarray,
-    fresh: np.ndarray,
-    weight: np.ndarray,
-    result: np.ndarray,
-) -> None:
-    """Twin of ``few_matching_answers``."""
-    known = owner >= 0
-    people, each = owner[known], weight[question[known]]
-    np.add.at(result[0], people, each)
-    np.add.at(result[1], people, each * accepted[known])
-    np.add.at(result[2], people, each * fresh[place[known]])
-    np.add.at(result[3], people, each**3)
-
-
-def plain_term(
-    rows: np.ndarray,
-    counts: np.ndarray,
-    present: np.ndarray,
-    length: np.ndarray,
-    flat: float,
-    slope: float,
-    k1: float,
-    factor: float,
-    scores: np.ndarray,
-) -> None:
-    """Twin of ``add_term``."""
-    part = counts * (k1 + 1.0) / (counts + (flat + slope * length[rows]))
-    np.add.at(scores, rows, np.where(present[rows], factor * part, 0.0))
-
-
-def brute_force(router: Router, question: Question, top: int) -> list[int]:
-    """Everybody but the asker, scored from a full table of features and sorted."""
-    with (
-        mock.patch("atpgraph.cqa.routing.history.sum_by_owner", plain_sums),
-        mock.patch("atpgraph.cqa.routing.history.matching_answers", plain_matching),
-        mock.patch("atpgraph.cqa.routing.history.few_matching_answers", plain_few_matching),
-        mock.patch("atpgraph.cqa.routing.text.add_term", plain_term),
-        mock.patch.object(Corpus, "_damped", return_value=None),
-    ):
-        space = FeatureSpace(router.space_.structure)
-        history = question.history.at(question.history.now)  # with empty caches
-        hour = question.asked_ms // HOUR_MS * HOUR_MS
-        fresh = replace(question, history=history, asked_ms=hour)
-        people = active_users(fresh)
-        scores = router.model_.score(space.rows(fresh, history.codes(people)))
-    pairs = sorted(zip((-scores).tolist(), people.tolist(), strict=True))
-    return [person for _, person in pairs[:top]]
-
-
 def make_questions(texts: Texts, history: History, count: int, seed: int) -> list[Question]:
     """New questions, a minute apart; every second one by somebody who asked before."""
     rng = np.random.default_rng(seed)
     titles, bodies, tags = texts.make(rng.integers(0, TOPICS, count))
-    askers = history.users[history.asker[history.asker >= 0]]
+    askers = history.users[history.questions.asker[history.questions.asker >= 0]]
+    start = datetime.fromtimestamp(history.last_ms / 1000, tz=UTC)
     return [
         Question(
-            history,
-            history.last_ms + 60_000 * place,
-            int(rng.choice(askers)) if place % 2 else -1,
             titles[place],
             bodies[place],
             tuple(tags[place]),
+            int(rng.choice(askers)) if place % 2 else -1,
+            start + timedelta(minutes=place),
         )
         for place in range(count)
     ]
 
 
 def measure(
-    router: Router, questions: list[Question], top: int = 5
+    advisor: Advisor, questions: list[Question]
 ) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
     """Milliseconds of every suggestion, on the clock and of the processor, and whom it named."""
     wall, processor, named = [], [], []
     for question in questions:
         started, used = time.perf_counter(), time.process_time()
-        found = suggest(router, question, top=top)
+        found = advisor.ask(question)
         wall.append(1000 * (time.perf_counter() - started))
         processor.append(1000 * (time.process_time() - used))
         named.append([person.user for person in found.people])
-        vars(question).pop("match", None)  # a service forgets a question; holding 200 of them costs
-        question.cache.clear()  # a page fault for every page of each
     return np.array(wall), np.array(processor), named
 
 
 def make_model(folder: Path, texts: Texts, people: int, train: int, lap: Lap) -> None:
-    """A community large enough, its site, and a router for it, in a folder."""
+    """A community large enough, its site, and a model of it, in a folder."""
     community = lap(
         "simulate the community",
         lambda: simulate_community(
@@ -254,11 +171,11 @@ def make_model(folder: Path, texts: Texts, people: int, train: int, lap: Lap) ->
         ),
     )
     site = lap("write the site", lambda: write_site(community, texts, folder / "site"))
-    records = lap("read it", lambda: Records.of(site))
-    history = records.at(records.at().last_ms)
     plan = TrainingPlan(questions=train)
-    router = lap("train the router", lambda: Router("all", plan=plan).fit(history))
-    save_router(router, history, folder / "model")
+    advisor = lap("read it, train the router", lambda: Advisor.train(site, plan=plan))
+    # Routing does not need the embedding that expertise comes from: a short one will do here.
+    advisor = replace(advisor, embedding={"n_components": 2, "max_iter": 1})
+    lap("save the model", lambda: advisor.save(folder / "model"))
 
 
 def main() -> None:
@@ -291,14 +208,16 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "model").exists():
             make_model(folder, texts, options.people, options.train, lap)
-        router, history = lap("load the model", lambda: load_router(folder / "model"))
-        lap("warm up", lambda: warm_up(router, history))
+        advisor = lap("open the model", lambda: Advisor.open(folder / "model"))
+        lap("warm up", advisor.warm_up)
+    history = advisor.history
     questions = make_questions(texts, history, options.questions, seed=1)
-    people = len(active_users(questions[0]))
+    people = int(np.count_nonzero(history.n_given))
     assert people >= options.people, f"only {people} people have answered"
-    wall, processor, named = measure(router, questions)
+    wall, processor, named = measure(advisor, questions)
     for question, mine in zip(questions[: options.brute], named, strict=False):
-        assert mine == brute_force(router, question, len(mine)), "the rankings differ"
+        query = Query.now(history, question)
+        assert mine == brute_force(advisor.router, query, len(mine)), "the rankings differ"
     report.add(
         f"A simulated community: {people:,} people who answered, {history.n_answers:,} "
         f"answers to {history.n_questions:,} questions with title, body and tags, {TOPICS} "

@@ -9,36 +9,26 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import time
-from pathlib import Path
 
+from atpgraph import datasets
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding.ranking import pair_scores
+from atpgraph.evaluation.metrics import auc
 from atpgraph.factorization import factorize
-from atpgraph.graph import DiGraph, generators, read_edgelist
+from atpgraph.graph import DiGraph, generators
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.metrics import auc
-from atpgraph.linkpred.splits import PairTest, make_split
-
-DATA = Path(
-    os.environ.get("ATP_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data")
-)
+from atpgraph.linkpred import PairTest, make_split
 
 
 def load(name: str) -> DiGraph:
-    """A graph of the search."""
+    """A graph of the search: generated, or a dataset (``ATP_DATA`` says where its file is)."""
     if name == "gnm-30k":  # 30 K nodes, 155 K edges, with cycles
         return generators.noisy_hierarchy(30_000, 150_000, 5_000, random_state=0).graph
     if name == "gnm-5000":  # generated, like the authors' graph but not that one
         return generators.noisy_hierarchy(5_000, 25_000, 3_000, random_state=0).graph
-    files = {
-        "wiki-vote": "wiki-Vote",
-        "cit-hepph": "cit-HepPh",
-        "p2p-gnutella31": "p2p-Gnutella31",
-    }
-    return read_edgelist(DATA / "graphs" / f"{files[name]}.txt.gz")
+    return datasets.load(name)
 
 
 def main() -> None:

@@ -4,7 +4,8 @@
 
 Weights are fitted to n questions drawn from one part and judged on the other part, against position
 and number of answers with equal weights, which needs no fit. Of a real site only the validation
-half is looked at. ``LEAST_QUESTIONS`` of :mod:`atpgraph.cqa.fitted` was read off this table.
+half is looked at. ``LEAST_QUESTIONS`` of :mod:`atpgraph.cqa.difficulty.signal_model` was read off
+this table.
 """
 
 from __future__ import annotations
@@ -26,8 +27,14 @@ from atpgraph.cqa import (
     simulate_community,
     write_dump,
 )
-from atpgraph.cqa.difficulty import BountyTruth
-from atpgraph.cqa.fitted import atp_signals, fit_weights, percentiles, simple_signals, unfitted
+from atpgraph.cqa.difficulty.signal_model import (
+    atp_signals,
+    equal_weights,
+    fit_weights,
+    signal_matrix,
+    simple_signals,
+)
+from atpgraph.cqa.difficulty.truth import BountyTruth
 
 SIZES = (10, 20, 30, 50, 75, 100, 150, 200)
 
@@ -36,9 +43,8 @@ def curve(site: Site, truth: BountyTruth, draws: int, seed: int) -> list[tuple[f
     """Mean accuracy with and without a fit, for every size."""
     expertise = Expertise.fit(site, random_state=seed)
     signals = simple_signals(site) | atp_signals(site, expertise)
-    matrix = np.stack([percentiles(column) for column in signals.values()], axis=1)
-    plain = unfitted(signals, matrix)[truth.question]
-    matrix = matrix[truth.question]
+    matrix = signal_matrix(signals)[truth.question]
+    plain = matrix @ equal_weights(signals)
     rng = np.random.default_rng(seed)
     rows = []
     for size in SIZES:

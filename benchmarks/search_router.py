@@ -7,8 +7,8 @@ drawn at random count as often as they stand for, so the MRR over all users is a
 
     python benchmarks/search_router.py SITE [SITE …] --output benchmarks/results/routing-router.md
 
-LightGBM is compared where it is installed. Weights taught by another site are tried only where
-`--taught` names the site: the large site that taught them must not be judged with them.
+LightGBM is compared where it is installed. Starting from the prior weights is tried only on the
+sites that `--prior` names: the large site they were learnt on must not be judged with them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from pathlib import Path
 import numpy as np
 from _common import Report, arguments, markdown
 
+from atpgraph._typing import Float64Array
 from atpgraph.cqa import Site
-from atpgraph.cqa.routing import Records, make_protocol
-from atpgraph.cqa.routing.choice import Choices, choice_loss, fit_choice
-from atpgraph.cqa.routing.features import GROUPS, NAMES
-from atpgraph.cqa.routing.method import Floats
-from atpgraph.cqa.routing.protocols import Pool
-from atpgraph.cqa.routing.taught import taught_weights
-from atpgraph.cqa.routing.training import Examples, TrainingPlan, collect
+from atpgraph.cqa.routing.evaluation.protocols import make_protocol
+from atpgraph.cqa.routing.features.names import GROUPS, NAMES
+from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit, logit_loss
+from atpgraph.cqa.routing.model.prior_weights import prior_weights
+from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
+from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.records import Records
 
 STARTS = (0.4, 0.55, 0.7, 0.85)
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -35,7 +36,7 @@ PLANS: dict[Pool, TrainingPlan] = {
     "all": TrainingPlan(questions=1600, refit_days=120.0, hard=40),
 }
 SINGLE = ("accepted", "acceptance_rate", "fading_15", "text_recent", "tag_recent", "level")
-Scorer = Callable[[Floats], Floats]
+Scorer = Callable[[Float64Array], Float64Array]
 Learner = Callable[[Choices], Scorer]
 
 
@@ -43,26 +44,26 @@ def main() -> None:
     """One section per site and pool."""
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp cqa ingest'")
-    parser.add_argument("--taught", default="", help="sites to try taught weights on, by name")
+    parser.add_argument("--prior", default="", help="sites to try the prior weights on, by name")
     options = parser.parse_args()
     names = " ".join(site.name for site in options.sites)
-    command = f"python benchmarks/search_router.py {names} --taught {options.taught}"
+    command = f"python benchmarks/search_router.py {names} --prior {options.prior}"
     report = Report("Learning the router", command, options.output)
     for site in options.sites:
         records = Records.of(Site(site))
         history = make_protocol(records, "time-all").training
         for pool, plan in PLANS.items():
             examples = collect(history, pool, plan)
-            taught = taught_weights(pool) if site.name in options.taught.split(",") else None
+            prior = prior_weights(pool) if site.name in options.prior.split(",") else None
             report.add(f"## {site.name}, {pool}")
-            report.add(section(examples, taught))
+            report.add(section(examples, prior))
     report.save()
 
 
-def section(examples: Examples, taught: Floats | None) -> str:
+def section(examples: Examples, prior: Float64Array | None) -> str:
     """Every trial on one site and pool."""
     rows: list[list[str]] = []
-    base: list[Floats] = []
+    base: list[Float64Array] = []
 
     def trial(label: str, learner: Learner, voted: bool = True, reference: bool = False) -> None:
         found, loss = judge(examples, learner, voted)
@@ -74,15 +75,15 @@ def section(examples: Examples, taught: Floats | None) -> str:
             gap = f"{away.mean():+.4f} ± {away.std() / np.sqrt(len(away)):.4f}"
         rows.append([label, f"{found.mean():.4f}", f"{loss:.4f}" if loss else "", gap])
 
-    trial("choice model, penalty 100", linear(100.0), reference=True)
+    trial("conditional logit, penalty 100", linear(100.0), reference=True)
     for name in SINGLE:
         trial(f"feature {name} alone", lambda _, n=name: lambda x: x[:, NAMES.index(n)])
         rows[-1][2] = ""
     for penalty in PENALTIES:
         trial(f"penalty {penalty:g}", linear(penalty))
         trial(f"penalty {penalty:g}, accepted answers only", linear(penalty), voted=False)
-        if taught is not None:
-            trial(f"penalty {penalty:g}, from taught weights", linear(penalty, prior=taught))
+        if prior is not None:
+            trial(f"penalty {penalty:g}, from prior weights", linear(penalty, prior=prior))
     for group, members in GROUPS.items():
         use = np.array([name not in members for name in NAMES])
         trial(f"penalty 100, without {group}", linear(100.0, use=use))
@@ -103,10 +104,10 @@ def section(examples: Examples, taught: Floats | None) -> str:
 def linear(
     penalty: float,
     use: np.ndarray | None = None,  # type: ignore[type-arg]
-    prior: Floats | None = None,
+    prior: Float64Array | None = None,
 ) -> Learner:
     """The router's own model."""
-    return lambda choices: fit_choice(choices, penalty, use, prior).score
+    return lambda choices: fit_logit(choices, penalty, use, prior).score
 
 
 def boosted(rounds: int, leaves: int) -> Learner | None:
@@ -148,7 +149,7 @@ def stretches(examples: Examples) -> Iterator[tuple[np.ndarray, np.ndarray]]:  #
         yield examples.position < low, inside & examples.accepted
 
 
-def judge(examples: Examples, learner: Learner, voted: bool) -> tuple[Floats, float]:
+def judge(examples: Examples, learner: Learner, voted: bool) -> tuple[Float64Array, float]:
     """Reciprocal ranks of all judging questions, and the mean negative log-likelihood."""
     ranks, loss = [], 0.0
     for teach, test in stretches(examples):
@@ -156,12 +157,12 @@ def judge(examples: Examples, learner: Learner, voted: bool) -> tuple[Floats, fl
         held = examples.choices.part(test)
         values = score(held.x)
         ranks.append(reciprocal(values, held))
-        loss += choice_loss(values, held)[0]
+        loss += logit_loss(values, held)[0]
     found = np.concatenate(ranks)
     return found, loss / len(found)
 
 
-def reciprocal(values: Floats, choices: Choices) -> Floats:
+def reciprocal(values: Float64Array, choices: Choices) -> Float64Array:
     """1 / rank of the right person of every question."""
     truth = values[choices.chosen][choices.group]
     counts = np.exp(choices.offset)

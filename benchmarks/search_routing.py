@@ -19,10 +19,12 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph.cqa import Site
-from atpgraph.cqa.routing import Protocol, Records, make_protocol
-from atpgraph.cqa.routing.evaluation import run
-from atpgraph.cqa.routing.popularity import NumberAccepted
-from atpgraph.cqa.routing.structural import AtpRow, AtpSettings
+from atpgraph.cqa.routing.baselines.popularity import NumberAccepted
+from atpgraph.cqa.routing.baselines.structural import PaperAtp
+from atpgraph.cqa.routing.evaluation.evaluation import run
+from atpgraph.cqa.routing.evaluation.protocols import Protocol, Split, make_protocol
+from atpgraph.cqa.routing.features.structure import AtpSettings
+from atpgraph.cqa.routing.timeline.records import Records
 
 STEPS: list[dict[str, list[Any]]] = [
     {
@@ -60,10 +62,6 @@ def main() -> None:
         for trial in trials:
             settings = replace(start, **trial)
             found = [measure(p, settings) for _, p in protocols]
-            for _, protocol in protocols:  # of no use to other settings
-                cache = protocol.training.cache
-                for key in [k for k in cache if isinstance(k, tuple) and k[0] == "structure"]:
-                    del cache[key]
             label = ", ".join(f"{name} {value}" for name, value in trial.items())
             rows.append([label, *cells(found, weight)])
             print(rows[-1], flush=True)
@@ -83,7 +81,10 @@ def validation(folder: Path) -> list[tuple[str, Protocol]]:
     hidden = make_protocol(records, "paper-new").training.records
     found = [(f"{folder.name} paper-{n}", make_protocol(hidden, f"paper-{n}")) for n in KINDS]
     known = records.until(split)
-    return [*found, (f"{folder.name} time-own", make_protocol(known, "time-own", refit_days=0.0))]
+    return [
+        *found,
+        (f"{folder.name} time-own", make_protocol(known, "time-own", Split(refit_days=0.0))),
+    ]
 
 
 KINDS = ("existing", "new")
@@ -91,7 +92,7 @@ KINDS = ("existing", "new")
 
 def measure(protocol: Protocol, settings: AtpSettings | None) -> float:
     """MRR of the row, or of the number of accepted answers."""
-    method: Any = NumberAccepted("own") if settings is None else AtpRow("own")
+    method: Any = NumberAccepted("own") if settings is None else PaperAtp("own")
     if settings is not None:
         method.settings = settings
     result = run(protocol, [method])

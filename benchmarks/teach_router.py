@@ -1,4 +1,4 @@
-"""Learn the weights that the router starts from: ``src/atpgraph/cqa/routing/taught.json``.
+"""Learn the weights that the router starts from, ``prior_weights.json`` in the package.
 
 They come from one large site, from the part of it that every protocol may learn from: before the
 split of the time protocols, and without the test questions of the paper's protocol. A site of one's
@@ -17,13 +17,15 @@ import numpy as np
 
 import atpgraph
 from atpgraph.cqa import Site
-from atpgraph.cqa.routing import Records, make_protocol
-from atpgraph.cqa.routing.choice import fit_choice
-from atpgraph.cqa.routing.features import GROUPS, NAMES
-from atpgraph.cqa.routing.protocols import Pool
-from atpgraph.cqa.routing.training import TrainingPlan, collect
+from atpgraph.cqa.routing.evaluation.protocols import make_protocol
+from atpgraph.cqa.routing.features.names import GROUPS, NAMES
+from atpgraph.cqa.routing.model.conditional_logit import fit_logit
+from atpgraph.cqa.routing.model.training import TrainingPlan, collect
+from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.records import Records
 
-TARGET = Path(atpgraph.__file__).parent / "cqa" / "routing" / "taught.json"
+TARGET = Path(atpgraph.__file__).parent / "cqa" / "routing" / "model" / "prior_weights.json"
 PENALTY = 30.0
 PLANS: dict[Pool, TrainingPlan] = {
     "own": TrainingPlan(questions=6000, refit_days=120.0),
@@ -39,14 +41,14 @@ def main() -> None:
     records = Records.of(Site(options.site))
     split = make_protocol(records, "time-all").training.now
     hidden = make_protocol(records, "paper-new").training.records
-    history = hidden.until(split).at(split)
+    history = History(hidden.until(split), split)
     learnt: dict[str, dict[str, float]] = {}
     for pool, plan in PLANS.items():
         examples = collect(history, pool, plan)
         print(f"{pool}: {examples.choices.n_questions} questions", flush=True)
         for name, left_out in ((pool, ()), (f"{pool}-without-atp", GROUPS["atp"])):
             use = np.array([feature not in left_out for feature in NAMES])
-            model = fit_choice(examples.choices, PENALTY, use)
+            model = fit_logit(examples.choices, PENALTY, use)
             learnt[name] = {
                 feature: round(weight, 5)
                 for feature, weight in zip(NAMES, model.raw_weight.tolist(), strict=True)

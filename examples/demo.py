@@ -1,23 +1,22 @@
 """The demo: what atpgraph does, on data it makes up, in about a minute.
 
-    python examples/demo.py [--output demo-report.html]
+    python examples/demo.py [demo-report.html]
 
-First a hierarchy that noise has spoilt: break its cycles, rank it, embed it. Then the whole story
-of a question-and-answer community: simulate, ingest, graph, cycles, embedding, difficulty, three
-questions routed with reasons, an evaluation. Each part is one function that prints what it does
-and what is seen, and adds it to one HTML page; ``main`` runs them in order.
+First hierarchies with mistakes in them: find the mistakes, embed what is left. Then a community of
+questions and answers, from its data dump to who should answer three new questions, and why. Each
+part is one function that says in the terminal what it does and adds a section to an HTML page.
 """
 
 from __future__ import annotations
 
-import argparse
+import base64
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from rich import box
@@ -27,42 +26,60 @@ from rich.table import Table
 from rich.text import Text
 from scipy.stats import spearmanr
 
-from atpgraph import ATP, DiGraph, levels, noisy_hierarchy
+from atpgraph import ATP, DiGraph, break_cycles, levels, noisy_hierarchy
 from atpgraph._jit import on_compilation
 from atpgraph.cqa import (
+    Advisor,
     Expertise,
+    Newcomer,
+    Policy,
     Site,
-    competition_graph,
     evaluate_site,
     ingest,
     simulate_community,
     write_dump,
 )
-from atpgraph.cqa.difficulty_report import chart_and_table
-from atpgraph.cqa.evaluation import accuracy_rows
-from atpgraph.cqa.routing import (
-    METHODS as ROUTES,
-)
-from atpgraph.cqa.routing import Newcomer, Policy, Records, Router, make_protocol, suggest, welcome
-from atpgraph.cqa.routing.evaluation import run
-from atpgraph.cqa.routing.history import History
-from atpgraph.cqa.routing.load import COLUMNS, load_cost
-from atpgraph.cqa.routing.protocols import Protocol, best_answerer
-from atpgraph.cqa.routing.report import protocol_html
-from atpgraph.cqa.routing.router import RouterWithoutAtp
-from atpgraph.cqa.routing.training import TrainingPlan
-from atpgraph.cycles import METHODS, CycleBreak, CycleBreaker
-from atpgraph.graph.scc import strongly_connected_components
-from atpgraph.linkpred.metrics import auc
-from atpgraph.linkpred.splits import make_split
-from atpgraph.report import Section, page, table, write_page
+from atpgraph.cqa.difficulty.evaluation import accuracy_rows
+from atpgraph.cqa.routing.baselines.registry import METHODS as ROUTES
+from atpgraph.cqa.routing.evaluation.evaluation import run
+from atpgraph.cqa.routing.evaluation.protocols import Split, best_answerer, make_protocol
+from atpgraph.cqa.routing.model.router import Router
+from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cycles import METHODS, CycleBreaker
+from atpgraph.plot import plot_hierarchy, save
+from atpgraph.report import Bar, Dots, Section, bar_chart, dot_chart, page, write_page
+from atpgraph.report.charts import figure, grid
+from atpgraph.report.pages.difficulty import chart_and_table
+from atpgraph.report.pages.embedding import vector_map
+from atpgraph.report.pages.routing import protocol_html
 
 SEED = 7
+REASONS = 3  # for each person
 DIFFICULTY = ("atp-position", "atp", "level", "qdee", "trueskill", "number-of-answers")
-SHOWN = ("policy", "MRR", "cost in MRR", "people asked", "most asked", "busiest ten", "newcomers")
-WHY = '<th scope="col" class="text">why</th>'
-ROWS = ("atp-fold-in", "bm25", "tag-experts", "accepted-answers",
-        "answers", "recent-activity", "level", "random")  # fmt: skip
+ROUTERS = ("atp-fold-in", "bm25", "tag-experts", "accepted-answers", "recent-activity", "random")
+
+# Who eats whom, from the eaten to the eater; the last three are wrong.
+FOOD_WEB = """
+grass-rabbit grass-grasshopper grass-deer leaves-deer leaves-caterpillar seeds-mouse seeds-songbird
+grasshopper-frog grasshopper-songbird caterpillar-songbird caterpillar-beetle beetle-frog
+beetle-mouse frog-snake frog-heron mouse-snake mouse-owl mouse-fox songbird-hawk rabbit-fox
+rabbit-hawk rabbit-wolf snake-hawk owl-hawk heron-fox deer-wolf fox-wolf
+wolf-leaves hawk-grasshopper snake-seeds
+"""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large everything is; `test` and `train` are questions for routing."""
+
+    nodes: int = 2_000
+    users: int = 500
+    questions: int = 10_000
+    test: int = 300
+    train: int = 400
+
 
 console = Console(highlight=False)
 if not console.is_terminal:
@@ -80,119 +97,94 @@ class Story:
         self.sections.append(Section(title, ""))
         console.print(f"[bold]{len(self.sections)}. {title}[/]", end="\n\n")
 
-    def add(self, html: str) -> None:
-        """Put HTML into the section."""
-        last = self.sections[-1]
-        self.sections[-1] = Section(last.title, last.body + html)
-
     def say(self, text: str) -> None:
-        """A paragraph, printed and kept."""
+        """Print a paragraph and put it on the page."""
         console.print(text, end="\n\n", markup=False)
-        self.add(f"<p>{escape(text)}</p>")
+        self.draw(f"<p>{escape(text)}</p>")
 
-    def show(
-        self, columns: Sequence[str], rows: Iterable[Sequence[object]], keep: bool = True
-    ) -> None:
-        """A table, printed and kept."""
-        shown = Table(box=box.SIMPLE_HEAD)
-        for number, column in enumerate(columns):
-            shown.add_column(column, justify="right" if number else "left")
-        cells = [[_cell(value) for value in row] for row in rows]
-        for row in cells:
-            shown.add_row(*row)
-        console.print(shown)
-        if keep:
-            self.add(table(list(map(escape, columns)), [list(map(escape, row)) for row in cells]))
+    def draw(self, *html: str) -> None:
+        """Put figures on the page, beside each other where there is room."""
+        last = self.sections[-1]
+        body = html[0] if len(html) == 1 else grid(html)
+        self.sections[-1] = Section(last.title, last.body + body)
 
 
-def show(text: str, indent: int, style: str = "") -> None:
-    """A paragraph for the terminal only, indented."""
-    console.print(Padding(Text(text, style), (0, 0, 0, indent)))
+def show(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; the page has charts instead."""
+    printed = Table(*columns, box=box.SIMPLE_HEAD)
+    for column in printed.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
+        printed.add_row(*cells)
+    console.print(printed)
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)
+def indented(text: str, by: int, style: str = "") -> None:
+    """Print a paragraph that stands in."""
+    console.print(Padding(Text(text, style), (0, 0, 0, by)))
 
 
-def break_the_cycles(story: Story, nodes: int) -> CycleBreak:
-    """Break the cycles of a noisy hierarchy by every method, and compare with the truth."""
-    edges, wrong = 6 * nodes, nodes // 2
-    graph, planted = noisy_hierarchy(nodes, edges, wrong, random_state=SEED)
-    story.begin("Breaking cycles")
+def picture(graph: DiGraph, folder: Path) -> str:
+    """Draw a hierarchy as an image for the page."""
+    path = save(plot_hierarchy(graph, random_state=SEED), folder / "hierarchy.svg")
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<img alt="the food web" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def find_the_mistakes(story: Story, folder: Path, nodes: int) -> DiGraph:
+    """Break the cycles of a small graph to look at, then of a large one by every method."""
+    web = DiGraph.from_edges(edge.split("-") for edge in FOOD_WEB.split())
+    broken = break_cycles(web, random_state=SEED)
+    wrong = ", ".join(f"{u} → {v}" for u, v in zip(*web.edge_labels(broken.removed), strict=True))
+    story.begin("Mistakes in a hierarchy")
     story.say(
-        f"A random hierarchy of {nodes:,} nodes and {edges:,} edges, all pointing up. Then "
-        f"{wrong:,} edges are planted that point down and close cycles. Which are they? The "
-        "methods see the graph only."
+        f"A food web: {web.n_edges} arrows from the eaten to the eater, and three of them are "
+        "wrong. Wrong arrows close cycles, and in a cycle nothing is above anything else. Breaking "
+        f"the cycles removes {wrong}; the rest stands on {levels(broken.dag).max()} levels."
     )
+    edges, planted = 6 * nodes, nodes // 2
+    graph, truth = noisy_hierarchy(nodes, edges, planted, random_state=SEED)
     rows = []
-    results: dict[str, CycleBreak] = {}
-    f1: dict[str, float] = {}
     for name in METHODS:
-        with on_compilation(lambda: None) as compiling:
-            started = time.perf_counter()
-            result = CycleBreaker(graph, SEED).run(name)
-            seconds = time.perf_counter() - started - compiling.seconds
-        found = result.agreement(planted)
-        results[name], f1[name] = result, found.f1
-        rows.append((name, len(result.removed), found.precision, found.recall, found.f1, seconds))
-    story.show(("method", "removed", "precision", "recall", "F1", "seconds"), rows)
-    best = max(f1, key=f1.__getitem__)
+        result = CycleBreaker(graph, SEED).run(name)
+        match = result.agreement(truth)
+        rows.append((name, len(result.removed), match.precision, match.recall, match.f1))
+    rows.sort(key=lambda row: -row[-1])
+    bars = [Bar(name, f1, colour=int(name == "h-voting")) for name, *_, f1 in rows]
+    chart = bar_chart(bars, title="F1 by method", unit="F1", top=1.0)
+    f1 = {name: value for name, *_, value in rows}
     story.say(
-        f"Every method leaves a graph without cycles; they differ in what it costs. A depth-first "
-        f"search removes whatever closes a cycle first (F1 {f1['dfs']:.2f}). The vote of the ATP "
-        f"paper, h-voting, gets {f1['h-voting']:.2f}. The best here is {best}, with "
-        f"{f1[best]:.2f}."
+        f"The same on a large scale: a random hierarchy of {nodes:,} nodes and {edges:,} edges, in "
+        f"which {planted:,} more point down. A depth-first search removes whatever closes a cycle "
+        f"first (F1 {f1['dfs']:.2f}). The vote of the ATP paper, h-voting, gets "
+        f"{f1['h-voting']:.2f}; the best here is {rows[0][0]} with {rows[0][-1]:.2f}."
     )
-    dag: DiGraph = results[best].dag
-    level = levels(dag)
-    story.say(
-        f"What is left has {dag.n_edges:,} edges on {level.max()} levels, and the level rises "
-        "along every edge. With cycles there are no such levels."
+    story.draw(
+        figure("Who eats whom; red arrows are removed", picture(web, folder)),
+        figure(f"How well the methods find {planted:,} planted mistakes", chart),
     )
-    return results[best]
+    show(("method", "removed", "precision", "recall", "F1"), rows)
+    return graph
 
 
 def embed_and_predict(story: Story, graph: DiGraph) -> None:
-    """Hide some edges, embed the rest, tell the hidden ones from pairs the wrong way round."""
-    split = make_split(graph, protocols=["paper"], random_state=SEED)
-    test = split.tests["paper"]
-    model = ATP(n_components=32, random_state=SEED).fit(split.train)
-    labels = split.train.labels
-    good, bad = (
-        model.score_pairs(labels[pairs.sources], labels[pairs.targets])
-        for pairs in (test.positives, test.negatives)
-    )
-    seconds = sum(model.timings_.values())
-    story.begin("The embedding")
+    """Embed the graph, and tell its paths from pairs that look like them."""
+    model = ATP(n_components=32, random_state=SEED).fit(graph)
+    kept = model.fidelity_
+    story.begin("A vector for where you come from, a vector for where you can go")
     story.say(
-        f"{len(split.positives):,} edges are hidden. From the rest every node gets a source and a "
-        f"target vector of 32 numbers, in {seconds:.1f} s: {model.n_reachable_pairs_:,} pairs of "
-        f"nodes are joined by a path, and the closure forest holds them as "
-        f"{model.n_extras_:,} entries."
+        f"Once its cycles are broken, the large graph stands on {model.levels_.max()} levels, and "
+        f"{model.n_reachable_pairs_:,} pairs of nodes are joined by a path. Every node gets a "
+        f"source and a target vector of 32 numbers, in {sum(model.timings_.values()):.1f} s."
     )
-    node = labels[np.argsort(model.levels_, kind="stable")[len(labels) // 4]]
-    names, scores = model.top_targets(node, 5)
-    back = model.score_pairs(names, node)
-    rows = [
-        (str(name), float(there), float(other), int(model.levels_[model.graph_.codes(name)[0]]))
-        for name, there, other in zip(names.tolist(), scores, back, strict=True)
-    ]
-    story.show((f"node {node} leads to", "score", "score of the way back", "level"), rows)
+    story.draw(vector_map(model))
     story.say(
-        f"A hidden edge scores above a pair of nodes that only the way back joins in "
-        f"{100 * auc(good, bad):.1f} % of all comparisons (area under the ROC curve); guessing "
-        "gets 50 %."
+        f"Where a path leads, the product of the two vectors is above zero: that says yes to "
+        f"{kept.true_yes:.1%} of the paths, and to {kept.false_yes:.1%} of pairs that look like "
+        f"paths and are none. A path scores above such a pair in {kept.auc:.1%} of all "
+        f"comparisons; the difference of levels alone gets {kept.level_auc:.1%}."
     )
-
-
-class Trained(Router):
-    """A router that learns once, whoever asks it to."""
-
-    def fit(self, history: History) -> Self:
-        """Learn, if that was not done before."""
-        return self if hasattr(self, "model_") else super().fit(history)
 
 
 @dataclass(frozen=True)
@@ -202,167 +194,165 @@ class Planted:
     site: Site
     truth: dict[str, np.ndarray]
 
+    def topic(self, question: int) -> int:
+        """Topic of a question, by id."""
+        return int(self.truth["topic"][self.truth["question_id"] == question][0])
+
     def know_how(self, user: int, question: int) -> float:
-        """Share of the community that knows less of a question's topic than a user."""
-        topic = int(self.truth["topic"][self.truth["question_id"] == question][0])
-        skill = self.truth["expertise"][:, topic]
+        """Share of the community that knows less than a user about the topic of a question."""
+        skill = self.truth["expertise"][:, self.topic(question)]
         mine = skill[self.truth["user_id"] == user]
         return float((skill < mine[0]).mean()) if len(mine) else 0.0
 
 
-def make_the_site(story: Story, folder: Path, users: int, questions: int) -> Planted:
+def make_the_site(story: Story, folder: Path, sizes: Sizes) -> Planted:
     """Simulate a community, write it as a data dump, ingest the dump."""
-    started = time.perf_counter()
-    write_dump(simulate_community(users, questions, random_state=SEED), folder / "dump")
-    made = time.perf_counter() - started
-    size = sum(file.stat().st_size for file in (folder / "dump").glob("*.xml")) / 1e6
+    community = simulate_community(sizes.users, sizes.questions, random_state=SEED)
+    write_dump(community, folder / "dump")
     started = time.perf_counter()
     report = ingest(folder / "dump", folder / "site")
     seconds = time.perf_counter() - started
+    with np.load(folder / "dump" / "truth.npz") as truth:
+        planted = Planted(Site(folder / "site"), dict(truth))
+    site, topics = planted.site, planted.truth["topic"]
     story.begin("A community")
     story.say(
-        f"{users:,} people of different expertise in eight topics ask {questions:,} questions of "
-        "different difficulty; what they know is planted, so that answers can be checked. Written "
-        f"as a Stack Exchange dump ({size:.0f} MB of XML, {made:.1f} s) and ingested like any "
-        f"other ({seconds:.1f} s):"
+        f"{sizes.users:,} people who know different things ask {sizes.questions:,} questions of "
+        f"different difficulty and give {report.rows['answers']:,} answers. What they know is "
+        "planted, so that everything below can be checked. The community is written as a Stack "
+        f"Exchange dump and read like any other, in {seconds:.1f} s. The first question of each "
+        "topic:"
     )
-    story.show(("table", "rows"), report.rows.items())
-    with np.load(folder / "dump" / "truth.npz") as planted:
-        return Planted(Site(folder / "site"), dict(planted))
+    first = np.unique(topics, return_index=True)[1]
+    rows = [
+        (site.tags.of(at)[0], int(np.count_nonzero(topics == topics[at])), site.titles([at])[0])
+        for at in first.tolist()
+    ]
+    for name, count, title in rows:
+        indented(f"{name} ({count:,}): {title}", 2)
+    console.print()
+    bars = [Bar(name, float(count)) for name, count, _ in rows]
+    titles = "".join(f"<li>{escape(title)} <i>[{escape(name)}]</i></li>" for name, _, title in rows)
+    story.draw(
+        f"<ul>{titles}</ul>",
+        figure("Questions by topic", bar_chart(bars, title="Topics", unit="questions")),
+    )
+    return planted
 
 
 def difficulty_and_expertise(story: Story, planted: Planted) -> None:
-    """The competition graph, its embedding, and what it says about questions and people."""
+    """Compare what the embedding says about questions and people with what was planted."""
     site, truth = planted.site, planted.truth
-    competition = competition_graph(site, ega="consecutive")
-    graph = competition.graph
-    parts = np.bincount(strongly_connected_components(graph))
     expertise = Expertise.fit(site, random_state=SEED)
     model = expertise.model
-    story.begin("Difficulty of questions, expertise of people")
+    story.begin("How hard is a question, how expert is a person?")
     story.say(
-        f"Who asks knows less than the question needs, who is accepted knows more: the competition "
-        f"graph has {graph.n_nodes:,} people and questions and {graph.n_edges:,} such edges. "
-        f"{int(parts[parts > 1].sum()):,} nodes lie on cycles; {len(model.removed_):,} edges are "
-        f"removed, {int(model.levels_.max())} levels are left, and the embedding of "
-        f"{model.n_reachable_pairs_:,} reachable pairs takes {sum(model.timings_.values()):.1f} s."
+        "Whoever asks knows less than the question needs, and whoever is accepted knows more. That "
+        f"makes a graph of {model.graph_.n_nodes:,} people and questions and "
+        f"{model.graph_.n_edges:,} edges; {len(model.removed_):,} of them contradict the others "
+        "and are removed. Where a node ends up in the embedding is its difficulty, or expertise:"
     )
+    overall = np.einsum("ut,ut->u", truth["expertise"], truth["interest"])
+    people = expertise.expertise(truth["user_id"])
+    questions = expertise.difficulty(truth["question_id"])
+    pairs = {
+        "Expertise of people": (overall, people),
+        "Difficulty of questions": (truth["difficulty"], questions),
+    }
+    charts = []
+    for name, (hidden, seen) in pairs.items():
+        known = np.flatnonzero(~np.isnan(seen))
+        known = known[:: max(1, len(known) // 1500)]
+        dots = Dots(hidden[known].tolist(), seen[known].tolist(), [1] * len(known))
+        charts.append(
+            figure(name, dot_chart(dots, title=name, x_label="planted", y_label="by the embedding"))
+        )
     report = evaluate_site(
         site, methods=DIFFICULTY, n_bootstrap=200, random_state=SEED, expertise=expertise
     )
-    rows = [row[:4] for row in accuracy_rows(report.methods)]
+    story.draw(*charts)
+    found = [
+        spearmanr(seen, hidden, nan_policy="omit").statistic for hidden, seen in pairs.values()
+    ]
     story.say(
-        f"Which of two questions is harder? Accuracy over {report.methods['atp'].pairs:,} pairs "
-        "with different bounties, and its 95 % interval:"
+        f"Rank correlation with what was planted: {found[0]:.2f} for people, {found[1]:.2f} for "
+        f"questions. Which of two questions is harder? Over {report.methods['atp'].pairs:,} pairs "
+        "with different bounties:"
     )
-    story.show(("method", "accuracy", "low", "high"), rows, keep=False)
-    story.add(chart_and_table(report.methods))
-    overall = np.einsum("ut,ut->u", truth["expertise"], truth["interest"])
-    people = spearmanr(expertise.expertise(truth["user_id"]), overall, nan_policy="omit")
-    hard = spearmanr(
-        expertise.difficulty(truth["question_id"]), truth["difficulty"], nan_policy="omit"
-    )
-    story.say(
-        f"Rank correlation with what was planted: {people.statistic:.2f} for the expertise of "
-        f"people, {hard.statistic:.2f} for the difficulty of questions."
-    )
+    show(("method", "accuracy", "low", "high"), [row[:4] for row in accuracy_rows(report.methods)])
+    story.draw(chart_and_table(report.methods))
 
 
-def route_three(story: Story, planted: Planted, records: Records, router: Router) -> None:
-    """The last questions of three topics, each with what was known when it was asked."""
-    best, topics = best_answerer(records), planted.truth["topic"]
-    place = {int(number): at for at, number in enumerate(planted.truth["question_id"].tolist())}
+def route_three(story: Story, planted: Planted, records: Records, advisor: Advisor) -> None:
+    """Ask the advisor about the last questions of three topics."""
+    best = best_answerer(records)
     chosen: dict[int, int] = {}
     for q in np.flatnonzero(best >= 0)[::-1].tolist():
-        topic = int(topics[place[int(records.questions.id[q])]])
-        if best[q] != records.questions.asker[q] and len(chosen) < 3:
-            chosen.setdefault(topic, q)
+        if best[q] != records.ids(records.questions.asker[q]) and len(chosen) < 3:
+            chosen.setdefault(planted.topic(int(records.questions.id[q])), q)
     story.begin("Who should answer?")
     story.say(
-        "A router learns from what was known before the last few hundred questions. Here are "
-        "three of these, the last of their topics; it has not seen them or anything later. "
-        "Know-how is the planted truth: the share of the community that knows less of the topic."
+        "An advisor learns from all but the last few hundred questions. Here are three of those, "
+        "and whom it would ask. Know-how is the planted truth: the share of the community that "
+        "knows less about the topic."
     )
+    cards = []
     for q in sorted(chosen.values()):
-        question = records.question(q)
-        found = suggest(router, question, top=3)
-        took = int(best[q])
-        show(question.title, 2, "bold")
-        show(f"tags: {', '.join(question.tags)}", 2)
-        rows = []
-        for person in found.people:
+        question = Query.again(records, q).question
+        indented(question.title, 2, "bold")
+        card = [f"<h3>{escape(question.title)}</h3><div class='quiet'>{question.body}</div>"]
+        for person in advisor.ask(question, top=3).people:
             know = planted.know_how(person.user, question.id)
-            mark = ", and it was their answer that was accepted" if person.user == took else ""
-            show(
-                f"user {person.user}, confidence {person.confidence:.0%}, "
-                f"know-how {know:.0%}{mark}",
-                4,
-            )
-            for reason in person.reasons[:3]:
-                show(f"- {reason.text}", 6)
-            reasons = "".join(f"<li>{escape(reason.text)}</li>" for reason in person.reasons)
-            rows.append(
-                [
-                    f"user {person.user}" + (" (accepted)" if person.user == took else ""),
-                    f"{person.confidence:.0%}",
-                    f"{know:.0%}",
-                    f'<td class="text"><ul>{reasons}</ul></td>',
-                ]
-            )
+            mark = ", whose answer was accepted" if person.user == int(best[q]) else ""
+            who = f"User {person.user}{mark}"
+            sure = f"confidence {100 * person.confidence:.0f} %, know-how {100 * know:.0f} %"
+            indented(f"{who}: {sure}", 4)
+            reasons = [reason.text for reason in person.reasons[:REASONS]]
+            for reason in reasons:
+                indented(f"- {reason}", 6)
+            listed = "".join(f"<li>{escape(reason)}</li>" for reason in reasons)
+            card.append(f"<p><b>{who}</b><br>{sure}</p><ul>{listed}</ul>")
         console.print()
-        story.add(f"<h3>{escape(question.title)} [{escape(', '.join(question.tags))}]</h3>")
-        story.add(table(["who", "confidence", "know-how", WHY], rows))
-    newcomer = Newcomer(int(records.users.max()) + 1, tags=question.tags[:1])
-    made, known = welcome(router, question.history, [newcomer])
+        cards.append(f"<div>{''.join(card)}</div>")
+    story.draw(*cards)
+    newcomer = Newcomer(int(planted.truth["user_id"].max()) + 1, tags=question.tags[:1])
     rule = Policy(newcomer_share=0.25, newcomer_answers=0)
-    found = suggest(made, records.question(q, known), top=4, policy=rule)
-    for number, person in enumerate(found.people, start=1):
-        if person.user == newcomer.user:
-            story.say(
-                f"User {person.user} registered a moment ago and never answered anything. With a "
-                f"quarter of the places for newcomers they are number {number} of four for the "
-                f"last question: {person.reasons[0].text}."
-            )
-
-
-def evaluate_the_router(
-    story: Story, records: Records, protocol: Protocol, router: Router, share: float
-) -> None:
-    """Rank everybody for the last questions of the site; then share the work."""
-    others = [ROUTES[name]("all", SEED) for name in ROWS]
-    others.append(RouterWithoutAtp("all", SEED, plan=router.plan))
-    result = run(protocol, [router, *others])
-    story.begin("How good is it?")
+    people = advisor.welcome([newcomer]).ask(question, rule, top=4).people
+    place = [person.user for person in people].index(newcomer.user)
     story.say(
-        f"The last {len(protocol.test):,} questions with an accepted answer; all "
-        f"{result.candidates.mean():.0f} people who answered before are candidates, and the right "
-        "one is whose answer was accepted. Everything is learnt before the first of them."
+        f"User {newcomer.user} registered a moment ago and never answered anything. With a quarter "
+        f"of the places for newcomers they are number {place + 1} of four for the last question: "
+        f"{people[place].reasons[0].text}."
+    )
+
+
+def route_and_evaluate(story: Story, planted: Planted, sizes: Sizes) -> None:
+    """Rank everybody for the last questions, by several methods; show three of the questions."""
+    records = Records.of(planted.site)
+    # Two thirds of the questions have an accepted answer of somebody else.
+    share = min(0.5, 1.5 * sizes.test / sizes.questions)
+    protocol = make_protocol(records, "time-all", Split(share, refit_days=0))
+    router = Router("all", SEED, plan=TrainingPlan(questions=sizes.train, refit_days=365.0))
+    with console.status("learning whom to ask"):
+        result = run(protocol, [router, *(ROUTES[name]("all", SEED) for name in ROUTERS)])
+    route_three(story, planted, records, Advisor(protocol.training, router))
+    story.begin("How good is that?")
+    story.say(
+        f"For each of the last {len(result.candidates):,} questions with an accepted answer, all "
+        f"{result.candidates.mean():.0f} people who answered before are ranked; the right one is "
+        "whose answer was accepted. MRR is the mean of 1 / rank."
     )
     rows = []
     for name in sorted(result.ranks, key=lambda name: -result.ranks[name].reciprocal.mean()):
         metrics = result.ranks[name].metrics()
         rows.append((name, *(float(metrics[m].mean()) for m in ("mrr", "p@1", "p@3", "hits@10"))))
-    story.show(("method", "MRR", "P@1", "P@3", "Hits@10"), rows, keep=False)
-    story.add(protocol_html(result))
-    policies = {"spread 1": Policy(spread=1.0), "at most 2 a week": Policy(per_week=2)}
-    policies["20 % newcomers"] = Policy(newcomer_share=0.2)
-    cost = load_cost(records, policies, test_share=share, refit_days=0, router=router)
-    story.say("Asking five people each time, and what it costs to spare the busiest:")
-    few = [COLUMNS.index(name) for name in SHOWN]
-    story.show(SHOWN, [[row[place] for place in few] for row in cost.rows()], keep=False)
-    story.add(cost.html())
+    show(("method", "MRR", "P@1", "P@3", "Hits@10"), rows)
+    story.draw(protocol_html(result))
 
 
-def main(arguments: Sequence[str] | None = None) -> Path:
-    """Run the parts; the path of the page."""
-    parser = argparse.ArgumentParser(description="What atpgraph does, in about a minute.")
-    parser.add_argument("--output", type=Path, default=Path("demo-report.html"))
-    parser.add_argument("--nodes", type=int, default=2_000, help="of the noisy hierarchy")
-    parser.add_argument("--users", type=int, default=500, help="of the community")
-    parser.add_argument("--questions", type=int, default=10_000, help="of the community")
-    parser.add_argument("--test", type=int, default=300, help="questions to evaluate routing on")
-    parser.add_argument("--train", type=int, default=400, help="questions the router learns from")
-    options = parser.parse_args(arguments)
+def main(output: Path = Path("demo-report.html"), sizes: Sizes | None = None) -> Path:
+    """Run the parts and return the path of the page."""
+    sizes = sizes or Sizes()
     started = time.perf_counter()
 
     def announce() -> None:
@@ -371,26 +361,19 @@ def main(arguments: Sequence[str] | None = None) -> Path:
         )
 
     story = Story()
-    plan = TrainingPlan(questions=options.train, refit_days=365.0)
-    with on_compilation(announce) as compiling, tempfile.TemporaryDirectory() as folder:
-        result = break_the_cycles(story, options.nodes)
-        embed_and_predict(story, result.graph)
-        planted = make_the_site(story, Path(folder), options.users, options.questions)
+    with on_compilation(announce) as compiling, tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        embed_and_predict(story, find_the_mistakes(story, folder, sizes.nodes))
+        planted = make_the_site(story, folder, sizes)
         difficulty_and_expertise(story, planted)
-        records = Records.of(planted.site)
-        # Two thirds of the questions have an accepted answer of somebody else.
-        share = min(0.5, 1.5 * options.test / options.questions)
-        protocol = make_protocol(records, "time-all", test_share=share, refit_days=0)
-        router = Trained("all", SEED, plan=plan).fit(protocol.training)
-        route_three(story, planted, records, router)
-        evaluate_the_router(story, records, protocol, router, share)
+        route_and_evaluate(story, planted, sizes)
     seconds = time.perf_counter() - started
     compiled = f", {compiling.seconds:.1f} s of them compiling" if compiling.seconds > 0.1 else ""
-    title = "atpgraph: from a spoilt hierarchy to who should answer"
-    subtitle = f"Made by examples/demo.py in {seconds:.0f} s{compiled}; all data is simulated."
-    path = write_page(options.output, page(title, subtitle, story.sections, "make demo")).resolve()
+    title = "atpgraph: from a food web to who should answer"
+    subtitle = f"Made by examples/demo.py in {seconds:.0f} s{compiled}; all data is made up."
+    path = write_page(output, page(title, subtitle, story.sections, "make demo")).resolve()
     console.print(f"[dim]{seconds:.1f} s in all{compiled}.[/]")
-    console.print(f"The same as one page: [bold]{path}[/]", soft_wrap=True)
+    console.print(f"The same with pictures: [bold]{path}[/]", soft_wrap=True)
     console.print(
         "With data of your own: atp embed GRAPH -o model.npz, atp cqa ingest DUMP -o SITE"
     )
@@ -398,4 +381,4 @@ def main(arguments: Sequence[str] | None = None) -> Path:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:2]))

@@ -1,8 +1,10 @@
-"""Where the tests find real data."""
+"""Where the tests find real data, and what makes them pass in any environment."""
 
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,23 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real graphs and sites, or a skip that says why."""
+    """The folder of real graphs and sites, or a skip that says why.
+
+    Only the tests look beside the checkout; the package itself knows ``ATP_DATA`` alone.
+    """
     root = Path(__file__).resolve().parent.parent
     candidate = Path(os.environ.get("ATP_DATA", root.parent / "shared" / "data"))
     if not (candidate / "graphs").is_dir():
         pytest.skip(f"real data not found at {candidate}; set ATP_DATA to run this test")
     return candidate
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C works in the test and in the processes it starts.
+
+    Shells start background jobs with SIGINT ignored, and both Python and child processes keep that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -23,6 +23,7 @@ from atpgraph import (
     ATP,
     DiGraph,
     InputError,
+    Reachability,
     break_cycles,
     citation_dag,
     gnm,
@@ -32,11 +33,11 @@ from atpgraph import (
 )
 from atpgraph.closure import closure_forest, estimate_closure
 from atpgraph.cycles import METHODS, agony
-from atpgraph.factorization import _gram, _update, rows
+from atpgraph.factorization import _gram, _update, row_solver
 from atpgraph.graph.generators import plant_cycles, random_dag
 from atpgraph.graph.scc import strongly_connected_components
-from atpgraph.linkpred.reachability import one_way_pairs
-from atpgraph.linkpred.rivals import APP, LINE, NRP
+from atpgraph.linkpred.baselines import APP, LINE, NRP
+from atpgraph.linkpred.negatives import one_way_pairs
 
 TEXTS = {
     "integers.txt": "# two columns\n1 2\n2\t3\n-5 1\n3 1\n",
@@ -63,7 +64,13 @@ def compute() -> dict[str, np.ndarray]:
     for name, graph in _graphs().items():
         found[f"{name} edges"] = np.stack([graph.sources, graph.targets])
         found[f"{name} components"] = strongly_connected_components(graph)
-        found[f"{name} one way"] = np.stack(one_way_pairs(graph, 20, np.random.default_rng(0)))
+        pairs = one_way_pairs(graph, 20, np.random.default_rng(0))
+        found[f"{name} one way"] = np.stack([pairs.sources, pairs.targets])
+        asked = Reachability(graph, index=False)
+        labels = graph.labels[:40].tolist()
+        found[f"{name} reached"] = np.array([asked.reaches(u, labels) for u in labels[:5]])
+        found[f"{name} way"] = np.array([len(asked.path(labels[0], v) or ()) for v in labels])
+        found[f"{name} numbers"] = np.stack([asked.n_descendants(), asked.n_ancestors()])
         ranks = agony(graph)
         found[f"{name} agony"] = np.array([ranks.value])
         for method in METHODS:
@@ -123,10 +130,12 @@ def _graphs() -> dict[str, DiGraph]:
 def _models() -> Iterator[tuple[str, ATP]]:
     graph = noisy_hierarchy(60, 200, 20, random_state=5).graph
     for k, weight, kernel in ((3, 0.0, "log"), (20, 0.1, "harmonic"), (70, "auto", "constant")):
-        model = ATP(k, zero_weight=weight, kernel=kernel, max_iter=2, n_jobs=1).fit(graph)
+        model = ATP(
+            k, purpose="links", zero_weight=weight, kernel=kernel, max_iter=2, n_jobs=1
+        ).fit(graph)
         yield f"k={k}", model
     yield "svd", ATP(4, solver="svd").fit(graph)
-    chain = ATP(2, max_iter=1).fit([(i, i + 1) for i in range(70)])
+    chain = ATP(2, purpose="links", max_iter=1).fit([(i, i + 1) for i in range(70)])
     chain.source_, chain.target_ = (np.stack(pair) for pair in zip(*_folded(chain), strict=True))
     yield "folded", chain
 
@@ -154,7 +163,7 @@ def plain_instructions() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, height, width in (("tile4", 4, 16), ("tile1", 1, 16), ("tile1_wide", 1, 64)):
             stack.enter_context(mock.patch.object(_gram, name, _tile(height, width)))
-        for module in (_gram, _update, rows):
+        for module in (_gram, _update, row_solver):
             stack.enter_context(mock.patch.object(module, "add_row", _add_row))
         # Integers wrap around in compiled code without a word: hashes and random states.
         stack.enter_context(np.errstate(over="ignore"))

@@ -37,7 +37,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATP_CACHE", str(tmp_path / "cache"))
     (tmp_path / "work" / "here").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work" / "here")
-    monkeypatch.setitem(datasets.DATASETS, "tiny", TINY)
+    monkeypatch.setitem(datasets.DATASETS._items, "tiny", TINY)
 
 
 @pytest.mark.parametrize("inside", ["graphs", "."])
@@ -50,9 +50,10 @@ def test_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: st
     assert "tiny" in datasets.available()
 
 
-def test_shared_folder_beside_the_current_one(tmp_path: Path) -> None:
-    file = write(tmp_path / "work" / "shared" / "data" / "graphs" / "tiny.txt.gz", EDGES)
-    assert datasets.path("tiny").samefile(file)
+@pytest.mark.parametrize("folder", ["shared/data/graphs", "shared/data", "here", "here/graphs"])
+def test_folders_nobody_named_are_not_searched(tmp_path: Path, folder: str) -> None:
+    write(tmp_path / "work" / folder / "tiny.txt.gz", EDGES)
+    assert "tiny" not in datasets.available()
 
 
 def test_not_here(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{httpd.server_port}/tiny.txt.gz"
-    monkeypatch.setitem(datasets.DATASETS, "tiny", replace(TINY, url=url))
+    monkeypatch.setitem(datasets.DATASETS._items, "tiny", replace(TINY, url=url))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     yield folder
     httpd.shutdown()

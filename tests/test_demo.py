@@ -18,18 +18,17 @@ def test_demo(
     monkeypatch.delitem(sys.modules, "demo", raising=False)
     import demo
 
-    sizes = {"nodes": 200, "users": 60, "questions": 250, "test": 25, "train": 40}
-    options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
-    path = demo.main([*options, "--output", str(tmp_path / "report.html")])
+    sizes = demo.Sizes(nodes=200, users=60, questions=250, test=25, train=40)
+    path = demo.main(tmp_path / "report.html", sizes)
     said = capsys.readouterr().out
     titles = re.findall(r"^\d\. (.*)$", said, re.MULTILINE)
     assert titles == [
-        "Breaking cycles",
-        "The embedding",
+        "Mistakes in a hierarchy",
+        "A vector for where you come from, a vector for where you can go",
         "A community",
-        "Difficulty of questions, expertise of people",
+        "How hard is a question, how expert is a person?",
         "Who should answer?",
-        "How good is it?",
+        "How good is that?",
     ]
     assert said.count("confidence") == 9  # three people for three questions
     assert "registered a moment ago" in said
@@ -38,5 +37,13 @@ def test_demo(
     assert all(title in page for title in titles)
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)  # nothing is loaded from elsewhere
     assert "<script" not in page
-    for row in ("router", "atp-position", "h-voting", "no policy"):
+    for row in ("router", "atp-position", "h-voting"):
         assert row in page
+    assert page.count('class="dots"') >= 4  # two maps, two comparisons with what was planted
+    text = " ".join(said.split())
+    assert "removes snake → seeds, hawk → grasshopper, wolf → leaves;" in text
+    # The number of levels that is told is the one that the map shows.
+    told = re.search(r"large graph stands on (\d+) levels", text)
+    assert told is not None
+    shown = [int(last) for last in re.findall(r"levels? (?:\d+ – )?(\d+)</li>", page)]
+    assert max(shown) == int(told[1])

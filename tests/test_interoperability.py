@@ -12,15 +12,15 @@ import scipy.sparse as sp
 
 from atpgraph import ATP, DiGraph, InputError, as_graph, noisy_hierarchy
 from atpgraph.embedding.export import export
+from atpgraph.evaluation.metrics import auc
 from atpgraph.linkpred import EdgeSplit, LinkScorer, make_split
-from atpgraph.linkpred.metrics import auc
 
 GRAPH = noisy_hierarchy(60, 260, 20, random_state=1).graph
 EDGES = np.stack([GRAPH.sources, GRAPH.targets], axis=1).astype(np.int64)
 
 
 def fitted(graph: object) -> ATP:
-    return ATP(n_components=4).fit(graph)
+    return ATP(n_components=16).fit(graph)
 
 
 def networkx_graph():
@@ -208,8 +208,8 @@ def test_what_cannot_be_split_or_scored() -> None:
         (lambda: next(EdgeSplit().split(GRAPH)), "no rows"),
         (lambda: next(EdgeSplit().split([(0, 1), (1, 2)])), "forest"),
         (lambda: next(EdgeSplit(fraction=1.5).split(EDGES)), "between 0 and 1"),
-        (lambda: LinkScorer("lucky")(model, EDGES), "protocol is 'lucky'"),
-        (lambda: LinkScorer(metric="f1")(model, EDGES), "metric is 'f1'"),
+        (lambda: LinkScorer("lucky")(model, EDGES), "no protocol for pairs 'lucky'"),
+        (lambda: LinkScorer(metric="f1")(model, EDGES), "no metric 'f1'"),
         (lambda: LinkScorer()(model, [(0, 99)]), "no node 99"),
         (lambda: LinkScorer("reversed")(fitted([(0, 1), (1, 0)]), [(0, 1)]), "no pairs"),
     ):

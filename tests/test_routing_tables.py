@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from atpgraph.cqa import Site, ingest, simulate_community, write_dump
-from atpgraph.cqa.routing import evaluate_routing
+from atpgraph.cqa.routing.evaluation.evaluation import evaluate_routing
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 

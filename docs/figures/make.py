@@ -20,15 +20,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import pipeline
 import svg
-from svg import BLUE, INK, LINE, ORANGE, QUIET, RED, WASH
 
 from atpgraph import ATP, DiGraph, agony, levels, noisy_hierarchy
+from atpgraph._palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PALE_BLUE, QUIET, RED, WASH
 from atpgraph.closure import closure_forest, kernel_table
 from atpgraph.cycles.circulation import largest_circulation
 from atpgraph.cycles.offline_scc import closes_cycle
 
 DOCS = Path(__file__).resolve().parent.parent
-COURSES = DOCS / "examples" / "courses.csv"
+COURSES = DOCS / "figures" / "courses.csv"
 
 
 def hierarchy() -> str:
@@ -49,8 +49,7 @@ def scores_of_courses() -> str:
 
 @cache
 def _courses() -> ATP:
-    # As in the tutorial: the zeros count in full, so that the way back comes out as zero.
-    return ATP(8, zero_weight=1.0, regularization=0.01, max_iter=20).fit(COURSES)
+    return ATP(8).fit(COURSES)
 
 
 def _levels_of_courses(shift: float) -> list[str]:
@@ -109,13 +108,15 @@ def _scores_of_courses(shift: float) -> list[str]:
         x = left + cell * i + cell / 2
         parts.append(svg.text(x + 4, top - 8, name, anchor="start", size=12, turn=-48))
         for j in range(len(order)):
+            if i == j:
+                continue
             # Tenths, so that the last bits of a processor do not change the picture.
-            share = round(float(min(scores[i, j] / scores.max(), 1.0)), 1)
+            share = round(float(np.clip(scores[i, j] / scores.max(), 0.0, 1.0)), 1)
             parts.append(
                 f'<rect x="{left + cell * j:g}" y="{top + cell * i}" width="{cell - 2}" '
                 f'height="{cell - 2}" rx="3" fill="{_blend(share)}"/>'
             )
-    note = "a path leads from u (row) to v (column): dark"
+    note = "a path leads from u (row) to v (column): above 0, dark"
     below = top + cell * len(order) + 16
     return [*parts, svg.text(left, below, note, anchor="start", colour=QUIET, size=12)]
 
@@ -145,7 +146,7 @@ def forest() -> str:
             tree = made.parent[code] == to
             thick = shift > 0 and tree
             parts.append(
-                svg.arrow(at[u], at[v], colour=BLUE if thick else LINE if shift else QUIET,
+                svg.arrow(at[u], at[v], colour=BLUE if thick else MUTED if shift else QUIET,
                           width=2.2 if thick else 1.2)
             )  # fmt: skip
         for code, name in enumerate(names):
@@ -192,7 +193,7 @@ def offline() -> str:
         parts.append(svg.text(24, y + 21, f"level {depth}", anchor="start", colour=QUIET))
         for edge, (begin, end) in enumerate(row):
             settled = end - begin == 1
-            fill = "#d5e3f7" if settled else WASH
+            fill = PALE_BLUE if settled else WASH
             when = f"t = {begin + 1}" if settled else f"{begin + 1} – {end}"
             x = left + width * edge
             parts.append(svg.box(x + 2, y + 2, width - 4, height - 4, fill=fill))
@@ -282,9 +283,9 @@ def flow() -> str:
 
 
 def kernels() -> str:
-    """The four kernels over the rank difference."""
+    """The four kernels over the difference of levels."""
     left, right, bottom, top, most = 60, 560, 290, 50, 12
-    parts = [svg.text(24, 28, "Weight of a reachable pair by rank difference Δ",
+    parts = [svg.text(24, 28, "Weight of a reachable pair by difference of levels Δ",
                       anchor="start", bold=True)]  # fmt: skip
     highest = 6.0
 
@@ -302,7 +303,7 @@ def kernels() -> str:
         x = at(delta, 0)[0]
         parts.append(svg.text(x, bottom + 20, str(delta), colour=QUIET, size=12))
     for name, colour in (
-        ("linear", ORANGE), ("harmonic", svg.GREEN), ("log", BLUE), ("constant", QUIET),
+        ("linear", ORANGE), ("harmonic", GREEN), ("log", BLUE), ("constant", QUIET),
     ):  # fmt: skip
         values = kernel_table(name, most + 1)[1:]  # type: ignore[arg-type]
         shown = [at(d, v) for d, v in enumerate(values.tolist(), start=1) if v <= highest]

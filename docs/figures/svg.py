@@ -6,8 +6,8 @@ import math
 from collections.abc import Hashable, Sequence
 from html import escape
 
-INK, QUIET, LINE, PAPER, WASH = "#1c2024", "#5b636b", "#c9ced3", "#fdfdfc", "#eef1f4"
-BLUE, RED, ORANGE, GREEN = "#2563b8", "#c0223b", "#c2571a", "#2b8a57"
+from atpgraph._palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER, QUIET, RED, WASH
+
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 NODE_HEIGHT = 24.0
 Point = tuple[float, float]
@@ -30,7 +30,9 @@ def picture(width: float, height: float, parts: Sequence[str], title: str) -> st
     )
 
 
-_HEADS = {colour.lstrip("#"): colour for colour in (INK, QUIET, LINE, BLUE, RED, ORANGE, GREEN)}
+_HEADS = {
+    colour.lstrip("#"): colour for colour in (INK, QUIET, LINE, MUTED, BLUE, RED, ORANGE, GREEN)
+}
 
 
 def text(

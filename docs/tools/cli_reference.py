@@ -20,7 +20,7 @@ INTRODUCTION = """\
 This page is made from the commands themselves; `atp COMMAND --help` prints the same.
 
 Every command takes `--json` (one JSON object instead of text) and `--quiet` (no progress, no
-notes). Exit codes, colours and completion are in [terminal manners](../terminal.md).
+notes). Exit codes, colours and completion are in [terminal manners](terminal.md).
 """
 
 

@@ -1,8 +1,9 @@
 """What ``mkdocs build`` does beside the pages in ``docs/``.
 
-- The CLI reference is made from the commands themselves (``cli_reference.py``).
-- Measurements, benchmark scripts, the changelog and the contributing guide live outside ``docs/``,
-  where readers of the repository look for them; they are put into the site from there.
+- The CLI reference is made from the commands themselves (``cli_reference.py``), the page of JSON
+  outputs from their schemas (``json_reference.py``).
+- Measurements, benchmark scripts, examples, the changelog and the contributing guide live outside
+  ``docs/``, where readers of the repository look for them; they are put into the site from there.
 - Links are written so that they work in the repository. A link that leaves ``docs/`` loses the
   step that leaves it.
 """
@@ -21,29 +22,18 @@ ROOT = TOOLS.parent.parent
 sys.path.insert(0, str(TOOLS))
 
 import cli_reference  # noqa: E402  (a neighbour of this file, not an installed module)
+import json_reference  # noqa: E402
 
 CLI_PAGE = "reference/cli.md"
-# Section, title and page, and the file or folder without which the page is left out.
-OPTIONAL = [
-    ("Evidence", "Routing", "routing.md", "docs/routing.md"),
-]
+JSON_PAGE = "reference/json.md"
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 def on_config(config: Any) -> Any:
-    """List what is not the same in every checkout: optional pages, and all measurements."""
-    for section in config.nav:
-        for title, entries in section.items():
-            if isinstance(entries, str):  # a page, not a section
-                continue
-            entries += [
-                {name: uri}
-                for where, name, uri, needed in OPTIONAL
-                if where == title and (ROOT / needed).exists()
-            ]
-            if title == "Evidence":
-                entries.append({"Measurements": [_measured(path) for path in RESULTS]})
+    """List all measurements, whichever there are."""
+    evidence = next(section["Evidence"] for section in config.nav if "Evidence" in section)
+    evidence.append({"Measurements": [_measured(path) for path in RESULTS]})
     return config
 
 
@@ -55,14 +45,12 @@ def _measured(path: Path) -> dict[str, str]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the generated page and the files from outside ``docs/``, leave out what is not there."""
-    for _, _, uri, needed in OPTIONAL:
-        page = files.get_file_from_path(uri)
-        if page is not None and not (ROOT / needed).exists():
-            files.remove(page)
+    """Add the generated pages and the files from outside ``docs/``."""
     files.append(File.generated(config, CLI_PAGE, content=cli_reference.render()))
+    files.append(File.generated(config, JSON_PAGE, content=json_reference.render()))
     outside = [ROOT / name for name in TOP_PAGES]
-    outside += sorted((ROOT / "benchmarks").glob("*.py"))
+    outside += sorted((ROOT / "benchmarks").glob("*.py")) + sorted((ROOT / "examples").glob("*.py"))
+    outside.append(ROOT / "benchmarks" / "README.md")
     outside += sorted((ROOT / "benchmarks" / "results").iterdir())
     for path in outside:
         if path.name.startswith("_") or not path.exists():
@@ -75,8 +63,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Make links between ``docs/`` and the rest of the repository work in the site."""
     uri = page.file.src_uri
-    if uri in TOP_PAGES:  # they stand beside docs/ in the repository, and inside it here
-        return re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
+    if uri in TOP_PAGES or uri.startswith("benchmarks/"):  # beside docs/ in the repository
+        return re.sub(r"(\]\(|src=\")((?:\.\./)*)docs/", r"\1\2", markdown)
     depth = uri.count("/")
     leaving = "../" * (depth + 1)
     return markdown.replace(f"]({leaving}", f"]({leaving[3:]}")

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from atpgraph._version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from atpgraph.closure.reachability import Reachability
+    from atpgraph.cqa.routing.advice.advisor import Advisor
     from atpgraph.cycles import (
         Agony,
         CycleBreak,
@@ -33,10 +37,9 @@ if TYPE_CHECKING:
     )
     from atpgraph.hierarchy import levels
 
-__version__ = "0.1.0"
-
 __all__ = [
     "ATP",
+    "Advisor",
     "Agony",
     "AtpError",
     "BudgetError",
@@ -44,6 +47,7 @@ __all__ = [
     "DiGraph",
     "InputError",
     "PlantedCycles",
+    "Reachability",
     "TrueSkill",
     "agony",
     "as_graph",
@@ -64,6 +68,8 @@ __all__ = [
 _MODULE_OF = {
     "BudgetError": "atpgraph.errors",
     "ATP": "atpgraph.embedding",
+    "Advisor": "atpgraph.cqa.routing.advice.advisor",
+    "Reachability": "atpgraph.closure.reachability",
     "levels": "atpgraph.hierarchy",
     "trueskill": "atpgraph.cycles",
     "pagerank": "atpgraph.cycles",

@@ -1,25 +1,60 @@
-"""Files appear whole or not at all: write to a temporary neighbour, then rename."""
+"""The one writer: a file or a folder appears whole or not at all.
+
+Work goes into a temporary neighbour whose name begins with a dot, and one rename puts it in place.
+While a writer lives it holds a lock on its neighbour; the next writer to the same place removes
+neighbours that nobody holds, so that killed runs leave nothing behind.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import os
+import shutil
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from atpgraph.errors import InputError
 
+fcntl: ModuleType | None
+try:
+    fcntl = import_module("fcntl")
+except ImportError:  # not a POSIX system: no locks, and litter of killed runs stays
+    fcntl = None
+
+# Whether a file went to standard output, so that nothing else should.
+output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
+
+_MARK = ".atp-"  # in the name of every temporary neighbour
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before long work, a path that could not be written in the end."""
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a directory; name a file to write.")
-    if not target.parent.is_dir():
-        raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist.")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(f"Cannot write {target}: the folder {target.parent} is read-only.")
+    """Refuse, before long work, a path that could not be written in the end.
+
+    Returns the file that would be written: where a symbolic link leads, else `path` itself.
+    ``"-"``, standard output, always can.
+    """
+    if os.fspath(path) == "-":
+        return Path(path)
+    target, mode = _resolved(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+        raise InputError(f"{path} is {kind}; name a file to write.")
     return target
 
 
@@ -28,7 +63,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
 
     The temporary file keeps the suffix of `path` (some writers choose a format by it) and is
-    removed when the block raises, KeyboardInterrupt included.
+    removed when the block raises, KeyboardInterrupt included. A file that is replaced hands its
+    permissions on. An operating-system error while writing becomes an `InputError`. What is written
+    to ``"-"`` goes to standard output once it is complete.
 
     Examples
     --------
@@ -40,20 +77,194 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     'done'
     """
     target = check_writable(path)
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent
-        )
-    except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror}.") from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    if os.fspath(path) == "-":
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder) / "output"
+            yield temporary
+            _to_standard_output(temporary)
+        return
+    with _errors_about(target), contextlib.ExitStack() as stack:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+        _sweep(target)
+        temporary, handle = _neighbour(target, stack, folder=False)
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(mode)
+        os.fsync(handle)
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; it takes the place of `path` if the block succeeds.
+
+    Parameters
+    ----------
+    path : path
+        A new name, an empty folder, or a folder that holds nothing but entries in `known`.
+    known : names
+        What such a folder may hold. Anything else in it is somebody's work: it is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "model"
+    >>> for text in ("first", "second"):
+    ...     with atomic_folder(target, known={"a.txt"}) as temporary:
+    ...         _ = (temporary / "a.txt").write_text(text)
+    >>> (target / "a.txt").read_text()
+    'second'
+    """
+    target = check_folder(path, known=known)
+    with _errors_about(target), contextlib.ExitStack() as stack:
+        _sweep(target)
+        temporary, _ = _neighbour(target, stack, folder=True)
+        yield temporary
+        old = target.exists()
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if old else 0o777 & ~_umask())
+        if not old:
+            temporary.rename(target)
+        elif _exchange(temporary, target):
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:  # a file system without an atomic exchange: for a moment the folder is not there
+            aside = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+            target.rename(aside / "old")
+            temporary.rename(target)
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _to_standard_output(file: Path) -> None:
+    sys.stdout.flush()
+    with file.open("rb") as opened:
+        shutil.copyfileobj(opened, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    output_taken.set(True)
+
+
+def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Path:
+    """Refuse, before long work, a folder that :func:`atomic_folder` could not replace."""
+    target, mode = _resolved(path)
+    if mode is None:
+        return target
+    if not stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a file; name a folder to write.")
+    with _errors_about(target):
+        others = sorted(entry.name for entry in target.iterdir() if entry.name not in known)
+    if others:
+        raise InputError(
+            f"{path} is a folder with other files in it ({others[0]!r}); name another place."
+        )
+    return target
+
+
+def _resolved(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
+    """Where links lead, and the mode of what is there; None for a new name in a usable folder."""
+    if "\0" in os.fspath(path):
+        raise InputError(f"{os.fspath(path)!r} is not a file name: it holds a NUL character.")
+    try:
+        target = Path(path)
+        if target.is_symlink():
+            target = Path(os.path.realpath(target))
+        mode: int | None = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror}.") from error
+    if not target.name:
+        raise InputError(f"Cannot write {path}: it names no file.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write {path}: the folder {target.parent} does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"Cannot write {path}: the folder {target.parent} is read-only.")
+    return target, mode
+
+
+@contextlib.contextmanager
+def _errors_about(target: Path) -> Iterator[None]:
+    """Turn an operating-system error of the writer into a sentence about `target`."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, (BrokenPipeError, InputError)):
+            raise
+        about = error.filename
+        if about is not None and _MARK not in os.fsdecode(about) and Path(about) != target:
+            raise  # reading something else failed; that is not about this file
+        why = error.strerror or " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"Cannot write {target}: {why}.") from error
+
+
+def _neighbour(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tuple[Path, int]:
+    """A new temporary neighbour, locked, and its handle (−1 for a folder without locks)."""
+    prefix, parent = _prefix(target), target.parent
+    while True:
+        if folder:
+            temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            handle = os.open(temporary, os.O_RDONLY) if fcntl is not None else -1
+        else:
+            handle, name = tempfile.mkstemp(prefix=prefix, suffix=target.suffix, dir=parent)
+            temporary = Path(name)
+        stack.push(_removing(temporary))
+        if handle >= 0:
+            stack.callback(os.close, handle)
+        if fcntl is None:
+            return temporary, handle
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if temporary.exists():
+            return temporary, handle
+        # Another writer's sweep came between making and locking it: once more.
+
+
+def _removing(temporary: Path) -> Callable[..., None]:
+    """What takes the neighbour away when the block fails; nothing is left where it succeeded."""
+
+    def remove(*_: object) -> None:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+    return remove
+
+
+def _prefix(target: Path) -> str:
+    # Long names leave no room for a prefix; the beginning tells neighbours apart well enough.
+    return f".{target.name[:100]}{_MARK}"
+
+
+def _sweep(target: Path) -> None:
+    """Remove neighbours left by writers that were killed: those whose lock is free."""
+    if fcntl is None:
+        return
+    prefix = _prefix(target)
+    for entry in os.scandir(target.parent):
+        if not entry.name.startswith(prefix) or entry.is_symlink():
+            continue
+        with contextlib.suppress(OSError):
+            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _removing(Path(entry.path))()
+            finally:
+                os.close(handle)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two paths in one step, where the system can."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here = -100  # AT_FDCWD
+    if swap(here, os.fsencode(first), here, os.fsencode(second), _EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), os.fspath(second))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Reporter(Protocol):
-    """Something that shows stages."""
+    """Something that shows stages. Whoever opened it closes it, whatever happens to a stage."""
 
     def start(self, name: str, total: float | None) -> int:
         """A stage begins; the number returned stands for it."""
@@ -56,11 +56,13 @@ def stage(name: str, total: float | None = None) -> Iterator[Stage]:
     if reporter is None:
         yield Stage(None, 0)
         return
-    number = reporter.start(name, total)
+    number = None
     try:
+        number = reporter.start(name, total)
         yield Stage(reporter, number)
     finally:
-        reporter.finish(number)
+        if number is not None:
+            reporter.finish(number)
 
 
 @contextlib.contextmanager

@@ -1,15 +1,22 @@
-"""Reporters that show stages to a person: a bar on a terminal, plain lines elsewhere."""
+"""Reporters that show stages to a person: a bar on a terminal, plain lines elsewhere.
+
+A bar hides the cursor, so its end must not depend on how the work ends: the outermost context,
+:class:`Shown`, closes it, and Ctrl-C waits while it is being started or stopped.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atpgraph._progress import report_to
+from atpgraph._visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -43,6 +50,12 @@ class LogReporter:
         if seconds >= 1:
             say(f"atp: {running.name}: {seconds:.1f} s")
 
+    def announce(self, text: str) -> None:
+        say(text)
+
+    def close(self) -> None:
+        pass
+
 
 @dataclass
 class _Running:
@@ -63,10 +76,11 @@ class BarReporter:
         self._progress: Progress | None = None
 
     def start(self, name: str, total: float | None) -> int:
-        if self._progress is None:
-            self._progress = self._display()
-            self._progress.start()
-        return self._progress.add_task(name, total=total)
+        with undisturbed():
+            if self._progress is None:
+                self._progress = self._display()
+                self._progress.start()
+            return self._progress.add_task(visible(name), total=total)
 
     def advance(self, stage: int, amount: float) -> None:
         from rich.progress import TaskID
@@ -77,15 +91,22 @@ class BarReporter:
     def finish(self, stage: int) -> None:
         from rich.progress import TaskID
 
-        if self._progress is None:
-            return
-        if len(self._progress.task_ids) > 1:
-            self._progress.remove_task(TaskID(stage))
-        else:
-            # Stopped with its last bar on the screen: before 14.3, Rich leaves an empty line
-            # where it stops a display that shows nothing.
-            self._progress.stop()
-            self._progress = None
+        with undisturbed():
+            if self._progress is not None and len(self._progress.task_ids) > 1:
+                self._progress.remove_task(TaskID(stage))
+            else:
+                # Stopped with its last bar on the screen: before 14.3, Rich leaves an empty line
+                # where it stops a display that shows nothing.
+                self.close()
+
+    def announce(self, text: str) -> None:
+        self.console.print(text)
+
+    def close(self) -> None:
+        with undisturbed():
+            if self._progress is not None:
+                self._progress.stop()
+                self._progress = None
 
     def _display(self) -> Progress:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -102,21 +123,48 @@ class BarReporter:
         )
 
 
-def say(text: str) -> None:
-    """Print a line to standard error."""
-    print(text, file=sys.stderr, flush=True)
-
-
 @contextlib.contextmanager
-def shown() -> Iterator[None]:
-    """Show the stages of the block on standard error, and say so if kernels must be compiled."""
-    from atpgraph._jit import on_compilation
+def undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block."""
+    handler = signal.getsignal(signal.SIGINT)
+    # Other threads never see it, and where it is ignored there is nothing to put off.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pressed = []
+    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if pressed:
+            handler(*pressed[0])
 
-    announcement = "atp: compiling kernels, once per installation …"
-    if sys.stderr.isatty():
-        bars = BarReporter()
-        with on_compilation(lambda: bars.console.print(announcement)), report_to(bars):
-            yield
-    else:
-        with on_compilation(lambda: say(announcement)), report_to(LogReporter()):
-            yield
+
+def say(text: str) -> None:
+    """Print a line to standard error; if nobody can read it there, the work goes on."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(visible(text, keep="\n"), file=sys.stderr, flush=True)
+
+
+class Shown:
+    """Shows the stages of a block on standard error, and says so if kernels must be compiled."""
+
+    def __init__(self) -> None:
+        self._reporter = BarReporter() if sys.stderr.isatty() else LogReporter()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        from atpgraph._jit import compilation_note, on_compilation
+
+        announce = self._reporter.announce
+        self._stack.callback(self.close)
+        self._stack.enter_context(on_compilation(lambda: announce(f"atp: {compilation_note()} …")))
+        self._stack.enter_context(report_to(self._reporter))
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def close(self) -> None:
+        """Take the display off the screen; done by leaving the block, harmless after that."""
+        self._reporter.close()

@@ -1,10 +1,29 @@
-"""How many threads, and running tasks on them."""
+"""Threads: how many, and work on them that Ctrl-C can end.
+
+A signal reaches the main thread, and only between two steps of Python: compiled code is deaf to it.
+So long work runs on other threads while the main thread waits. When the wait is interrupted, tasks
+not begun are dropped, and work under way ends at its next :func:`checkpoint`. Nobody waits for a
+kernel that cannot be cut into slices: its thread ends after it, or with the process.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from typing import Any, Self, TypeVar
 
-from atpgraph.errors import InputError
+from atpgraph._checks import whole_number
+
+MOST = 1024  # more only cost memory
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_pool = threading.local()
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -19,6 +38,96 @@ def thread_count(n_jobs: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if n_jobs < 1:
-        raise InputError(f"n_jobs is {n_jobs}; give a number of threads, or −1 for all cores.")
-    return n_jobs
+    return whole_number("n_jobs, the number of threads,", n_jobs, most=MOST)
+
+
+class Workers:
+    """A few threads for the tasks of a block.
+
+    Leaving the block waits for what was submitted, unless it is left by an exception.
+
+    Examples
+    --------
+    >>> with Workers(2) as workers:
+    ...     list(workers.map(str.upper, ["a", "b", "c"]))
+    ['A', 'B', 'C']
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = thread_count(threads)
+        self.given_up = threading.Event()
+        self._tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._started: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self.given_up.set()
+        for _ in self._started:
+            self._tasks.put(None)
+        if kind is None:
+            for thread in self._started:
+                thread.join()
+
+    def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
+        """Have `work` done; the future returned holds its result."""
+        future: Future[R] = Future()
+        context = contextvars.copy_context()  # who shows progress, how NumPy treats errors
+        self._tasks.put((future, lambda: context.run(work, *arguments)))
+        if len(self._started) < self.threads:
+            # A daemon, so that the process can end while the thread is inside a kernel.
+            thread = threading.Thread(target=self._run, daemon=True)
+            self._started.append(thread)
+            thread.start()
+        return future
+
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Results of `work` for every task, in the order of the tasks."""
+        futures = [self.submit(work, task) for task in tasks]
+        futures.reverse()
+        while futures:
+            yield result_of(futures.pop())
+
+    def _run(self) -> None:
+        _pool.given_up = self.given_up
+        while (item := self._tasks.get()) is not None and not self.given_up.is_set():
+            future, work = item
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+
+def result_of(future: Future[R]) -> R:
+    """Wait for a result, awake now and then for a signal that another thread was given."""
+    while not future.done():
+        checkpoint()
+        wait([future], timeout=0.2)
+    return future.result()
+
+
+class GivenUp(BaseException):
+    """Ends a task that nobody waits for any more; not an error, so not caught as one."""
+
+
+def checkpoint() -> None:
+    """Between two steps of long work: end it here if nobody waits for it any more."""
+    given_up = getattr(_pool, "given_up", None)
+    if given_up is not None and given_up.is_set():
+        raise GivenUp
+
+
+def interruptible(work: Callable[..., R], *arguments: Any) -> R:
+    """Call `work` so that Ctrl-C need not wait for its end.
+
+    Examples
+    --------
+    >>> interruptible(divmod, 17, 5)
+    (3, 2)
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work(*arguments)
+    with Workers(1) as workers:
+        return result_of(workers.submit(work, *arguments))

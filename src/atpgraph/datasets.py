@@ -1,10 +1,9 @@
 """Public graphs by name: where they are on this machine, or how to get them.
 
-A file is looked for in the folder named by ``ATP_DATA`` (in its sub-folder ``graphs``, or in
-itself), then in ``../shared/data/graphs`` seen from the current folder or from the checkout of this
-project, then in the cache; only then it is downloaded from SNAP to the cache. Whatever the
-source, a graph is accepted only if its numbers of nodes and edges are those SNAP publishes; where a
-checksum of the edges is known, a download has to match that too.
+A file is looked for in the folder that ``ATP_DATA`` names (in its subfolder ``graphs``, then in the
+folder itself) and in the cache; if it is in neither, it is downloaded from SNAP to the cache.
+Whatever the source, a graph is accepted only if its node and edge counts are those SNAP publishes;
+where a checksum of the edges is known, a download has to match that too.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph._progress import stage
+from atpgraph._registry import Registry
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.edgelist import read_edgelist
@@ -44,9 +44,9 @@ class Dataset:
         Where it is downloaded from; empty if the graph is generated.
     licence : str
     edges_sha256 : str
-        SHA-256 over the sorted edges as lines of two ids, see :func:`edge_checksum`; empty where
-        nobody has computed it from SNAP's file, and then only the counts are checked. It is taken
-        over the edges because archives differ in comments and compression.
+        SHA-256 of the sorted edges, one line of two ids each (see :func:`edge_checksum`); empty
+        where nobody has computed it from SNAP's file, in which case only the counts are checked.
+        It covers the edges, not the file, because archives differ in comments and compression.
     """
 
     name: str
@@ -103,7 +103,7 @@ _ALL = [
         licence="none needed: generated",
     ),
 ]
-DATASETS = {dataset.name: dataset for dataset in _ALL}
+DATASETS = Registry("dataset", {dataset.name: dataset for dataset in _ALL})
 # The paper says of its random graph only that it is directed and has cycles. The graph its authors
 # published with their cycle-breaking study is a random acyclic graph plus edges that close cycles.
 _GENERATED: dict[str, Callable[[], DiGraph]] = {
@@ -120,10 +120,8 @@ def find(name: str) -> Dataset:
     >>> find("WIKI-vote").nodes
     7115
     """
-    for dataset in DATASETS.values():
-        if dataset.name.lower() == name.lower():
-            return dataset
-    raise InputError(f"No dataset is called {name!r}; there are {', '.join(DATASETS)}.")
+    by_lower = {known.lower(): known for known in DATASETS}
+    return DATASETS[by_lower.get(name.lower(), name)]
 
 
 def available() -> list[str]:
@@ -134,13 +132,13 @@ def available() -> list[str]:
 def path(name: str) -> Path:
     """The file of a dataset on this machine; an error that tells how to get it if there is none."""
     dataset = _with_file(name)
-    found = _local(dataset)
-    if found is None:
+    file = _local(dataset)
+    if file is None:
         raise InputError(
             f"{dataset.name} is not on this machine; run 'atp datasets fetch {dataset.name}', or "
             f"set ATP_DATA to a folder that holds {dataset.file}."
         )
-    return found
+    return file
 
 
 def fetch(name: str) -> Path:
@@ -150,7 +148,7 @@ def fetch(name: str) -> Path:
 
 
 def load(name: str) -> DiGraph:
-    """A dataset as a graph, downloaded first if need be.
+    """A dataset as a graph, downloaded first if necessary.
 
     Examples
     --------
@@ -194,17 +192,12 @@ def _folders() -> Iterable[Path]:
     if named:
         yield Path(named) / "graphs"
         yield Path(named)
-    checkout = Path(__file__).resolve().parents[2]
-    for base in (Path.cwd(), checkout):
-        yield base.parent / "shared" / "data" / "graphs"
+    yield _cache()
 
 
 def _local(dataset: Dataset) -> Path | None:
-    for folder in _folders():
-        if (folder / dataset.file).is_file():
-            return folder / dataset.file
-    cached = _cache() / dataset.file
-    return cached if cached.is_file() else None
+    candidates = (folder / dataset.file for folder in _folders())
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def _cache() -> Path:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import cast
+
 
 class AtpError(Exception):
     """Anything atpgraph refuses to do, said in one sentence.
@@ -16,6 +19,21 @@ class InputError(AtpError, ValueError):
     """The input cannot be used: a bad file, an unknown node, a value out of range."""
 
     exit_code = 2
+
+
+class NotFittedError(InputError, AttributeError):
+    """The model has no vectors yet; what is raised is scikit-learn's NotFittedError too.
+
+    An ``AttributeError``, so that ``hasattr(model, "labels_")`` says whether a model is fitted.
+    """
+
+    def __new__(cls, *args: object) -> NotFittedError:
+        # Whoever catches scikit-learn's class has imported it; nobody else pays for it.
+        other = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        if other is None or issubclass(cls, other):
+            return super().__new__(cls, *args)
+        both = type(cls.__name__, (cls, other), {"__module__": cls.__module__})
+        return cast(NotFittedError, Exception.__new__(both, *args))
 
 
 class MissingDependencyError(AtpError, ImportError):

@@ -134,6 +134,7 @@ def test_stages_are_log_lines_elsewhere_and_nothing_when_quiet(monkeypatch):
     assert invoke(body, "--quiet").stderr == ""
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_exits_130():
     def body(out):
         os.kill(os.getpid(), signal.SIGINT)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +33,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_embed_json(folder: Path) -> None:
     result = atp(
         "embed", folder / "g.txt", "-o", folder / "j.npz", "--dim", 4, "--kernel", "harmonic",
-        "--method", "bayes", "--zero-weight", 0.1, "--regularization", 0.2, "--max-iter", 2,
-        "--seed", 3, "--memory", "1GB", "--threads", 1, "--json", "--quiet",
+        "--purpose", "links", "--method", "bayes", "--zero-weight", 0.1, "--regularization", 0.2,
+        "--max-iter", 2, "--seed", 3, "--memory", "1GB", "--threads", 1, "--json", "--quiet",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
     assert set(told) == {
-        "nodes", "edges", "removed", "levels", "reachable_pairs", "extras", "iterations",
-        "objective", "seconds", "compile_seconds", "peak_memory_mb",
+        "purpose", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs", "extras",
+        "iterations", "objective", "zero_weight", "regularization", "threshold", "fidelity",
+        "seconds", "compile_seconds", "peak_memory_mb",
     }  # fmt: skip
     assert {"read", "cycles", "hierarchy", "closure", "factorization", "save"} < set(
         told["seconds"]
@@ -50,6 +53,21 @@ def test_embed_json(folder: Path) -> None:
     assert told["nodes"] == model.graph_.n_nodes
     assert told["removed"] == len(model.removed_edges_)
     (folder / "j.npz").unlink()
+
+
+def test_how_good_the_vectors_are_is_told(folder: Path) -> None:
+    write_edgelist(generators.citation_dag(2000, 6000, 0), folder / "c.txt")
+    good = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 24)
+    assert re.search(r"for reachability, solver pairs: AUC (1.000|0.99\d) on", good.stdout)
+    assert "little better" not in good.stderr
+    poor = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 8, "-p", "links")
+    assert "use purpose='reachability' to keep paths." in poor.stderr
+    thin = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 1)
+    assert "use more components or a larger max_iter." in thin.stderr
+    told = json.loads(atp("info", folder / "c.npz", "--json").stdout)
+    assert told["fidelity"] == ATP.load(folder / "c.npz").fidelity_.to_dict()
+    assert told["fidelity"]["auc"] < 0.9
+    assert "effective_rank" in atp("info", folder / "c.npz").stdout
 
 
 def test_same_command_same_bytes(folder: Path) -> None:
@@ -70,7 +88,65 @@ def test_predict_pairs_and_files_agree(folder: Path) -> None:
     assert listed["pairs"][2] == listed["pairs"][0]
     model = ATP.load(folder / "m.npz")
     assert named["pairs"][1]["score"] == pytest.approx(model.score_pairs([5], [2])[0])
-    assert set(named["pairs"][0]) == {"source", "target", "score", "probability", "path"}
+    assert set(named["pairs"][0]) == {
+        "source", "target", "path", "predicted", "score", "probability", "unknown",
+    }  # fmt: skip
+    assert [row["path"] for row in named["pairs"]] == model.reaches([0, 5], [1, 2]).tolist()
+    assert [row["predicted"] for row in named["pairs"]] == model.predict([0, 5], [1, 2]).tolist()
+
+
+def test_predict_says_what_is_in_the_graph(folder: Path) -> None:
+    (folder / "deps.txt").write_text("app lib\nlib core\ncore lib\ncore libc\n")
+    atp("embed", folder / "deps.txt", "-o", folder / "deps.npz", "--dim", 2, "-q")
+    told = atp("predict", folder / "deps.npz", "app", "libc").stdout
+    assert told.startswith("app → libc: path in the graph: yes; predicted: ")
+    assert re.fullmatch(r".*predicted: (yes|no), 0\.\d\d\n", told)
+    (folder / "pairs.txt").write_text("app libc\nlibc nobody\nlibc app\nme you\n")
+    result = atp("predict", folder / "deps.npz", "--pairs", folder / "pairs.txt", "--json")
+    rows = json.loads(result.stdout)["pairs"]
+    assert [row["path"] for row in rows] == [True, None, False, None]
+    assert [row["unknown"] for row in rows] == [[], ["nobody"], [], ["me", "you"]]
+    assert rows[1]["score"] is rows[1]["predicted"] is None
+    assert "2 of 4 pairs name a node that the model does not have" in result.stderr
+    table = atp("predict", folder / "deps.npz", "--pairs", folder / "pairs.txt", "-q").stdout
+    assert table.count("unknown node") == 2
+
+
+def test_integers_and_text_are_the_same_node(folder: Path) -> None:
+    ATP(n_components=1).fit([(1, "b"), ("b", "2")]).save(folder / "mixed.npz")
+    rows = json.loads(atp("predict", folder / "mixed.npz", 1, 2, "b", 2, "--json").stdout)["pairs"]
+    assert [(row["source"], row["target"]) for row in rows] == [(1, "2"), ("b", "2")]
+
+
+def test_weights_get_one_note(folder: Path) -> None:
+    (folder / "w.txt").write_text("a b 2\nb c 3\n")
+    told = atp("embed", folder / "w.txt", "-o", folder / "w.npz", "--dim", 2)
+    assert told.stderr.count("atp: Edge weights are not used") == 1
+    assert "weights" not in atp("embed", folder / "w.txt", "-o", folder / "w.npz", "-q").stderr
+    assert not logging.getLogger("atpgraph").handlers
+
+
+def test_standard_input_and_output(folder: Path) -> None:
+    graph, pairs = (folder / "g.txt").read_bytes(), b"0 1\n5 2\n"
+    run = CliRunner().invoke
+    made = run(app, ["embed", "-", "-o", "-", "--dim", "8"], input=graph)
+    assert made.stdout_bytes[:2] == b"PK"
+    assert "next: atp neighbors" in made.stderr
+    assert "reading standard input" in made.stderr
+    (folder / "piped.npz").write_bytes(made.stdout_bytes)
+    piped, saved = ATP.load(folder / "piped.npz"), ATP.load(folder / "m.npz")
+    assert piped.source_.tobytes() == saved.source_.tobytes()
+    told = run(app, ["predict", str(folder / "m.npz"), "--pairs", "-", "--json"], input=pairs)
+    assert len(json.loads(told.stdout)["pairs"]) == 2
+    table = run(app, ["export", str(folder / "m.npz"), "--format", "csv", "-o", "-", "--quiet"])
+    assert table.stdout.startswith("node,level,source_0,")
+    assert table.stderr == ""
+    assert len(table.stdout.splitlines()) == 81
+    dag = run(app, ["break-cycles", "-", "-o", "-"], input=graph)
+    assert "removed" in dag.stderr
+    again = run(app, ["break-cycles", "-", "--json", "-q"], input=dag.stdout_bytes)
+    assert json.loads(again.stdout)["methods"]["h-voting"]["removed"] == 0
+    assert "standard input is empty" in run(app, ["embed", "-", "-o", "-"], input=b"").stderr
 
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])
@@ -79,8 +155,21 @@ def test_neighbors(folder: Path, direction: str) -> None:
     told = json.loads(result.stdout)
     model = ATP.load(folder / "m.npz")
     find = model.top_targets if direction == "targets" else model.top_sources
-    assert [row["node"] for row in told["neighbors"]] == find(7, 3)[0].tolist()
-    assert "score" in atp("neighbors", folder / "m.npz", 7).stdout
+    assert told["direction"] == direction
+    (only,) = told["nodes"]
+    assert only["node"] == 7
+    assert [row["node"] for row in only["neighbors"]] == find(7, 3)[0].tolist()
+    several = json.loads(
+        atp(
+            "neighbors", folder / "m.npz", 9, 7, "--direction", direction, "--top", 3, "--json"
+        ).stdout
+    )
+    assert [row["node"] for row in several["nodes"]] == [9, 7]
+    names = [row["node"] for row in several["nodes"][1]["neighbors"]]
+    assert names == [row["node"] for row in only["neighbors"]]
+    text = atp("neighbors", folder / "m.npz", 9, 7).stdout
+    assert "targets of 9" in text
+    assert "targets of 7" in text
 
 
 def test_info_and_export(folder: Path) -> None:
@@ -88,12 +177,12 @@ def test_info_and_export(folder: Path) -> None:
     assert told["nodes"] == 80
     assert told["params"]["n_components"] == 8
     assert "h-voting" in atp("info", folder / "m.npz").stdout
-    for name, count in (("word2vec", 2), ("parquet", 1), ("npy", 3)):
+    for name, count in (("word2vec", 2), ("csv", 1), ("parquet", 1), ("npy", 3)):
         result = atp("export", folder / "m.npz", "--format", name, "-o", folder / name, "--json")
         files = json.loads(result.stdout)["files"]
         assert len(files) == count
         assert all(Path(file).exists() for file in files)
-    vectors = np.load(folder / "npy.source.npy")
+    vectors = np.load(folder / "npy" / "source.npy")
     assert vectors.tobytes() == ATP.load(folder / "m.npz").source_.tobytes()
 
 
@@ -102,15 +191,17 @@ def test_info_and_export(folder: Path) -> None:
     [
         (["embed", "{g}", "-o", "{d}/no/m.npz"], "does not exist", 2),
         (["embed", "{d}/none.txt", "-o", "{d}/x.npz"], "none.txt", 2),
-        (["embed", "{g}", "-o", "{d}/x.npz", "--kernel", "cubic"], "Unknown kernel", 2),
+        (["embed", "{g}", "-o", "{d}/x.npz", "--kernel", "cubic"], "no kernel 'cubic'", 2),
         (["embed", "{g}", "-o", "{d}/x.npz", "--memory", "10"], "lower n_components", 3),
         (["predict", "{m}", "1"], "no partner", 2),
         (["predict", "{m}"], "--pairs", 2),
         (["predict", "{m}", "1", "nobody"], "no node 'nobody'", 2),
         (["predict", "{g}", "1", "2"], "model", 2),
         (["neighbors", "{m}", "12345"], "no node 12345", 2),
-        (["neighbors", "{m}", "1", "--direction", "up"], "targets or sources", 2),
-        (["export", "{m}", "--format", "csv", "-o", "{d}/x"], "no format", 2),
+        (["neighbors", "{m}", "1", "--direction", "up"], "Known: targets, sources", 2),
+        (["neighbors", "{m}", "1", "12345"], "no node 12345", 2),
+        (["export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
+        (["export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),
         (["info", "{d}"], "directory", 2),
     ],
 )

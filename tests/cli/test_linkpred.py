@@ -54,8 +54,8 @@ def test_table(graph):
     ("arguments", "reason"),
     [
         (["nowhere.txt"], "neither a file nor a dataset"),
-        (["GRAPH", "--methods", "magic"], "No method is called 'magic'"),
-        (["GRAPH", "--protocol", "lucky"], "No protocol is called 'lucky'"),
+        (["GRAPH", "--methods", "magic"], "no method 'magic'"),
+        (["GRAPH", "--protocol", "lucky"], "no protocol 'lucky'"),
         (["GRAPH", "--dim", "many"], "--dim is 'many'"),
         (["GRAPH", "--fraction", "2"], "between 0 and 1"),
     ],

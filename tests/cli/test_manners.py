@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from atpgraph import InputError, noisy_hierarchy, random_dag, write_edgelist
+from atpgraph import noisy_hierarchy, random_dag, write_edgelist
 from atpgraph.cli import _choices
 from atpgraph.cli._app import app
-from atpgraph.closure import kernel_table
+from atpgraph.closure import KERNELS
 from atpgraph.cycles import METHODS
 from atpgraph.embedding.export import FORMATS
+from atpgraph.embedding.purposes import PURPOSES, SOLVERS
 from atpgraph.plot import KINDS
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="POSIX terminals and signals")
@@ -46,14 +47,15 @@ def complete(line: str) -> list[str]:
 
 
 def test_names_to_complete_are_those_of_the_library() -> None:
-    assert list(METHODS) == list(_choices.METHODS)
-    with pytest.raises(InputError) as refused:
-        kernel_table("cubic", 3)
-    for name in _choices.KERNELS:
-        assert len(kernel_table(name, 3)) == 3
-        assert name in str(refused.value)
-    assert FORMATS == _choices.FORMATS
-    assert KINDS == _choices.KINDS
+    for known, completed in (
+        (METHODS, _choices.METHODS),
+        (KERNELS, _choices.KERNELS),
+        (PURPOSES, _choices.PURPOSES),
+        (SOLVERS, _choices.SOLVERS),
+        (FORMATS, _choices.FORMATS),
+        (KINDS, _choices.KINDS),
+    ):
+        assert tuple(known) == completed
 
 
 @pytest.mark.parametrize(
@@ -160,6 +162,7 @@ def in_terminal(command: list[str], until: bytes = b"", **environment: str) -> t
 
 
 @POSIX
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_in_a_terminal_ends_clean(tmp_path) -> None:
     write_edgelist(random_dag(30_000, 150_000, random_state=0), tmp_path / "g.txt")
     command = [*ATP, "embed", str(tmp_path / "g.txt"), "-o", str(tmp_path / "m.npz")]
@@ -172,6 +175,18 @@ def test_interrupt_in_a_terminal_ends_clean(tmp_path) -> None:
     text = re.sub(rb"\x1b\[[?0-9;]*[a-zA-Z]|\r", b"", end)
     assert text == b"atp: interrupted\n"
     assert b"Traceback" not in shown
+
+
+@POSIX
+def test_where_interrupts_are_ignored_the_command_runs_to_its_end(tmp_path) -> None:
+    # As a shell starts a background job: Ctrl-C is meant for somebody else.
+    write_edgelist(random_dag(3_000, 15_000, random_state=0), tmp_path / "g.txt")
+    ignoring = ["bash", "-c", "trap '' INT\nexec \"$@\"", "bash"]
+    embed = [*ATP, "embed", str(tmp_path / "g.txt"), "-o", str(tmp_path / "m.npz")]
+    code, shown = in_terminal([*ignoring, *embed], until=b"reading")
+    assert code == 0
+    assert (tmp_path / "m.npz").exists()
+    assert b"interrupted" not in shown
 
 
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-9]|4[0-9]|9[0-7])(;[0-9;]*)?m")
@@ -201,5 +216,5 @@ def test_messages_name_the_next_step(folder, tmp_path) -> None:
     assert "next: atp embed" in said("break-cycles", graph, "-o", tmp_path / "dag.txt")
     assert "next: atp neighbors" in said("embed", graph, "-o", model, "--dim", 2)
     assert "other kinds: " in said("plot", model, "-o", tmp_path / "p.svg")
-    assert "make a model with 'atp embed'" in said("info", tmp_path / "none.npz")
+    assert "make one with 'atp embed'" in said("info", tmp_path / "none.npz")
     assert "did you mean 'h-voting'" in said("break-cycles", graph, "-m", "hvoting")

@@ -98,7 +98,7 @@ def test_written_out_matrix(dag: DiGraph) -> None:
 
 
 def test_unknown_nodes_are_refused() -> None:
-    with pytest.raises(InputError, match="7 is no node number"):
+    with pytest.raises(InputError, match="7 is not a node index"):
         closure_forest(chain(3)).reaches([0, 7], [1, 1])
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -13,28 +12,16 @@ from typer.testing import CliRunner
 from atpgraph import ATP
 from atpgraph.cli._app import app
 from atpgraph.cqa import (
-    BountyTruth,
     Expertise,
     Site,
     evaluate_site,
     ingest,
-    pairwise_accuracy,
     simulate_community,
     write_dump,
 )
-from atpgraph.cqa.evaluation import question_scores
-from atpgraph.cqa.expertise import PathRule, about_path, pooled, site_of, train
-from atpgraph.cqa.fitted import (
-    asked_before,
-    cross_fitted,
-    fit_weights,
-    fitted_everywhere,
-    percentiles,
-)
+from atpgraph.cqa.expertise import pooled
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-
-from .dumps import question, write
 
 
 @pytest.fixture(scope="module")
@@ -90,23 +77,6 @@ def test_positions_minimise_the_sum_of_squares(pairs, seed, strength):
     assert pooled(graph, anchor, strength) == pytest.approx(slow, abs=1e-5)
 
 
-def test_the_rule_of_the_paper_against_a_loop(community):
-    _, site, _, made = community
-    truth = BountyTruth(np.arange(30), np.arange(30))
-    opinion = PathRule.of(site, truth, made).harder(np.arange(30))
-    labels = [f"question:{number}" for number in site.questions.id[:30]]
-    known = set(made.model.labels_.tolist())
-    for i in range(30):
-        for j in range(30):
-            if labels[i] in known and labels[j] in known:
-                to_i = made.model.score_pairs([labels[j]], [labels[i]])[0]
-                to_j = made.model.score_pairs([labels[i]], [labels[j]])[0]
-                if abs(to_i - to_j) > 1e-6:
-                    assert opinion[i, j] == np.sign(to_i - to_j)
-            else:
-                assert opinion[i, j] == 0
-
-
 def test_pairs_experts_and_tags(community):
     _, site, truth, made = community
     ids = site.questions.id[:2]
@@ -128,70 +98,6 @@ def test_pairs_experts_and_tags(community):
         made.tag_experts(site, "no-such-tag")
 
 
-def test_fitted_scores_never_see_their_own_bounty():
-    rng = np.random.default_rng(0)
-    signals = {"a": rng.normal(size=200), "b": rng.normal(size=200)}
-    amount = np.where(signals["a"] + 0.3 * rng.normal(size=200) > 0, 100, 50)
-    half = rng.random(200) < 0.5
-    truth = BountyTruth(np.arange(200), amount)
-    found = cross_fitted(signals, truth, half)
-    assert pairwise_accuracy(truth, found, n_bootstrap=1).mean > 0.85
-    shuffled = amount.copy()
-    shuffled[half] = rng.permutation(shuffled[half])
-    again = cross_fitted(signals, BountyTruth(np.arange(200), shuffled), half)
-    assert (again.values[half] == found.values[half]).all()
-    assert fit_weights(np.ones((4, 2)), np.full(4, 50)).tolist() == [0, 0]
-    assert percentiles(np.full(3, np.nan)).tolist() == [0, 0, 0]
-
-
-def test_too_few_bounties_are_not_fitted_to():
-    rng = np.random.default_rng(0)
-    signals = {"answers": rng.normal(size=200), "position": rng.normal(size=200)}
-    few = BountyTruth(np.arange(60), rng.integers(1, 9, 60) * 50)
-    half = np.arange(60) % 2 == 0
-    found = cross_fitted(signals, few, half)
-    plain = (percentiles(signals["position"]) + percentiles(signals["answers"]))[:60]
-    for mine in (half, ~half):
-        assert (np.argsort(found.values[mine]) == np.argsort(plain[mine])).all()
-    simple = fitted_everywhere({"answers": signals["answers"]}, few.take(np.arange(40)))
-    assert (simple == percentiles(signals["answers"])).all()
-    uneven = np.arange(60) < 55  # enough to learn from on one side only
-    again = cross_fitted(signals, few, uneven)
-    assert (np.argsort(again.values[uneven]) == np.argsort(plain[uneven])).all()
-
-
-def test_the_site_of_a_model_is_found_again(community, tmp_path):
-    folder, _, _, _ = community
-    (tmp_path / "a").mkdir()
-    site = shutil.copytree(folder, tmp_path / "a" / "site")
-    model = tmp_path / "a" / "model.npz"
-    trained = train(Site(site), model, n_components=4)
-    assert json.loads(about_path(model).read_text())["site"] == "site"
-    assert trained.model.n_components == 4
-    (tmp_path / "a").rename(tmp_path / "b")  # both moved
-    model = tmp_path / "b" / "model.npz"
-    assert site_of(model).path == tmp_path / "b" / "site"
-    (tmp_path / "c").mkdir()
-    (tmp_path / "b" / "site").rename(tmp_path / "c" / "site")
-    with pytest.raises(InputError, match="no longer where it was"):
-        site_of(model)
-
-
-def test_questions_asked_before(tmp_path):
-    posts = [question(1, 1), question(2, 2), question(3, 3, OwnerUserId=-1), question(4, 4)]
-    ingest(write(tmp_path / "dump", posts=posts), tmp_path / "site")
-    site = Site(tmp_path / "site")
-    slow = [
-        np.nan if asker < 0 else float((site.questions.asker[:place] == asker).sum())
-        for place, asker in enumerate(site.questions.asker.tolist())
-    ]
-    assert np.array_equal(asked_before(site), slow, equal_nan=True)
-    with pytest.raises(InputError, match="atp-position"):
-        question_scores(site, methods=["signals-fitted"])
-    with pytest.raises(InputError, match="compares pairs"):
-        question_scores(site, methods=["atp"])
-
-
 def test_a_model_of_another_graph_is_refused():
     with pytest.raises(InputError, match="competition graph"):
         Expertise.from_model(ATP(n_components=2).fit([("a", "b")]))
@@ -200,12 +106,11 @@ def test_a_model_of_another_graph_is_refused():
 def test_the_commands(community, tmp_path):
     folder, site, _, _ = community
     run = CliRunner().invoke
-    model = tmp_path / "model.npz"
+    model = tmp_path / "model"
     trained = run(app, ["cqa", "train", str(folder), "-o", str(model), "--dim", "8", "--json"])
     assert trained.exit_code == 0, trained.output
     assert json.loads(trained.stdout)["questions"] > 2000
-    assert "site" in json.loads(about_path(model).read_text())
-    assert ATP.load(model).source_.shape[1] == 8
+    assert ATP.load(model / "expertise.npz").source_.shape[1] == 8
     for arguments in ([str(model)], [str(model), "--tag", site.tags.names[0]]):
         found = run(app, ["cqa", "experts", *arguments, "--top", "3", "--json"])
         assert found.exit_code == 0, found.output
@@ -222,6 +127,3 @@ def test_the_commands(community, tmp_path):
     payload = json.loads(shown.stdout)
     assert set(payload["methods"]["atp"]["accuracy"]) == {"mean", "low", "high"}
     assert "<svg" in (tmp_path / "report/index.html").read_text()
-    about_path(model).unlink()
-    lost = run(app, ["cqa", "experts", str(model), "--tag", "x"])
-    assert lost.exit_code == 2

@@ -22,3 +22,17 @@ def test_equals_one_scc_pass_per_edge(graph: DiGraph, n_times: int, seed: int) -
             DiGraph.from_codes(sources[arrived], targets[arrived], graph.n_nodes)
         )
         assert answers[edge] == (component[sources[edge]] == component[targets[edge]])
+
+
+@given(digraphs(max_nodes=5), st.integers(0, 2**32))
+def test_edges_drawn_out_to_paths_answer_alike(graph: DiGraph, seed: int) -> None:
+    # Long ways without branches are contracted: put nodes of degree two on every edge.
+    rng = np.random.default_rng(seed)
+    sources, targets, n = [], [], graph.n_nodes
+    for u, v in zip(graph.sources.tolist(), graph.targets.tolist(), strict=True):
+        way = [u, *range(n, n + int(rng.integers(0, 6))), v]
+        n += len(way) - 2
+        sources += way[:-1]
+        targets += way[1:]
+    drawn_out = DiGraph.from_codes(sources, targets, n)
+    test_equals_one_scc_pass_per_edge.hypothesis.inner_test(drawn_out, 40, seed)

@@ -8,6 +8,9 @@ comment on the line above a block says what is special about it:
 - ``<!-- needs MODULE ... -->``: run only where the modules are there
 - ``<!-- exits N -->``: every command of the block ends with this exit code; what is compared is
   standard error
+
+A block with the name of a file between two lines ``--8<--`` holds that file of the repository, here
+as in the site.
 """
 
 from __future__ import annotations
@@ -31,10 +34,12 @@ from typer.testing import CliRunner
 
 import atpgraph
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 RUN = ("python", "bash")
 SHOWN = ("output", "text", "bibtex", "yaml", "toml", "html")
 _FENCE = re.compile(r"^(\s*)```+\s*(\S*)(.*)$")
 _MARK = re.compile(r"^\s*<!--\s*(not run|needs|exits)\b:?\s*(.*?)\s*-->\s*$")
+_INCLUDED = re.compile(r"--8<--\n(.+)\n--8<--\n")
 _SHELL = re.compile(r"[|<>&;$`*]")
 _CHECKER = doctest.OutputChecker()
 
@@ -84,6 +89,9 @@ def blocks(path: Path, page: str) -> list[Block]:
         while at < len(lines) and lines[at].strip() != "```":
             at += 1
         code = textwrap.dedent("\n".join(lines[start + 1 : at])) + "\n"
+        included = _INCLUDED.fullmatch(code)
+        if included is not None:
+            code = (ROOT / included[1]).read_text(encoding="utf-8")
         mark = _MARK.match(above)
         block = Block(page, start + 1, fence[2], code)
         if mark is not None:

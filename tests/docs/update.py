@@ -1,6 +1,6 @@
 """Write the real output into the output blocks of pages that say something else.
 
-    python -m tests.docs.update docs/faq.md docs/how-to/*.md
+    python -m tests.docs.update docs/index.md docs/how-to/*.md
 
 Empty output blocks are filled. One with ``...`` in it is left as it is and named, because somebody
 has to say which parts vary. Read what changed before you commit it.

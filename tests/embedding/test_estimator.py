@@ -1,41 +1,41 @@
+"""The estimator ATP."""
+
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn.exceptions
+import sklearn.linear_model
+import sklearn.pipeline
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from atpgraph import ATP, BudgetError, InputError
-from atpgraph.closure import closure_forests, kernel_table
-from atpgraph.embedding.ranking import top_by_product
-from atpgraph.factorization import solve_rows
+from atpgraph.closure import closure_forests
 from atpgraph.graph import DiGraph, generators
 from atpgraph.hierarchy import levels
 from tests.strategies import digraphs
 
 
-@pytest.fixture(scope="module")
-def fitted() -> ATP:
-    graph = generators.noisy_hierarchy(120, 500, 30, random_state=1).graph
-    return ATP(n_components=8, random_state=0).fit(graph)
-
-
-def test_fit_is_the_four_steps(fitted: ATP) -> None:
+@pytest.mark.parametrize("model", ["fitted", "links"])
+def test_fit_is_the_four_steps_and_a_judgement(model: str, request) -> None:
+    fitted = request.getfixturevalue(model)
     n = fitted.graph_.n_nodes
     assert fitted.source_.shape == fitted.target_.shape == (n, 8)
-    assert fitted.source_.min() >= 0
-    assert fitted.target_.min() >= 0
     assert fitted.dag_.n_edges + len(fitted.removed_edges_) == fitted.graph_.n_edges
     assert fitted.levels_.tolist() == levels(fitted.dag_).tolist()
-    assert set(fitted.timings_) == {"cycles", "hierarchy", "closure", "factorization"}
+    steps = ["cycles", "hierarchy", "closure", "factorization", "fidelity"]
+    assert list(fitted.timings_) == steps
     assert len(fitted.objective_) == fitted.n_iter_
     rows, _ = closure_forests(fitted.dag_)
     assert fitted.n_reachable_pairs_ == rows.n_pairs
 
 
-def test_paths_score_above_their_reverses(fitted: ATP) -> None:
+@pytest.mark.parametrize("model", ["fitted", "links"])
+def test_paths_score_above_their_reverses(model: str, request) -> None:
+    fitted = request.getfixturevalue(model)
     rows, _ = closure_forests(fitted.dag_)
     u, v = rows.to_sparse(fitted.levels_).nonzero()
     there, back = fitted.score_pairs(u, v), fitted.score_pairs(v, u)
@@ -57,47 +57,14 @@ def test_scores_probabilities_and_predictions_agree(fitted: ATP) -> None:
         fitted.score_pairs([10_000], [1])
 
 
-def test_the_threshold_tells_paths_from_other_pairs(fitted: ATP) -> None:
-    rows, _ = closure_forests(fitted.dag_)
-    reach = rows.to_sparse(fitted.levels_).toarray() > 0
-    other = ~reach & ~np.eye(len(reach), dtype=bool)
-    u, v = np.indices(reach.shape)
-    found = fitted.predict(fitted.labels_[u.ravel()], fitted.labels_[v.ravel()]).reshape(u.shape)
-    paper = fitted.source_ @ fitted.target_.T > 0
-    right = (found[reach].mean() + 1 - found[other].mean()) / 2
-    assert right > (paper[reach].mean() + 1 - paper[other].mean()) / 2 + 0.1
-    best = max(
-        (scores > cut)[reach].mean() - (scores > cut)[other].mean()
-        for scores in [fitted.source_ @ fitted.target_.T]
-        for cut in np.quantile(scores, np.linspace(0, 1, 200))
-    )
-    assert right > (1 + best) / 2 - 0.02
-
-
-@given(st.integers(0, 2**32), st.integers(1, 12))
-def test_top_equals_sorting_all_products(seed: int, k: int) -> None:
-    rng = np.random.default_rng(seed)
-    queries = rng.integers(0, 3, (4, 2)).astype(np.float32)  # small integers: many ties
-    vectors = rng.integers(0, 3, (9, 2)).astype(np.float32)
-    skip = rng.integers(-1, 9, 4)
-    rows, scores = top_by_product(queries, vectors, k, skip)
-    for i in range(4):
-        product = (queries[i] @ vectors.T).astype(float)
-        if skip[i] >= 0:
-            product[skip[i]] = -np.inf
-        expected = np.argsort(-product, kind="stable")[: rows.shape[1]]
-        assert rows[i].tolist() == expected.tolist()
-        assert scores[i].tolist() == product[expected].tolist()
-
-
 def test_labels_go_in_and_come_out() -> None:
-    edges = [("a", "b"), ("b", "c"), (("t", 1), "c"), ("c", None)]
+    edges = [("a", "b"), ("b", "c"), (("t", 1), "c"), ("c", 2.5)]
     model = ATP(n_components=2).fit(edges)
-    assert model.labels_.tolist() == ["a", "b", "c", ("t", 1), None]
+    assert model.labels_.tolist() == ["a", "b", "c", ("t", 1), 2.5]
     names, scores = model.top_targets("a", 2)
-    assert set(names.tolist()) <= {"b", "c", None}
+    assert set(names.tolist()) <= {"b", "c", 2.5}
     assert scores[0] >= scores[1]
-    several, _ = model.top_sources(["c", None], 1)
+    several, _ = model.top_sources(["c", 2.5], 1)
     assert several.shape == (2, 1)
     assert "a" not in model.top_targets("a", 10)[0].tolist()
 
@@ -115,21 +82,53 @@ def test_fit_takes_what_the_graph_type_takes(build: object) -> None:
     assert model.levels_.tolist() == [1, 2, 3, 4]
 
 
-def test_scikit_learn_conventions() -> None:
-    model = ATP(n_components=3, kernel="harmonic", memory="1GB")
-    copy = clone(model)
-    assert copy is not model
-    assert copy.get_params() == model.get_params()
-    assert copy.set_params(tol=0.5).tol == 0.5
-    assert repr(model) == "ATP(n_components=3, kernel='harmonic', memory='1GB')"
-    assert not hasattr(model, "source_")
-    with pytest.raises(InputError, match="no parameter 'dims'"):
-        model.set_params(dims=3)
-    with pytest.raises(InputError, match="not fitted"):
-        model.score_pairs([1], [2])
+def test_exact_answers_beside_the_scores() -> None:
+    model = ATP(n_components=2).fit(
+        [("app", "lib"), ("lib", "core"), ("core", "lib"), ("lib", "c")]
+    )
+    assert model.reaches("core", "c") is True  # also where breaking cycles took the way
+    assert model.reaches(["c", "core"], "lib").tolist() == [False, True]
+    assert model.reachability_ is model.reachability_
+    assert model.reachability_.path("core", "c") == ["core", "lib", "c"]
+    before = model.reachability_
+    model.fit([("a", "b")])
+    assert model.reachability_ is not before
+    assert model.reaches("a", "b") is True
 
 
-@pytest.mark.parametrize("solver", ["nnls", "svd"])
+def test_transform(fitted: ATP) -> None:
+    both = np.concatenate([fitted.source_, fitted.target_], axis=1)
+    some = fitted.labels_[[5, 2, 5]]
+    assert fitted.transform(some).tolist() == both[[5, 2, 5]].tolist()
+    assert fitted.transform(some.tolist()).tolist() == both[[5, 2, 5]].tolist()
+    assert fitted.transform(pd.Series(some)).tolist() == both[[5, 2, 5]].tolist()
+    assert fitted.transform(fitted.graph_).tolist() == both.tolist()
+    assert len(fitted.get_feature_names_out()) == both.shape[1]
+    with pytest.raises(InputError, match="no node 'nobody'"):
+        fitted.transform(["nobody"])
+
+
+@pytest.mark.parametrize("edges", [[("a", "b"), ("b", "c")], [[1, 2], [2, 3]], np.array([[1, 2]])])
+def test_fit_transform_is_fit_then_transform(edges: object) -> None:
+    model = ATP(n_components=2)
+    vectors = model.fit_transform(edges)
+    assert vectors.tolist() == ATP(n_components=2).fit(edges).transform(edges).tolist()
+    tuples = ATP(n_components=2).fit([(("a", 1), ("b", 2))])
+    assert tuples.transform([("b", 2)]).shape == (1, 4)
+
+
+def test_before_a_classifier() -> None:
+    graph = generators.noisy_hierarchy(120, 500, 30, random_state=1).graph
+    high = graph.out_degree < graph.in_degree
+    pipe = sklearn.pipeline.make_pipeline(
+        ATP(n_components=8), sklearn.linear_model.LogisticRegression()
+    )
+    pipe.fit(graph, high)
+    assert pipe.score(graph, high) > 0.8
+    assert pipe.predict(graph.labels[:3].tolist()).tolist() == pipe.predict(graph)[:3].tolist()
+
+
+@pytest.mark.parametrize("solver", ["pairs", "nnls", "svd"])
 @pytest.mark.parametrize(
     "graph",
     [
@@ -149,67 +148,52 @@ def test_no_nan_on_degenerate_graphs(graph: DiGraph, k: int, solver: str) -> Non
     assert np.all(np.isfinite(model.target_))
 
 
-@given(digraphs(max_nodes=12), st.sampled_from(["log", "harmonic", "linear", "constant"]))
-def test_any_small_graph_embeds(graph: DiGraph, kernel: str) -> None:
-    model = ATP(n_components=3, kernel=kernel).fit(graph)
+@given(
+    digraphs(max_nodes=12),
+    st.sampled_from(["log", "harmonic", "linear", "constant"]),
+    st.sampled_from(["reachability", "links", "paper"]),
+)
+def test_any_small_graph_embeds(graph: DiGraph, kernel: str, purpose: str) -> None:
+    model = ATP(n_components=3, purpose=purpose, kernel=kernel).fit(graph)
     assert np.all(np.isfinite(model.source_))
     assert np.all(np.isfinite(model.target_))
 
 
-def test_same_seed_same_bytes_for_any_number_of_threads() -> None:
+@pytest.mark.parametrize("purpose", ["reachability", "links"])
+def test_same_seed_same_bytes_for_any_number_of_threads(purpose: str) -> None:
     graph = generators.gnm(400, 1600, 0)
-    one, two = (ATP(n_components=16, n_jobs=jobs, random_state=3).fit(graph) for jobs in (1, 2))
+    one, two = (
+        ATP(n_components=16, purpose=purpose, n_jobs=jobs, random_state=3).fit(graph)
+        for jobs in (1, 2)
+    )
     assert one.source_.tobytes() == two.source_.tobytes()
     assert one.target_.tobytes() == two.target_.tobytes()
-    other = ATP(n_components=16, random_state=4).fit(graph)
+    assert one.fidelity_ == two.fidelity_
+    other = ATP(n_components=16, purpose=purpose, random_state=4).fit(graph)
     assert other.source_.tobytes() != one.source_.tobytes()
-
-
-def test_fold_in_is_the_row_a_refit_would_solve(fitted: ATP) -> None:
-    dag = fitted.dag_
-    out = [int(np.argmax(dag.out_degree))]
-    source, target = fitted.fold_in(out_edges=out)
-    assert np.all(target == 0)
-    rows, _ = closure_forests(dag)
-    reached = np.union1d(rows.descendants(out), out)
-    table = np.append(kernel_table("log", int(fitted.levels_.max())), 0.0)
-    values = table[np.maximum(fitted.levels_[reached] - 1, 1)]
-    expected = solve_rows(
-        fitted.target_, [0, len(reached)], reached, values,
-        zero_weight=fitted.zero_weight_, regularization=fitted.regularization_,
-    )  # fmt: skip
-    assert source == pytest.approx(expected[0], rel=1e-5, abs=1e-7)
-
-
-def test_fold_in_keeps_direction(fitted: ATP) -> None:
-    """A new node between the bottom and the top leads up and is led to from below."""
-    rank = fitted.levels_
-    low, high = np.flatnonzero(rank <= 2)[:5].tolist(), np.flatnonzero(rank >= rank.max() - 1)
-    source, target = fitted.fold_in(out_edges=high.tolist(), in_edges=low)
-    assert np.mean(fitted.target_[high] @ source) > np.mean(fitted.target_[low] @ source)
-    assert np.mean(fitted.source_[low] @ target) > np.mean(fitted.source_[high] @ target)
-    nothing = fitted.fold_in()
-    assert not np.any(nothing[0])
-    assert not np.any(nothing[1])
-
-
-def test_fold_in_does_not_take_ancestors_for_descendants() -> None:
-    exact = ATP(n_components=4, zero_weight=1.0, regularization=0.0, max_iter=300, tol=0.0)
-    chain = exact.fit([("a", "b"), ("b", "c"), ("c", "d")])
-    source, _ = chain.fold_in(out_edges=["b"], in_edges=["c"])  # would close b → c → new → b
-    beyond, back = (float(source @ chain.target_[code]) for code in chain.graph_.codes(["d", "b"]))
-    assert beyond > 10 * back
 
 
 def test_bad_parameters_get_a_sentence() -> None:
     edges = [(0, 1)]
     for arguments, sentence in [
-        ({"solver": "sgd"}, "solver"),
-        ({"kernel": "cubic"}, "Unknown kernel"),
+        ({"purpose": "link"}, "no purpose 'link': did you mean 'links'"),
+        ({"solver": "sgd"}, "no solver 'sgd'"),
+        ({"kernel": "cubic"}, "no kernel 'cubic'"),
         ({"method": "none"}, "no cycle-breaking method"),
-        ({"zero_weight": 2.0}, "zero_weight"),
+        ({"purpose": "links", "zero_weight": 2.0}, "zero_weight is 2.0; it must be between"),
+        ({"zero_weight": 0.5}, "zero_weight is 0.5, but the solver 'pairs' has no such weight"),
+        ({"regularization": -1.0}, "regularization is -1.0"),
         ({"memory": "lots"}, "memory budget"),
-        ({"n_components": 0}, "n_components"),
+        ({"n_components": 0}, "n_components is 0; it must be at least 1"),
+        ({"n_components": -1}, "n_components is -1; it must be at least 1"),
+        ({"n_components": "8"}, "n_components is '8'; it must be a whole number"),
+        ({"n_components": 2.5}, "n_components is 2.5; it must be a whole number"),
+        ({"n_components": None}, "n_components is None; it must be a whole number"),
+        ({"n_components": True}, "n_components is True; it must be a whole number"),
+        ({"max_iter": 1.5}, "max_iter is 1.5; it must be a whole number"),
+        ({"n_jobs": 10**6}, "n_jobs, .* is 1,000,000; it must be at most 1,024"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"n_jobs": "all"}, "n_jobs"),
     ]:
         with pytest.raises(InputError, match=sentence):
             ATP(**arguments).fit(edges)
@@ -217,17 +201,31 @@ def test_bad_parameters_get_a_sentence() -> None:
         ATP(memory=100).fit(edges)
 
 
-def test_auto_weight_of_zeros_is_a_share_of_the_reachable_pairs(fitted: ATP) -> None:
-    n, pairs = fitted.graph_.n_nodes, fitted.n_reachable_pairs_
-    assert fitted.zero_weight_ * (n * (n - 1) - pairs) == pytest.approx(0.02 * pairs)
-    assert fitted.regularization_ == pytest.approx(min(4 * 8 * n / pairs, 0.3))
-    assert ATP(2, zero_weight=0.5).fit([(0, 1)]).zero_weight_ == 0.5
+def test_weights_are_not_ignored_silently(caplog: pytest.LogCaptureFixture) -> None:
+    ATP(n_components=1).fit([("a", "b")])
+    assert not caplog.records
+    weighted = ATP(n_components=1).fit([("a", "b", 2), ("b", "c", 3)])
+    assert [record.getMessage() for record in caplog.records] == [
+        "Edge weights are not used: to the embedding an edge is an edge."
+    ]
+    plain = ATP(n_components=1).fit([("a", "b"), ("b", "c")])
+    assert weighted.source_.tobytes() == plain.source_.tobytes()
+
+
+def test_auto_weight_of_zeros_is_a_share_of_the_reachable_pairs(links: ATP) -> None:
+    n, pairs = links.graph_.n_nodes, links.n_reachable_pairs_
+    assert links.zero_weight_ * (n * (n - 1) - pairs) == pytest.approx(0.02 * pairs)
+    assert links.regularization_ == pytest.approx(min(4 * 8 * n / pairs, 0.3))
+    assert ATP(2, purpose="links", zero_weight=0.5).fit([(0, 1)]).zero_weight_ == 0.5
 
 
 def test_callable_kernel() -> None:
-    model = ATP(n_components=2, kernel=lambda delta: 3.0 * delta, regularization=0.0, max_iter=50)
-    model.fit([(0, 1), (1, 2)])
-    assert model.score_pairs([0], [2])[0] == pytest.approx(6.0, rel=0.05)
+    for purpose in ("reachability", "links"):
+        model = ATP(
+            n_components=4, purpose=purpose, kernel=lambda delta: 3.0 * delta, regularization=0.0,
+            max_iter=50,
+        ).fit([(0, 1), (1, 2)])  # fmt: skip
+        assert model.score_pairs([0], [2])[0] == pytest.approx(6.0, rel=0.05)
 
 
 def test_worked_example_of_the_paper() -> None:
@@ -236,7 +234,7 @@ def test_worked_example_of_the_paper() -> None:
         ("A", "B"), ("B", "C"), ("B", "D"), ("C", "E"), ("D", "E"), ("B", "E"),
         ("C", "B"), ("D", "B"), ("E", "C"), ("E", "D"),
     ]  # fmt: skip
-    model = ATP(n_components=4, zero_weight=0.1).fit(edges)
+    model = ATP(n_components=4, purpose="links", zero_weight=0.1).fit(edges)
     assert set(model.removed_edges_) == {("C", "B"), ("D", "B"), ("E", "C"), ("E", "D")}
     assert dict(zip(model.labels_, model.levels_.tolist(), strict=True))["A"] == 1
     there, back = model.score_pairs(["B", "E"], ["E", "B"])

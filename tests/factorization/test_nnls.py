@@ -1,52 +1,26 @@
-from __future__ import annotations
+"""The factorisation against its twins."""
 
-import itertools
+from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atpgraph.closure import closure_forest, closure_forests, kernel_table
 from atpgraph.errors import InputError
-from atpgraph.factorization import Factorization, factorize, solve_rows
+from atpgraph.factorization import factorize
 from atpgraph.factorization import nnls as nnls_module
-from atpgraph.factorization.side import Side
+from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
 from tests.dags import chain, dags, random_dag, star
+from tests.factorization.twins import fit, nnls_row, objective, written_out
 
 weights = st.sampled_from([0.0, 0.05, 0.6, 1.0])
+
+
 penalties = st.sampled_from([0.0, 0.01, 0.5])
-
-
-def fit(dag: DiGraph, kernel: str = "log", **options) -> Factorization:
-    rank = levels(dag)
-    table = kernel_table(kernel, int(rank.max(initial=0)))
-    return factorize(*closure_forests(dag), rank, table, random_state=0, **options)
-
-
-def written_out(dag: DiGraph, kernel: str = "log") -> np.ndarray:
-    return closure_forest(dag).to_sparse(levels(dag), kernel).toarray()
-
-
-def objective(M: np.ndarray, S: np.ndarray, T: np.ndarray, w0: float, penalty: float) -> float:
-    reach = M > 0
-    product = S.astype(float) @ T.astype(float).T
-    value = np.sum((M - product)[reach] ** 2) + w0 * np.sum(product[~reach] ** 2)
-    value += penalty * np.sum(reach.sum(axis=1) * np.sum(S.astype(float) ** 2, axis=1))
-    return value + penalty * np.sum(reach.sum(axis=0) * np.sum(T.astype(float) ** 2, axis=1))
-
-
-def nnls_row(
-    row: np.ndarray, reach: np.ndarray, T: np.ndarray, w0: float, penalty: float
-) -> np.ndarray:
-    """One row by scipy, the weighted and penalised problem written out as plain NNLS."""
-    weight = np.sqrt(np.where(reach, 1.0, w0))
-    k = T.shape[1]
-    A = np.vstack([weight[:, None] * T, np.sqrt(penalty * reach.sum()) * np.eye(k)])
-    return scipy.optimize.nnls(A, np.concatenate([weight * row, np.zeros(k)]))[0]
 
 
 @settings(max_examples=40)
@@ -61,8 +35,8 @@ def test_row_update_is_nnls(
     T = rng.random((dag.n_nodes, k))
     table = kernel_table("log", int(rank.max()))[:, None]
     for side, matrix, mask in (
-        (Side.rows(closure_forest(dag), rank), M, reach),
-        (Side.columns(closure_forest(dag.reverse()), rank), M.T, reach.T),
+        (ImplicitMatrix.of_rows(closure_forest(dag), rank), M, reach),
+        (ImplicitMatrix.of_columns(closure_forest(dag.reverse()), rank), M.T, reach.T),
     ):
         wide = nnls_module.padded(T, np.dtype(float))
         x = np.zeros_like(wide)
@@ -158,15 +132,6 @@ def test_any_number_of_threads_gives_the_same_bytes(w0: float) -> None:
         assert one.objective.tolist() == other.objective.tolist()
 
 
-def test_tasks_cover_every_place_once() -> None:
-    for dag in (random_dag(3000, 9000, 0), chain(20_000), star(5000), random_dag(2000, 100, 1)):
-        for forest in closure_forests(dag):
-            tasks = Side.rows(forest, levels(dag)).tasks(64)
-            assert tasks[0][0] == 0
-            assert tasks[-1][1] == dag.n_nodes
-            assert all(a[1] == b[0] and a[0] < a[1] for a, b in itertools.pairwise(tasks))
-
-
 def test_components_are_balanced_and_nothing_is_lost_by_it() -> None:
     result = fit(random_dag(100, 300, 4), n_components=7, max_iter=4)
     norms = [np.linalg.norm(X, axis=0) for X in (result.source, result.target)]
@@ -231,34 +196,3 @@ def test_deep_and_wide() -> None:
 def test_nonsense_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(InputError):
         fit(chain(3), **options)
-
-
-@settings(max_examples=30)
-@given(dags(max_nodes=25, min_nodes=2), st.integers(1, 10), weights, penalties)
-def test_rows_on_their_own(dag: DiGraph, k: int, w0: float, penalty: float) -> None:
-    matrix = closure_forest(dag).to_sparse(levels(dag), "log")
-    T = np.random.default_rng(0).random((dag.n_nodes, k))
-    rows = solve_rows(
-        T, matrix.indptr, matrix.indices, matrix.data, zero_weight=w0, regularization=penalty,
-        max_inner=20_000, inner_tol=0.0,
-    )  # fmt: skip
-    M = matrix.toarray()
-    for i in range(dag.n_nodes):
-        if not M[i].any():
-            assert not rows[i].any()
-            continue
-        best = nnls_row(M[i], M[i] > 0, T, w0, penalty)
-        weight = np.where(M[i] > 0, 1.0, w0)
-        found, least = (
-            weight @ (M[i] - T @ s) ** 2 + penalty * np.count_nonzero(M[i]) * (s @ s)
-            for s in (rows[i], best)
-        )
-        # Coordinate descent crawls where components outnumber columns and nothing is penalised.
-        assert found == pytest.approx(least, rel=1e-5, abs=1e-4 if penalty == 0.0 else 1e-6)
-
-
-def test_rows_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="do not fit"):
-        solve_rows(np.ones((3, 2)), [0, 2], [0], [1.0])
-    with pytest.raises(InputError, match="outside"):
-        solve_rows(np.ones((3, 2)), [0, 1], [3], [1.0])

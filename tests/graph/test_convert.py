@@ -40,6 +40,13 @@ def test_graph_itself_and_pairs(tmp_path):
     assert parts(as_graph(str(path))) == parts(graph)
 
 
+def test_triples_carry_weights():
+    assert parts(as_graph([("a", "b", 2), ("b", "c", 0.5), ("a", "b", 1)])) == (
+        ["a", "b", "c"], [("a", "b"), ("b", "c")], [3.0, 0.5],
+    )  # fmt: skip
+    assert parts(as_graph(iter([(1, 2, 3)]))) == ([1, 2], [(1, 2)], [3.0])
+
+
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_matrix, sp.csc_array, sp.lil_array])
 def test_scipy(kind):
     dense = np.array([[0, 2, 0], [0, 0, 1], [3, 0, 0]])
@@ -119,6 +126,28 @@ def test_to_networkx_and_back(rows):
     assert parts(as_graph(to_networkx(plain))) == parts(plain)
 
 
+def test_networkx_attributes_on_a_round_trip():
+    given = nx.DiGraph(name="votes")
+    given.add_node("a", colour="red")
+    given.add_node("alone", colour="blue")
+    given.add_edge("a", "b", since=2019, weight=2)
+    given.add_edge("b", "a", since=2024, weight=5)
+    back = to_networkx(as_graph(given), like=given)
+    assert back.graph == given.graph
+    assert list(back.nodes(data=True)) == list(given.nodes(data=True))
+    assert sorted(back.edges(data=True)) == sorted(given.edges(data=True))
+    fewer = to_networkx(atpgraph.break_cycles(given).dag, like=given)
+    assert fewer.number_of_edges() == 1
+    assert all(given.edges[u, v] == data for u, v, data in fewer.edges(data=True))
+    several = nx.MultiDiGraph([(1, 2, {"weight": 2, "by": "x"}), (1, 2, {"weight": 3, "by": "y"})])
+    merged = to_networkx(as_graph(several), like=several)
+    assert list(merged.edges(data=True)) == [(1, 2, {"weight": 5.0, "by": "x"})]
+    more = DiGraph.from_edges([("a", "b"), ("b", "new")])
+    assert to_networkx(more, like=given).edges["b", "new"] == {}
+    with pytest.raises(InputError, match="like is a list"):
+        to_networkx(more, like=[])
+
+
 def test_igraph():
     graph = igraph.Graph([(0, 1), (1, 2), (0, 1)], n=4, directed=True)
     assert parts(as_graph(graph)) == ([0, 1, 2, 3], [(0, 1), (1, 2)], None)
@@ -144,7 +173,19 @@ def test_what_is_no_graph():
     for thing, message in (
         (3, "int is not a graph"),
         (None, "NoneType is not a graph"),
-        ([(1, 2, 3)], "pair"),
+        ([(1, 2, 3, 4)], "pair"),
+        (["ab", "bc"], r"Edge 0 is 'ab'; an edge is a pair"),
+        (["abc", "bcd"], r"Edge 0 is 'abc'; an edge is a pair"),
+        ([1, 2], "Edge 0 is 1; an edge is a pair"),
+        ([], "list of edges is empty"),
+        (iter([]), "list of edges is empty"),
+        ([("a", None)], "labelled None"),
+        ([(1.0, float("nan"))], "labelled nan"),
+        ([("a", pd.NA)], "labelled <NA>"),
+        ([("a", "b", 1), ("b", "c")], "Edge 1 is .* edge 0 has a weight"),
+        ([("a", "b"), ("b", "c", 1)], "Edge 1 .* pair"),
+        ([("a", "b", "heavy")], "not all numbers"),
+        ([("a", "b", float("inf"))], "finite"),
         (np.ones((3, 3), dtype=int), "shape"),
         (np.ones((2, 3)), "whole numbers"),
         (np.array([[0, 1, -2], [1, 2, 0]]), "from 0"),

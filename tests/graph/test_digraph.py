@@ -10,7 +10,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from tests.strategies import digraphs
 
-labels = st.one_of(st.integers(-3, 3), st.text(max_size=2), st.tuples(st.integers(0, 2)), st.none())
+labels = st.one_of(st.integers(-3, 3), st.text(max_size=2), st.tuples(st.integers(0, 2)))
 
 
 @given(st.lists(st.tuples(labels, labels)))
@@ -20,6 +20,28 @@ def test_any_hashable_label_comes_back_in_order(edges: list) -> None:
     assert set(graph.edges()) == set(edges)
     assert graph.n_edges == len(set(edges))
     assert graph.n_self_loops == sum(u == v for u, v in set(edges))
+
+
+def test_labels_are_looked_up_alike_in_lists_and_arrays() -> None:
+    graph = DiGraph.from_edges([(30, 10), (10, 20)])
+    asked = [20, 30, 5, 99, 10]
+    for labels in (asked, np.array(asked), np.array(asked, dtype=np.int32)):
+        assert graph.codes_or_minus_one(labels).tolist() == [2, 0, -1, -1, 1]
+    assert DiGraph.from_edges([]).codes_or_minus_one(np.array([1])).tolist() == [-1]
+    assert graph.code(20) == 2
+    for wrong in (5, [20]):
+        with pytest.raises(InputError, match=r"no node 5|name one node"):
+            graph.code(wrong)
+    assert [side.tolist() for side in graph.pair_codes([30, 10], 20)] == [[0, 1], [2, 2]]
+    with pytest.raises(InputError, match="2 sources and 3 targets"):
+        graph.pair_codes([30, 10], [10, 20, 30])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan])
+def test_what_stands_for_no_label_is_refused(missing: object) -> None:
+    for edges, nodes in (([("a", missing)], None), ([("a", "b")], ["b", missing])):
+        with pytest.raises(InputError, match="labelled"):
+            DiGraph.from_edges(edges, nodes=nodes)
 
 
 @given(digraphs())

@@ -1,9 +1,8 @@
-"""Splits: nothing leaks, connectivity is kept, negatives satisfy their definition."""
+"""Splits leak nothing and keep the graph connected."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import networkx as nx
 import numpy as np
@@ -14,33 +13,8 @@ from hypothesis import strategies as st
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PROTOCOLS, PairTest, RankingTest, make_split
-from atpgraph.linkpred.reachability import one_way_pairs
-from atpgraph.linkpred.splits import non_edges, removable_edges
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> DiGraph:
-    n = draw(st.integers(2, 12))
-    ends = st.integers(0, n - 1)
-    pairs = draw(st.lists(st.tuples(ends, ends), min_size=1, max_size=40))
-    return DiGraph.from_codes([u for u, _ in pairs], [v for _, v in pairs], n)
-
-
-def as_networkx(graph: DiGraph) -> nx.DiGraph:
-    twin = nx.DiGraph()
-    twin.add_nodes_from(range(graph.n_nodes))
-    twin.add_edges_from(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
-    return twin
-
-
-def as_set(u: np.ndarray, v: np.ndarray) -> set[tuple[int, int]]:
-    return set(zip(u.tolist(), v.tolist(), strict=True))
-
-
-def brute_one_way(graph: DiGraph) -> set[tuple[int, int]]:
-    reach = {v: nx.descendants(as_networkx(graph), v) for v in range(graph.n_nodes)}
-    nodes = range(graph.n_nodes)
-    return {(u, v) for u in nodes for v in nodes if u != v and u in reach[v] and v not in reach[u]}
+from atpgraph.linkpred.splits import removable_edges
+from tests.linkpred.helpers import as_networkx, as_set, brute_one_way, graphs
 
 
 def sequential_removal(graph: DiGraph, count: int, rng: np.random.Generator) -> list[int]:
@@ -81,9 +55,9 @@ def test_split_leaks_nothing_and_stays_connected(
         wanted = round(fraction * (graph.n_edges - graph.n_self_loops))
         assert wanted == 0 or not sequential_removal(graph, 1, np.random.default_rng(seed))
         return
-    train = as_set(split.train.sources, split.train.targets)
-    test = as_set(split.positives.sources, split.positives.targets)
-    everything = as_set(graph.sources, graph.targets)
+    train = as_set(split.train)
+    test = as_set(split.positives)
+    everything = as_set(graph)
     assert train | test == everything
     assert not train & test
     assert all(u != v for u, v in test)
@@ -107,10 +81,10 @@ def test_split_leaks_nothing_and_stays_connected(
             continue
         part = split.tests[name]
         assert isinstance(part, PairTest)
-        negatives = as_set(part.negatives.sources, part.negatives.targets)
+        negatives = as_set(part.negatives)
         assert negatives <= pairs
         assert len(negatives) == len(part.negatives) == min(len(pairs), len(split.positives))
-        assert as_set(part.positives.sources, part.positives.targets) <= test
+        assert as_set(part.positives) <= test
     ranking = split.tests["ranking"]
     assert isinstance(ranking, RankingTest)
     for u, row in zip(ranking.queries.sources, ranking.sampled, strict=True):
@@ -118,53 +92,6 @@ def test_split_leaks_nothing_and_stays_connected(
         free = {w for w in range(graph.n_nodes) if w != u and (int(u), w) not in everything}
         assert set(chosen) <= free
         assert len(set(chosen)) == len(chosen) == min(len(free), 100)
-
-
-@settings(deadline=None)
-@given(graphs(), st.integers(1, 200), st.integers(0, 2**32))
-def test_one_way_pairs_against_brute_force(graph: DiGraph, count: int, seed: int) -> None:
-    u, v = one_way_pairs(graph, count, np.random.default_rng(seed))
-    truth = brute_one_way(graph)
-    assert as_set(u, v) <= truth
-    assert len(as_set(u, v)) == len(u) == min(count, len(truth))
-
-
-def test_one_way_pairs_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atpgraph.linkpred.reachability._BLOCK_BYTES", 1)
-    rng = np.random.default_rng(5)
-    graph = DiGraph.from_codes(rng.integers(300, size=420), rng.integers(300, size=420), 300)
-    truth = brute_one_way(graph)
-    u, v = one_way_pairs(graph, 10**9, rng)
-    assert as_set(u, v) == truth
-    u, v = one_way_pairs(graph, 500, rng)
-    assert len(as_set(u, v)) == 500
-    assert as_set(u, v) <= truth
-
-
-def test_one_way_pairs_are_uniform() -> None:
-    graph = DiGraph.from_codes([0, 1, 2, 3, 3], [1, 2, 1, 0, 4], 5)  # 1 and 2 form a component
-    truth = brute_one_way(graph)
-    rng = np.random.default_rng(0)
-    seen: Counter[tuple[int, int]] = Counter()
-    draws = 1500
-    for _ in range(draws):
-        u, v = one_way_pairs(graph, 1, rng)
-        seen[int(u[0]), int(v[0])] += 1
-    expected = draws / len(truth)
-    assert set(seen) == truth
-    chi_square = sum((count - expected) ** 2 / expected for count in seen.values())
-    assert chi_square < 25  # 7 pairs, 6 degrees of freedom: p < 0.0004
-
-
-@settings(deadline=None)
-@given(graphs(), st.integers(1, 60), st.integers(0, 2**32))
-def test_non_edges(graph: DiGraph, count: int, seed: int) -> None:
-    pairs = non_edges(graph, count, np.random.default_rng(seed))
-    found = as_set(pairs.sources, pairs.targets)
-    available = graph.n_nodes * (graph.n_nodes - 1) - graph.n_edges + graph.n_self_loops
-    assert len(found) == len(pairs) == min(count, available)
-    assert not found & as_set(graph.sources, graph.targets)
-    assert all(u != v for u, v in found)
 
 
 @pytest.fixture(scope="module")
@@ -198,9 +125,9 @@ def test_sampled_candidates_are_distinct_non_neighbours(medium: DiGraph) -> None
 def test_validation_split_sees_the_training_graph_only(medium: DiGraph) -> None:
     split = make_split(medium)
     inner = split.validation(random_state=1)
-    train = as_set(split.train.sources, split.train.targets)
-    assert as_set(inner.positives.sources, inner.positives.targets) <= train
-    assert as_set(inner.train.sources, inner.train.targets) < train
+    train = as_set(split.train)
+    assert as_set(inner.positives) <= train
+    assert as_set(inner.train) < train
 
 
 def test_a_forest_has_nothing_to_take() -> None:

@@ -17,8 +17,9 @@ pytest.importorskip("matplotlib")
 from typer.testing import CliRunner, Result
 
 from atpgraph import ATP, DiGraph, InputError, break_cycles, levels, noisy_hierarchy, write_edgelist
+from atpgraph._palette import RED
 from atpgraph.cli._app import app
-from atpgraph.embedding.plane import plane
+from atpgraph.embedding.projection import projection
 from atpgraph.plot import plot, plot_hierarchy, plot_levels, plot_map, plot_objective, save
 from atpgraph.plot.hierarchy import MAX_NODES
 
@@ -68,7 +69,8 @@ def test_hierarchy_has_every_node_edge_and_row(graph, model, tmp_path, of_model)
     assert sorted(named(root, "removed")) == broken.removed.tolist()
     everything = set(named(root, "edge")) | set(named(root, "removed"))
     assert everything == set(range(graph.n_edges))
-    assert sorted(named(root, "row")) == list(range(1, level.max() + 1))
+    rows = re.findall(r'id="row-0-(\d+)-0"', ET.tostring(root, encoding="unicode"))
+    assert sorted(map(int, rows)) == list(range(1, level.max() + 1))
     # Nodes of a level stand on its row, and a higher level is higher up (smaller y).
     height = {at: [] for at in range(1, level.max() + 1)}
     for node, group in named(root, "node").items():
@@ -77,10 +79,10 @@ def test_hierarchy_has_every_node_edge_and_row(graph, model, tmp_path, of_model)
     assert all(np.ptp(ys) < 0.01 for ys in height.values())
     assert np.all(np.diff(means) < 0)
     # Removed edges, and only they, are red.
-    red = [group for group in root.iter(f"{SVG}path") if "#c02a3c" in group.get("style", "")]
+    red = [group for group in root.iter(f"{SVG}path") if RED in group.get("style", "")]
     assert len(red) >= len(broken.removed)
     for group in named(root, "edge").values():
-        assert "#c02a3c" not in ET.tostring(group, encoding="unicode")
+        assert RED not in ET.tostring(group, encoding="unicode")
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert f"{len(broken.removed)} removed to break cycles" in texts
     assert {str(label) for label in graph.labels.tolist()} <= set(texts)
@@ -101,7 +103,7 @@ def test_labels_self_loops_and_single_nodes(tmp_path) -> None:
 def test_map_has_two_panels_coloured_by_level(model, tmp_path) -> None:
     figure = plot_map(model)
     left, right = figure.axes[:2]
-    for axes, points in ((left, plane(model)[0]), (right, plane(model)[1])):
+    for axes, points in ((left, projection(model)[0]), (right, projection(model)[1])):
         (dots,) = axes.collections
         order = np.argsort(-np.bincount(model.levels_)[model.levels_], kind="stable")
         assert np.asarray(dots.get_offsets()) == pytest.approx(points[order])
@@ -110,18 +112,6 @@ def test_map_has_two_panels_coloured_by_level(model, tmp_path) -> None:
     for gid in ("sources", "targets"):
         group = next(g for g in root.iter(f"{SVG}g") if g.get("id") == gid)
         assert len(list(group.iter(f"{SVG}use"))) == model.graph_.n_nodes
-
-
-def test_plane_is_the_best_fit(model) -> None:
-    sources, targets, shares = plane(model)
-    both = np.concatenate([model.source_, model.target_]).astype(float)
-    both -= both.mean(axis=0)
-    values = np.linalg.svd(both, compute_uv=False) ** 2
-    flat = np.concatenate([sources, targets])
-    assert (flat**2).sum(axis=0) == pytest.approx(values[:2], rel=1e-6)
-    assert shares == pytest.approx(values[:2] / values.sum())
-    thin = ATP(n_components=1).fit([(0, 1), (1, 2)])
-    assert plane(thin)[0][:, 1].tolist() == [0, 0, 0]
 
 
 def test_levels_and_objective(graph, model, tmp_path) -> None:
@@ -159,7 +149,7 @@ def test_python_refuses_with_a_sentence(graph, model, tmp_path) -> None:
         plot_objective(ATP(n_components=2, solver="svd").fit(graph))
     with pytest.raises(InputError, match="not fitted"):
         plot_map(ATP())
-    with pytest.raises(InputError, match="no kind 'pie'"):
+    with pytest.raises(InputError, match="no kind of picture 'pie'"):
         plot(model, "pie")
     with pytest.raises(InputError, match=r"neither \.png nor \.svg"):
         save(plot_levels(graph), tmp_path / "picture.pdf")
@@ -208,7 +198,7 @@ def test_what_is_too_large_is_drawn_otherwise_unless_asked(tmp_path) -> None:
         (["{d}/g.txt", "-o", "{t}/none/x.png"], "does not exist"),
         (["{d}/nothing.txt", "-o", "{t}/x.png"], "nothing.txt"),
         (["{d}/g.txt", "-o", "{t}/x.png", "-k", "map"], "embed it first"),
-        (["{d}/g.txt", "-o", "{t}/x.png", "-k", "pie"], "--kind is 'pie'"),
+        (["{d}/g.txt", "-o", "{t}/x.png", "-k", "pie"], "no kind of picture 'pie'"),
         (["{d}/cut.npz", "-o", "{t}/x.png"], "damaged"),
     ],
 )

@@ -20,6 +20,7 @@ def main() -> None:
     import io
     import sys
 
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a label no terminal can show is not an error
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -28,3 +29,22 @@ def main() -> None:
         app(prog_name="atp")
     except KeyboardInterrupt:  # before or after a command's own session
         sys.exit(130)
+    except OSError as error:  # help or version into a full disk
+        from atpgraph._show import say
+
+        say(f"atp: error: Cannot write to standard output: {error.strerror}.")
+        sys.exit(2)
+
+
+def _open_streams() -> None:
+    """Give closed standard streams a place, so that no file of ours ends up on their numbers."""
+    import os
+    import sys
+
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -6,20 +6,20 @@ from typing import Annotated
 
 import typer
 
-from atpgraph import __version__
+from atpgraph._version import __version__
 from atpgraph.cli import (
     break_cycles,
-    community,
-    cqa,
     datasets,
     embed,
-    generate,
     hierarchy,
     linkpred,
     model,
     plot,
-    route,
+    reach,
+    tune,
 )
+from atpgraph.cli.cqa.app import app as cqa
+from atpgraph.cli.generate.app import app as generate
 
 app = typer.Typer(
     name="atp",
@@ -52,7 +52,9 @@ def _atp(
 # One line per command, in the order in which the help lists them:
 # app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
 app.command("break-cycles")(break_cycles.break_cycles)
+app.command("reach")(reach.reach)
 app.command("embed")(embed.embed)
+app.command("tune")(tune.tune)
 app.command("predict")(model.predict)
 app.command("neighbors")(model.neighbors)
 app.command("info")(model.info)
@@ -60,10 +62,6 @@ app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
 app.command("plot")(plot.plot)
 app.command("linkpred")(linkpred.linkpred)
-cqa.app.command("route")(route.route)
-cqa.app.command("evaluate")(route.evaluate)
-cqa.app.command("load")(route.load)
-app.add_typer(cqa.app, name="cqa")
+app.add_typer(cqa, name="cqa")
 app.add_typer(datasets.app, name="datasets")
-generate.app.command("community")(community.community)
-app.add_typer(generate.app, name="generate")
+app.add_typer(generate, name="generate")

@@ -12,9 +12,10 @@ METHODS = (
     "ts-voting", "h-voting", "bayes",
 )  # fmt: skip
 KERNELS = ("log", "harmonic", "linear", "constant")
-SOLVERS = ("nnls", "svd")
+PURPOSES = ("reachability", "links", "paper")
+SOLVERS = ("pairs", "nnls", "svd")
 KINDS = ("hierarchy", "map", "levels", "objective")
-FORMATS = ("word2vec", "parquet", "npy")
+FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json as jsonlib
+import logging
 import math
 import os
 import shlex
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph._show import say, shown
-from atpgraph.errors import AtpError
+from atpgraph._files import output_taken
+from atpgraph._show import Shown, say, undisturbed
+from atpgraph._visible import visible
+from atpgraph.errors import AtpError, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,22 +52,39 @@ class Session:
     def result(self, payload: dict[str, Any], *shown: str | Table) -> None:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
-        It is printed when the session ends, after the progress bars are gone.
+        It is printed when the session ends, after the progress bars are gone: on standard output,
+        or on standard error where a file went to standard output ("-").
         """
         self._payload, self._shown = payload, shown
+
+    def _print_all(self) -> None:
+        try:
+            self._print()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except (OSError, ValueError, AttributeError) as error:  # full, closed, or not there at all
+            _drop_output()
+            why = error.strerror if isinstance(error, OSError) else "it is closed"
+            raise InputError(f"Cannot write to standard output: {why}.") from error
 
     def _print(self) -> None:
         if self._payload is None:
             return
-        if self.json:
-            # ASCII only, so that it prints whatever the encoding of the terminal.
-            print(jsonlib.dumps(json_ready(self._payload), indent=2, allow_nan=False))
-            return
-        for item in self._shown:
-            if isinstance(item, str):
-                print(item)
-            else:
-                _print_table(item)
+        with contextlib.ExitStack() as stack:
+            if output_taken.get():
+                if self.quiet:
+                    return
+                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+            if self.json:
+                # ASCII only, so that it prints whatever the encoding of the terminal.
+                print(jsonlib.dumps(json_ready(self._payload), indent=2, allow_nan=False))
+                return
+            for item in self._shown:
+                if isinstance(item, str):
+                    print(visible(item, keep="\n"))
+                else:
+                    print(_rendered(item), end="")
 
 
 def typed_command() -> str:
@@ -79,13 +99,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
     from rich.text import Text
 
     cells = [[_cell(value) for value in row] for row in rows]
-    result = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+    result = Table(
+        title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left"
+    )
     for position, name in enumerate(columns):
         column = [row[position] for row in cells]
         numeric = any(right for _, right in column) and all(
             right or not text for text, right in column
         )
-        result.add_column(name, justify="right" if numeric else "left")
+        result.add_column(Text(visible(name)), justify="right" if numeric else "left")
     for row in cells:
         result.add_row(*(Text(text) for text, _ in row))
     return result
@@ -105,10 +127,11 @@ def _cell(value: object) -> tuple[str, bool]:
         if not math.isfinite(value):
             return "–", True
         return (f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"), True
-    return str(value), False
+    return visible(str(value)), False
 
 
-def _print_table(item: Table) -> None:
+def _rendered(item: Table) -> str:
+    """The text of a table; Rich must not write it, since it takes a closed pipe for an exit."""
     from rich.console import Console
     from rich.measure import measure_renderables
 
@@ -117,7 +140,9 @@ def _print_table(item: Table) -> None:
         wide = Console(file=sys.stdout, width=10_000)
         needed = measure_renderables(wide, wide.options, [item]).maximum
         console = Console(file=sys.stdout, width=max(80, needed), color_system=None)
-    console.print(item)
+    with console.capture() as capture:
+        console.print(item)
+    return capture.get()
 
 
 def json_ready(value: Any) -> Any:
@@ -143,6 +168,26 @@ def json_ready(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} does not fit into JSON")
 
 
+def _drop_output() -> None:
+    """Leave nothing for the interpreter to flush into a stream that does not take it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Notes(logging.Handler):
+    """What the library warns of, as notes of the command; errors keep their traceback."""
+
+    def __init__(self, held: Session) -> None:
+        super().__init__(logging.WARNING)
+        self._held = held
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR and logging.lastResort is not None:
+            logging.lastResort.handle(record)
+        else:
+            self._held.note(record.getMessage())
+
+
 @contextlib.contextmanager
 def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """Run the body of a command: progress on, errors turned into one sentence and an exit code.
@@ -150,27 +195,38 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     With ``ATP_DEBUG=1`` in the environment, errors keep their traceback.
     """
     held = Session(json=json, quiet=quiet)
+    output_taken.set(False)
     debug = os.environ.get("ATP_DEBUG", "") not in ("", "0")
+    display = None if quiet else Shown()
+    notes, logger = _Notes(held), logging.getLogger("atpgraph")
+    logger.addHandler(notes)
     try:
-        with contextlib.nullcontext() if quiet else shown():
+        with display or contextlib.nullcontext():
             yield held
-        held._print()
-        sys.stdout.flush()
+        held._print_all()
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
-        say("atp: interrupted")
+        with undisturbed():
+            if display is not None:
+                display.close()
+            say("atp: interrupted")
         raise typer.Exit(130) from None
-    except BrokenPipeError:
-        # The reader went away. Leave nothing for the interpreter to flush into the closed pipe.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader went away
+        _drop_output()
         raise typer.Exit(141) from None
     except AtpError as error:
         if debug:
             raise
         say(f"atp: error: {error}")
         raise typer.Exit(error.exit_code) from None
+    except OSError as error:
+        if debug:
+            raise
+        _drop_output()
+        about = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        say(f"atp: error: {about}{error.strerror or error}.")
+        raise typer.Exit(2) from None
     except Exception as error:
         if debug:
             raise
@@ -180,3 +236,5 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
             "(set ATP_DEBUG=1 and run again for the traceback to report)."
         )
         raise typer.Exit(1) from None
+    finally:
+        logger.removeHandler(notes)

@@ -12,7 +12,9 @@ from atpgraph.cli._choices import METHODS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
-    from atpgraph.graph.digraph import DiGraph, IntArray
+    from atpgraph._typing import IntArray
+    from atpgraph.cycles import CycleBreak
+    from atpgraph.graph.digraph import DiGraph
 
 
 def break_cycles(
@@ -49,8 +51,6 @@ def break_cycles(
     """Remove edges until the graph has no cycles."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph._files import check_writable
-        from atpgraph._jit import on_compilation
-        from atpgraph._progress import stage
         from atpgraph.cycles import METHODS as EVERY
         from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
@@ -67,62 +67,70 @@ def break_cycles(
                 check_writable(path)
         read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
-        methods: dict[str, dict[str, Any]] = {}
-        results = []
-        breaker = CycleBreaker(read, seed)
-        for name in EVERY if every else [method]:
-            with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
-                # A breaker of its own for each, so that the seconds are those of that method alone,
-                # and without those of compiling on a first run.
-                started = time.perf_counter()
-                result = CycleBreaker(read, seed).run(name)
-                seconds = time.perf_counter() - started - compiling.seconds
-            results.append(result)
-            found = None if right is None else result.agreement(right)
-            methods[name] = {
-                "removed": len(result.removed),
-                "precision": found and found.precision,
-                "recall": found and found.recall,
-                "f1": found and found.f1,
-                "seconds": round(seconds, 4),
-            }
+        results, rows = _compared(read, list(EVERY) if every else [method], seed, right)
         if output is not None:
-            write_edgelist(result.dag, output)
+            write_edgelist(results[-1].dag, output)
         if removed is not None:
-            _write_removed(result, removed)
-        counts = {
-            "nodes": read.n_nodes,
-            "edges": read.n_edges,
-            "self_loops": read.n_self_loops,
-        }
-        payload = {"graph": counts, "agony": breaker.agony, "methods": methods}
+            write_edgelist(results[-1].removed_graph, removed)
+        agony = CycleBreaker(read, seed).agony
+        counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
+        payload = {"graph": counts, "agony": agony, "methods": rows}
         if report is not None:
-            from atpgraph.cycles.report import write_report
+            from atpgraph.report.pages.cycles import write_report
 
             payload["report"] = write_report(
-                results, report, typed_command(), name=graph.name, agony=breaker.agony,
-                seconds=[row["seconds"] for row in methods.values()], truth=right,
+                results, report, typed_command(), name=graph.name, agony=agony,
+                seconds=[row["seconds"] for row in rows.values()], truth=right,
             )  # fmt: skip
             out.note(f"report written to {payload['report']}")
         columns = ["removed", "precision", "recall", "f1", "seconds"]
         if right is None:
             columns = ["removed", "seconds"]
-        rows = [[name, *(row[column] for column in columns)] for name, row in methods.items()]
         loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
-        lines: list[Any] = [
-            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}, "
-            f"agony {breaker.agony:,}",
-            table(["method", *columns], rows),
+        shown: list[Any] = [
+            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}, agony {agony:,}",
+            table(
+                ["method", *columns],
+                [[name, *(row[column] for column in columns)] for name, row in rows.items()],
+            ),
         ]
         if removed is not None:
-            lines.append(f"{removed}: written")
+            shown.append(f"{removed}: written")
         if output is not None:
-            lines.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
-        out.result(payload, *lines)
+            shown.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
+        out.result(payload, *shown)
+
+
+def _compared(
+    graph: DiGraph, names: list[str], seed: int, truth: IntArray | None
+) -> tuple[list[CycleBreak], dict[str, dict[str, Any]]]:
+    """What each method removed, and the row of each in the table."""
+    from atpgraph._jit import on_compilation
+    from atpgraph._progress import stage
+    from atpgraph.cycles import CycleBreaker
+
+    results, rows = [], {}
+    for name in names:
+        with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
+            # A breaker of its own for each, so that the seconds are those of that method alone,
+            # and without those of compiling on a first run.
+            started = time.perf_counter()
+            result = CycleBreaker(graph, seed).run(name)
+            seconds = time.perf_counter() - started - compiling.seconds
+        match = None if truth is None else result.agreement(truth)
+        results.append(result)
+        rows[name] = {
+            "removed": len(result.removed),
+            "precision": match and match.precision,
+            "recall": match and match.recall,
+            "f1": match and match.f1,
+            "seconds": round(seconds, 4),
+        }
+    return results, rows
 
 
 def _edges_of(graph: DiGraph, truth: Path) -> IntArray:
-    """Edge numbers of the edges listed in a file; all of them must be there."""
+    """Indices of the edges listed in a file; all of them must be there."""
     from atpgraph.errors import InputError
     from atpgraph.graph.edgelist import read_edgelist
 
@@ -135,20 +143,3 @@ def _edges_of(graph: DiGraph, truth: Path) -> IntArray:
             "give the truth that belongs to this graph."
         )
     return edges
-
-
-def _write_removed(result: Any, path: Path) -> None:
-    """The removed edges with their scores as a third column; a self-loop has the largest."""
-    import numpy as np
-
-    from atpgraph.graph.digraph import DiGraph
-    from atpgraph.graph.edgelist import write_edgelist
-
-    scores = result.scores
-    finite = scores[np.isfinite(scores)]
-    worst = float(finite.max()) + 1.0 if len(finite) else 1.0
-    kept = np.zeros(result.graph.n_edges, dtype=bool)
-    kept[result.removed] = True
-    gone = result.graph.keep_edges(kept)
-    weights = np.where(np.isfinite(scores), scores, worst)
-    write_edgelist(DiGraph(gone.indptr, gone.targets, gone.labels, weights), path)

@@ -53,7 +53,7 @@ def linkpred(
     """Compare link predictors on a graph: every method, protocol and seed, with intervals."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.linkpred.laboratory import run
-        from atpgraph.linkpred.report import write_report
+        from atpgraph.report.pages.linkpred import write_report
 
         dims = _dimensions(dim)
         name, loaded = _load(graph)
@@ -87,12 +87,12 @@ def _dimensions(text: str) -> list[int]:
     from atpgraph.errors import InputError
 
     try:
-        found = [int(part) for part in text.split(",")]
+        dims = [int(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if not found or min(found) < 1:
+        dims = []
+    if not dims or min(dims) < 1:
         raise InputError(f"--dim is {text!r}; give whole numbers from 1, separated by commas.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(dims))
 
 
 def _load(graph: str) -> tuple[str, DiGraph]:

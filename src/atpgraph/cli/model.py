@@ -9,6 +9,8 @@ import typer
 
 from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
 from atpgraph.cli._console import Json, Quiet, session, table
+from atpgraph.cli._facts import model_facts
+from atpgraph.cli._nodes import known_labels, same_labels
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -24,7 +26,11 @@ def predict(
         list[str] | None, typer.Argument(help="Pairs of nodes: U V [U V …].", show_default=False)
     ] = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="File of pairs, one per line, - for standard input. Unknown nodes are marked.",
+            show_default=False,
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -38,7 +44,7 @@ def predict(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score pairs of nodes: does a path lead from U to V?"""
+    """Does a path lead from U to V? In the graph, exactly, and as the vectors predict."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.embedding import ATP
         from atpgraph.errors import InputError
@@ -48,67 +54,115 @@ def predict(
             raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
         loaded = ATP.load(model)
         if pairs is not None:
-            given = read_pairs(pairs)
-            sources, targets = (_labels(loaded, given[side]) for side in (0, 1))
+            sources, targets = (same_labels(loaded.graph_, side) for side in read_pairs(pairs))
         else:
             names = nodes or []
             if len(names) % 2:
                 raise InputError(f"{names[-1]!r} has no partner; name an even number of nodes.")
-            sources, targets = _labels(loaded, names[0::2]), _labels(loaded, names[1::2])
-        scores = loaded.score_pairs(sources, targets)
-        probabilities = loaded.predict_proba(sources, targets)
-        paths = loaded.predict(sources, targets, threshold)
-        rows = [
-            {
-                "source": u,
-                "target": v,
-                "score": float(score),
-                "probability": float(probability),
-                "path": bool(path),
-            }
-            for u, v, score, probability, path in zip(
-                sources, targets, scores, probabilities, paths, strict=True
-            )
+            labels = known_labels(loaded.graph_, names)
+            sources, targets = labels[0::2], labels[1::2]
+        rows = _predictions(loaded, sources, targets, threshold)
+        unknown = sum(bool(row["unknown"]) for row in rows)
+        if unknown:
+            out.note(f"{unknown:,} of {len(rows):,} pairs name a node that the model does not have")
+        if len(rows) == 1 and not unknown:
+            out.result({"pairs": rows}, _sentence(rows[0]))
+            return
+        shown = [
+            [
+                str(row["source"]),
+                str(row["target"]),
+                "unknown node" if row["unknown"] else row["path"],
+            ]
+            + [row[name] for name in ("predicted", "probability", "score")]
+            for row in rows
         ]
-        shown = [[str(row["source"]), str(row["target"]), *list(row.values())[2:]] for row in rows]
-        out.result(
-            {"pairs": rows}, table(["source", "target", "score", "probability", "path"], shown)
-        )
+        columns = ["source", "target", "path in the graph", "predicted", "probability", "score"]
+        out.result({"pairs": rows}, table(columns, shown))
+
+
+def _predictions(
+    model: ATP, sources: list[Any], targets: list[Any], threshold: float | None
+) -> list[dict[str, Any]]:
+    """One row for each pair; no answers where the model does not have a node."""
+    import numpy as np
+
+    graph = model.graph_
+    known = np.array([graph.codes_or_minus_one(side) >= 0 for side in (sources, targets)])
+    both = np.flatnonzero(known.all(axis=0)).tolist()
+    u, v = [sources[at] for at in both], [targets[at] for at in both]
+    answers = {
+        "path": model.reaches(u, v),
+        "predicted": model.predict(u, v, threshold),
+        "probability": model.predict_proba(u, v),
+        "score": model.score_pairs(u, v),
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "source": a,
+            "target": b,
+            **dict.fromkeys(answers),
+            "unknown": [name for name, here in zip((a, b), known[:, at], strict=True) if not here],
+        }
+        for at, (a, b) in enumerate(zip(sources, targets, strict=True))
+    ]
+    for name, values in answers.items():
+        for at, value in zip(both, np.asarray(values).tolist(), strict=True):
+            rows[at][name] = value
+    return rows
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    there, predicted = ("yes" if row[name] else "no" for name in ("path", "predicted"))
+    return (
+        f"{row['source']} → {row['target']}: path in the graph: {there}; "
+        f"predicted: {predicted}, {row['probability']:.2f}"
+    )
 
 
 def neighbors(
     model: Model,
-    node: Annotated[str, typer.Argument(help="Label of a node.", show_default=False)],
+    nodes: Annotated[
+        list[str], typer.Argument(help="Labels of nodes.", metavar="NODE…", show_default=False)
+    ],
     direction: Annotated[
         str,
         typer.Option(
-            help="targets: what the node leads to; sources: what leads to it.",
+            help="targets: what the nodes lead to; sources: what leads to them.",
             autocompletion=completer(DIRECTIONS),
         ),
     ] = "targets",
-    top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many for each node.")] = 10,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """The nodes that a node most strongly leads to, or is led to from."""
     with session(json=json, quiet=quiet) as out:
+        from atpgraph._registry import unknown_name
         from atpgraph.embedding import ATP
-        from atpgraph.errors import InputError
 
         if direction not in DIRECTIONS:
-            raise InputError(f"--direction is {direction!r}; it must be targets or sources.")
+            raise unknown_name("direction", direction, DIRECTIONS)
         loaded = ATP.load(model)
-        (label,) = _labels(loaded, [node])
+        asked = known_labels(loaded.graph_, nodes)
         find = loaded.top_targets if direction == "targets" else loaded.top_sources
-        labels, scores = find(label, top)
-        level_of = loaded.levels_[loaded.graph_.codes(labels)]
-        rows = [
-            {"node": name, "score": float(score), "level": int(level)}
-            for name, score, level in zip(labels.tolist(), scores, level_of, strict=True)
+        results = []
+        for label, names, scores in zip(asked, *find(asked, top), strict=True):
+            level_of = loaded.levels_[loaded.graph_.codes(names)]
+            rows = [
+                {"node": name, "score": float(score), "level": int(level)}
+                for name, score, level in zip(names.tolist(), scores, level_of, strict=True)
+            ]
+            results.append({"node": label, "neighbors": rows})
+        tables = [
+            table(
+                ["node", "score", "level"],
+                [[str(row["node"]), row["score"], row["level"]] for row in result["neighbors"]],
+                f"{direction} of {result['node']}",
+            )
+            for result in results
         ]
-        payload = {"node": label, "direction": direction, "neighbors": rows}
-        shown = [[str(row["node"]), row["score"], row["level"]] for row in rows]
-        out.result(payload, table(["node", "score", "level"], shown, f"{direction} of {node}"))
+        out.result({"direction": direction, "nodes": results}, *tables)
 
 
 def info(model: Model, json: Json = False, quiet: Quiet = False) -> None:
@@ -119,20 +173,14 @@ def info(model: Model, json: Json = False, quiet: Quiet = False) -> None:
         from atpgraph.embedding import ATP
 
         loaded = ATP.load(model)
-        graph = loaded.graph_
-        payload: dict[str, Any] = {
-            "nodes": graph.n_nodes,
-            "edges": graph.n_edges,
-            "removed": len(loaded.removed_),
-            "levels": int(loaded.levels_.max(initial=0)),
-            "reachable_pairs": loaded.n_reachable_pairs_,
-            "extras": loaded.n_extras_,
-            "iterations": loaded.n_iter_,
-            "objective": float(loaded.objective_[-1]) if len(loaded.objective_) else None,
+        payload = model_facts(loaded) | {
             "dtype": str(np.dtype(loaded.source_.dtype)),
             "params": loaded.get_params(),
         }
-        rows = [[name, value] for name, value in payload.items() if name != "params"]
+        told = {"params", "fidelity"}
+        rows = [[name, value] for name, value in payload.items() if name not in told]
+        judged = payload["fidelity"] or {"fidelity": "not measured"}
+        rows += [[name, "–" if value is None else value] for name, value in judged.items()]
         rows += [[name, str(value)] for name, value in payload["params"].items()]
         out.result(payload, table(["", str(model)], [[a, _text(b)] for a, b in rows]))
 
@@ -141,10 +189,14 @@ def export(
     model: Model,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="File, or beginning of the names of the files."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File (- for standard output), or folder for word2vec and npy.",
+        ),
     ],
     format: Annotated[
-        str, typer.Option(help="word2vec, parquet or npy.", autocompletion=completer(FORMATS))
+        str, typer.Option(help="word2vec, csv, parquet or npy.", autocompletion=completer(FORMATS))
     ] = "word2vec",
     json: Json = False,
     quiet: Quiet = False,
@@ -159,21 +211,6 @@ def export(
             {"format": format, "files": [str(file) for file in files]},
             *(f"{file}: written" for file in files),
         )
-
-
-def _labels(model: ATP, names: list[str] | Any) -> list[Any]:
-    """Labels as the model has them: a number typed on the command line may be an integer label."""
-    import numpy as np
-
-    from atpgraph.errors import InputError
-
-    if model.labels_.dtype != np.int64:
-        return list(names)
-    try:
-        return [int(name) for name in names]
-    except ValueError:
-        bad = next(name for name in names if not str(name).lstrip("-").isdigit())
-        raise InputError(f"The graph has no node {bad!r}; its nodes are integers.") from None
 
 
 def _text(value: Any) -> Any:

@@ -48,20 +48,18 @@ def plot(
     """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph._progress import stage
+        from atpgraph._registry import unknown_name
         from atpgraph.embedding import ATP
         from atpgraph.embedding.model_file import is_archive
-        from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.plot import plot as draw
         from atpgraph.plot import save
-        from atpgraph.plot._style import require_matplotlib
-        from atpgraph.plot.figures import check_ending
+        from atpgraph.plot.figures import check_output
         from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES
 
-        check_ending(output)
-        require_matplotlib()
+        check_output(output)
         if kind is not None and kind not in KINDS:
-            raise InputError(f"--kind is {kind!r}; it must be one of {', '.join(KINDS)}.")
+            raise unknown_name("kind of picture", kind, KINDS)
         read: Any = ATP.load(thing) if is_archive(thing) else read_edgelist(thing)
         is_model = isinstance(read, ATP)
         graph = read.graph_ if is_model else read

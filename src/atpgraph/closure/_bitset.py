@@ -9,28 +9,21 @@ that of its ancestors, not of the graph.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from atpgraph._bits import popcount
 from atpgraph._jit import kernel
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
-F32 = npt.NDArray[np.float32]
-
-
-@kernel
-def popcount(x: np.uint64) -> np.uint64:
-    """Number of ones; LLVM knows this idiom and emits one instruction."""
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+from atpgraph._typing import Float32Array, Int32Array, Int64Array, UInt64Array
 
 
 @kernel
 def spread(
-    indptr: I64, predecessors: I32, columns: I32, slot: I32, bits: U64, touched: U64, visited: I32
+    indptr: Int64Array,
+    predecessors: Int32Array,
+    columns: Int32Array,
+    slot: Int32Array,
+    bits: UInt64Array,
+    touched: UInt64Array,
+    visited: Int32Array,
 ) -> int:
     """Fill `bits` for the block; the nodes that matter go to `visited`, ascending.
 
@@ -65,7 +58,14 @@ def spread(
 
 
 @kernel
-def clear(columns: I32, slot: I32, bits: U64, touched: U64, visited: I32, count: int) -> None:
+def clear(
+    columns: Int32Array,
+    slot: Int32Array,
+    bits: UInt64Array,
+    touched: UInt64Array,
+    visited: Int32Array,
+    count: int,
+) -> None:
     """Undo :func:`spread`."""
     for c in range(len(columns)):
         slot[columns[c]] = -1
@@ -77,7 +77,7 @@ def clear(columns: I32, slot: I32, bits: U64, touched: U64, visited: I32, count:
 
 
 @kernel
-def add_sizes(bits: U64, visited: I32, count: int, sizes: I64) -> None:
+def add_sizes(bits: UInt64Array, visited: Int32Array, count: int, sizes: Int64Array) -> None:
     """Add the number of block columns each node reaches to `sizes`."""
     for i in range(count):
         v = visited[i]
@@ -89,19 +89,19 @@ def add_sizes(bits: U64, visited: I32, count: int, sizes: I64) -> None:
 
 @kernel
 def list_extras(
-    bits: U64,
-    visited: I32,
+    bits: UInt64Array,
+    visited: Int32Array,
     count: int,
-    parent: I32,
-    slot: I32,
-    columns: I32,
-    counts: I32,
-    values: I32,
+    parent: Int32Array,
+    slot: Int32Array,
+    columns: Int32Array,
+    counts: Int32Array,
+    values: Int32Array,
 ) -> np.int64:
     """Block columns that a node reaches and its parent neither reaches nor is.
 
-    The number of extras of ``visited[i]`` goes to ``counts[i]``, they themselves go one after the
-    other to `values`, except where `values` is empty: then they are only counted.
+    The number of extras of ``visited[i]`` goes to ``counts[i]``, the extras themselves go one after
+    the other to `values`, except where `values` is empty: then they are only counted.
     """
     one = np.uint64(1)
     total = np.int64(0)
@@ -131,7 +131,13 @@ def list_extras(
 
 
 @kernel
-def place(visited: I32, counts: I32, values: I32, cursor: I64, extras: I32) -> None:
+def place(
+    visited: Int32Array,
+    counts: Int32Array,
+    values: Int32Array,
+    cursor: Int64Array,
+    extras: Int32Array,
+) -> None:
     """Move the extras of one block to their places in the CSR array."""
     start = 0
     for i in range(len(visited)):
@@ -143,7 +149,9 @@ def place(visited: I32, counts: I32, values: I32, cursor: I64, extras: I32) -> N
 
 
 @kernel
-def choose_parents(indptr: I64, predecessors: I32, sizes: I64, parent: I32) -> None:
+def choose_parents(
+    indptr: Int64Array, predecessors: Int32Array, sizes: Int64Array, parent: Int32Array
+) -> None:
     """The parent of a node is its successor with the largest closure.
 
     Of equals the last, the one farthest from the sinks: with estimated sizes it is the safer one.
@@ -156,7 +164,9 @@ def choose_parents(indptr: I64, predecessors: I32, sizes: I64, parent: I32) -> N
 
 
 @kernel
-def sketch(indptr: I64, predecessors: I32, draws: F32, smallest: F32) -> None:
+def sketch(
+    indptr: Int64Array, predecessors: Int32Array, draws: Float32Array, smallest: Float32Array
+) -> None:
     """Smallest of each of the independent draws over the descendants of every node.
 
     With exponential draws the minimum over a set of s nodes is exponential with rate s, so a few
@@ -171,9 +181,14 @@ def sketch(indptr: I64, predecessors: I32, draws: F32, smallest: F32) -> None:
 
 @kernel
 def gather_rows(
-    position: I32, indptr: I64, extras: I32, nodes: I32, node_indptr: I64, by_node: I32
+    position: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    nodes: Int32Array,
+    node_indptr: Int64Array,
+    by_node: Int32Array,
 ) -> None:
-    """Reorder CSR rows from positions to node numbers, translating the entries too."""
+    """Reorder CSR rows from positions to node indices, translating the entries too."""
     for u in range(len(position)):
         at = node_indptr[u]
         for e in range(indptr[position[u]], indptr[position[u] + 1]):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
+from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 
 
 @kernel
-def preorder(parents_first: I32, parent: I32, start: I32, size: I32, slot: I32) -> None:
+def preorder(
+    parents_first: Int32Array,
+    parent: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    slot: Int32Array,
+) -> None:
     """Depth-first numbering of the forest in which the heaviest child comes last.
 
     ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
@@ -50,8 +52,43 @@ def preorder(parents_first: I32, parent: I32, start: I32, size: I32, slot: I32) 
         cursor[u] = start[u] + 1
 
 
+def depth_first(
+    parents_first: Int32Array, parent: Int32Array
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
+    """The nodes in preorder, and `start`, `size` and `slot` of :func:`preorder`."""
+    n = len(parent)
+    start, size, slot = (np.empty(n, dtype=np.int32) for _ in range(3))
+    preorder(parents_first, parent, start, size, slot)
+    order = np.empty(n, dtype=np.int32)
+    order[start] = np.arange(n, dtype=np.int32)
+    return order, start, size, slot
+
+
 @kernel
-def transpose(order: I32, indptr: I64, extras: I32, holders_indptr: I64, holders: I32) -> None:
+def path_from_root(node: int, parent: Int32Array) -> Int32Array:
+    """The nodes from the root of the forest down to `node`; empty for −1."""
+    depth = 0
+    u = node
+    while u >= 0:
+        depth += 1
+        u = parent[u]
+    path = np.empty(depth, dtype=np.int32)
+    u = node
+    while u >= 0:
+        depth -= 1
+        path[depth] = u
+        u = parent[u]
+    return path
+
+
+@kernel
+def transpose(
+    order: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+) -> None:
     """For every node the nodes that list it as an extra, by place in the preorder."""
     n = len(order)
     for e in range(len(extras)):
@@ -69,21 +106,21 @@ def transpose(order: I32, indptr: I64, extras: I32, holders_indptr: I64, holders
 
 @kernel
 def reaches(
-    sources: I64,
-    targets: I64,
-    order: I32,
-    start: I32,
-    size: I32,
-    holders_indptr: I64,
-    holders: I32,
-    found: npt.NDArray[np.bool_],
+    sources: Int64Array,
+    targets: Int64Array,
+    order: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+    answer: BoolArray,
 ) -> None:
     """Whether each source reaches its target, by one binary search."""
     for q in range(len(sources)):
         v = targets[q]
         place = start[sources[q]]
         if start[v] < place < start[v] + size[v]:
-            found[q] = True
+            answer[q] = True
             continue
         low = holders_indptr[v]
         high = holders_indptr[v + 1]
@@ -95,21 +132,21 @@ def reaches(
                 high = middle
         if low > holders_indptr[v]:
             top = holders[low - 1]
-            found[q] = place < top + size[order[top]]
+            answer[q] = place < top + size[order[top]]
 
 
 @kernel
 def fill_rows(
-    order: I32,
-    start: I32,
-    size: I32,
-    holders_indptr: I64,
-    holders: I32,
-    levels: I32,
-    table: F64,
-    cursor: I64,
-    columns: I32,
-    values: F64,
+    order: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+    levels: Int32Array,
+    table: Float64Array,
+    cursor: Int64Array,
+    columns: Int32Array,
+    values: Float64Array,
 ) -> None:
     """Write the matrix out row by row; columns come out ascending in every row."""
     n = len(order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from atpgraph._typing import BoolArray, Int32Array, Int64Array
 from atpgraph.closure import _walk
 from atpgraph.closure.kernels import Kernel, kernel_table
 from atpgraph.errors import InputError
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class ClosureForest:
     extras_indptr : int64 array of n + 1 entries
         The extras of node u are ``extras[extras_indptr[u] : extras_indptr[u + 1]]``.
     extras : int32 array
-        Descendants of a node that its parent neither reaches nor is, highest rank first.
+        Descendants of a node that its parent neither reaches nor is, highest level first.
     sizes : int64 array of n entries
         |R(u)|, the node itself not counted.
     order : int32 array of n entries
@@ -58,29 +57,30 @@ class ClosureForest:
     [True, False]
     """
 
-    parent: I32
-    extras_indptr: I64
-    extras: I32
-    sizes: I64
-    order: I32
-    start: I32
-    subtree: I32
-    slot: I32
+    parent: Int32Array
+    extras_indptr: Int64Array
+    extras: Int32Array
+    sizes: Int64Array
+    order: Int32Array
+    start: Int32Array
+    subtree: Int32Array
+    slot: Int32Array
 
     @classmethod
     def assemble(
-        cls, parent: I32, extras_indptr: I64, extras: I32, sizes: I64, parents_first: I32
+        cls,
+        parent: Int32Array,
+        extras_indptr: Int64Array,
+        extras: Int32Array,
+        sizes: Int64Array,
+        parents_first: Int32Array,
     ) -> ClosureForest:
         """Add the depth-first order to parents and extras.
 
         `parents_first` lists all nodes so that every parent stands before its children.
         """
-        n = len(parent)
-        start, subtree, slot = (np.empty(n, dtype=np.int32) for _ in range(3))
-        _walk.preorder(parents_first, parent, start, subtree, slot)
-        order = np.empty(n, dtype=np.int32)
-        order[start] = np.arange(n, dtype=np.int32)
-        return cls(parent, extras_indptr, extras, sizes, order, start, subtree, slot)
+        placed = _walk.depth_first(parents_first, parent)
+        return cls(parent, extras_indptr, extras, sizes, *placed)
 
     def __repr__(self) -> str:
         return f"ClosureForest(nodes={self.n_nodes}, pairs={self.n_pairs}, extras={self.n_extras})"
@@ -106,7 +106,7 @@ class ClosureForest:
         return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     @cached_property
-    def _holders(self) -> tuple[I64, I32]:
+    def _holders(self) -> tuple[Int64Array, Int32Array]:
         # The nodes that reach v are the forest below v and below each node that holds v as an
         # extra: disjoint intervals of the preorder, because R only grows down the forest and an
         # extra is new where it is listed.
@@ -115,13 +115,13 @@ class ClosureForest:
         _walk.transpose(self.order, self.extras_indptr, self.extras, indptr, holders)
         return indptr, holders
 
-    def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
         """Whether a path of at least one edge leads from each source to its target.
 
         O(log n) for a pair. The first call indexes the extras once (4 bytes each).
         """
         u, v = np.broadcast_arrays(self._nodes(sources), self._nodes(targets))
-        found = np.zeros(u.size, dtype=np.bool_)
+        answer = np.zeros(u.size, dtype=np.bool_)
         _walk.reaches(
             np.ascontiguousarray(u).reshape(-1),
             np.ascontiguousarray(v).reshape(-1),
@@ -129,11 +129,24 @@ class ClosureForest:
             self.start,
             self.subtree,
             *self._holders,
-            found,
+            answer,
         )
-        return found.reshape(u.shape)
+        return answer.reshape(u.shape)
 
-    def descendants(self, nodes: npt.ArrayLike) -> I32:
+    def joined(self, u: int, v: int) -> bool:
+        """:meth:`reaches` for one pair of node indices, without the cost of arrays."""
+        indptr, holders = self._holders
+        place = self.start[u]
+        if self.start[v] < place < self.start[v] + self.subtree[v]:
+            return True
+        first, end = indptr[v], indptr[v + 1]
+        at = bisect_right(holders, place, first, end)
+        if at == first:
+            return False
+        top = holders[at - 1]
+        return bool(place < top + self.subtree[self.order[top]])
+
+    def descendants(self, nodes: npt.ArrayLike) -> Int32Array:
         """All nodes reachable from any of `nodes` (a node or several), ascending."""
         reached = np.zeros(self.n_nodes, dtype=np.bool_)
         for node in self._nodes(nodes).reshape(-1).tolist():
@@ -145,7 +158,7 @@ class ClosureForest:
                     reached[u] = True
         return np.flatnonzero(reached).astype(np.int32)
 
-    def ancestors(self, nodes: npt.ArrayLike) -> I32:
+    def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:
         """All nodes that reach any of `nodes` (a node or several), ascending."""
         indptr, holders = self._holders
         change = np.zeros(self.n_nodes + 1, dtype=np.int64)
@@ -167,12 +180,12 @@ class ClosureForest:
         Parameters
         ----------
         levels : array of n entries
-            Ranks, rising along every edge (:func:`atpgraph.hierarchy.levels`).
+            Levels, rising along every edge (:func:`atpgraph.hierarchy.levels`).
         kernel, c
             The weight function; see :func:`~atpgraph.closure.kernel_table`.
         """
-        rank = np.ascontiguousarray(levels, dtype=np.int32)
-        span = int(rank.max() - rank.min()) + 1 if len(rank) else 1
+        level = np.ascontiguousarray(levels, dtype=np.int32)
+        span = int(level.max() - level.min()) + 1 if len(level) else 1
         table = kernel_table(kernel, span, c)
         indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.cumsum(self.sizes, out=indptr[1:])
@@ -183,7 +196,7 @@ class ClosureForest:
             self.start,
             self.subtree,
             *self._holders,
-            rank,
+            level,
             table,
             indptr[:-1].copy(),
             columns,
@@ -192,9 +205,9 @@ class ClosureForest:
         shape = (self.n_nodes, self.n_nodes)
         return sp.csr_array((values, columns, indptr), shape=shape)
 
-    def _nodes(self, nodes: npt.ArrayLike) -> I64:
+    def _nodes(self, nodes: npt.ArrayLike) -> Int64Array:
         numbers = np.asarray(nodes, dtype=np.int64)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.n_nodes:
             bad = numbers[(numbers < 0) | (numbers >= self.n_nodes)].flat[0]
-            raise InputError(f"{bad} is no node number; they go from 0 to {self.n_nodes - 1}.")
+            raise InputError(f"{bad} is not a node index; they go from 0 to {self.n_nodes - 1}.")
         return numbers

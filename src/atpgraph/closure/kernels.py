@@ -1,28 +1,30 @@
-"""Weight of a reachable pair as a function of the rank difference Δ, kept as a table."""
+"""Weight of a reachable pair as a function of the difference Δ of levels, kept as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph._registry import Registry
+from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
 
-KernelName = Literal["constant", "linear", "harmonic", "log"]
-Array = npt.NDArray[np.float64]
-Kernel = KernelName | Callable[[Array], npt.ArrayLike]
+Kernel = str | Callable[[Float64Array], npt.ArrayLike]
 
-_NAMED: dict[str, Callable[[Array], Array]] = {
-    "constant": np.ones_like,
-    "linear": np.array,
-    "harmonic": lambda delta: np.cumsum(1.0 / delta),
-    "log": lambda delta: np.log(np.e + delta),
-}
+KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
+    "kernel",
+    {
+        "log": lambda delta: np.log(np.e + delta),
+        "harmonic": lambda delta: np.cumsum(1.0 / delta),
+        "linear": np.array,
+        "constant": np.ones_like,
+    },
+)
 
 
-def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> npt.NDArray[np.float64]:
+def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
     """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
 
     Parameters
@@ -31,7 +33,7 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> npt.NDArray[n
         1, Δ, Σ_{k ≤ Δ} 1/k, c + ln(e + Δ), or a function that gets the array 1 … n_levels − 1
         and returns as many finite, non-negative numbers.
     n_levels : int
-        Number of ranks; the largest difference is one less.
+        The largest difference is one less.
     c : float
         Offset of the log kernel.
 
@@ -49,18 +51,14 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> npt.NDArray[n
             raise InputError(
                 f"The kernel returned an array of shape {values.shape}, not {delta.shape}."
             )
-    elif kernel in _NAMED:
-        values = _NAMED[kernel](delta)
+    else:
+        values = KERNELS[kernel](delta)
         if kernel == "log":
             values = values + c
-    else:
-        raise InputError(
-            f"Unknown kernel {kernel!r}; choose one of {', '.join(_NAMED)}, or give a function."
-        )
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
         raise InputError(
-            f"The kernel is {values[bad[0]]} at a rank difference of {bad[0] + 1}; "
+            f"The kernel is {values[bad[0]]} at a difference of {bad[0] + 1} levels; "
             "weights must be finite and not negative."
         )
     return np.concatenate([[0.0], values])

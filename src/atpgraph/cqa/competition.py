@@ -9,17 +9,27 @@ question and an answerer who was not accepted. Nodes are labelled ``"user:42"`` 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.cqa.site import DAY_MS, Int64, Site
+from atpgraph._typing import BoolArray, Int64Array
+from atpgraph.cqa.data.site import DAY_MS, Answers, Questions, QuestionTags, Site
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 
 Ega = Literal["none", "consecutive", "all-pairs"]
 MOST_EGA_EDGES = 200_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """The posts of a site, or those of them that were known at a moment."""
+
+    questions: Questions
+    answers: Answers
+    tags: QuestionTags
 
 
 @dataclass(frozen=True)
@@ -61,19 +71,38 @@ class Competition:
     """
 
     graph: DiGraph
-    ids: Int64
-    is_question: npt.NDArray[np.bool_]
+    ids: Int64Array
+    is_question: BoolArray
     counts: dict[str, int]
 
-    def question_nodes(self, ids: npt.ArrayLike) -> Int64:
-        """Node numbers of questions by id, −1 for those that are not in the graph."""
+    @classmethod
+    def from_graph(cls, graph: DiGraph) -> Self:
+        """A competition graph that was read from a file, by the labels of its nodes."""
+        kinds, _, numbers = np.array(
+            [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
+            dtype=object,
+        ).T
+        is_question = (kinds == "question").astype(np.bool_)
+        try:
+            if not np.all(is_question | (kinds == "user")):
+                raise ValueError
+            ids = numbers.astype(np.int64)
+        except ValueError:
+            raise InputError(
+                "This is not a competition graph: its nodes are not named like user:42 and "
+                "question:17. Make one with 'atp cqa train'."
+            ) from None
+        return cls(graph, ids, is_question, {})
+
+    def question_nodes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Return the nodes of questions by id, −1 for those that are not in the graph."""
         return self._nodes(ids, self.is_question)
 
-    def user_nodes(self, ids: npt.ArrayLike) -> Int64:
-        """Node numbers of users by id, −1 for those that are not in the graph."""
+    def user_nodes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Return the nodes of users by id, −1 for those that are not in the graph."""
         return self._nodes(ids, ~self.is_question)
 
-    def _nodes(self, ids: npt.ArrayLike, kind: npt.NDArray[np.bool_]) -> Int64:
+    def _nodes(self, ids: npt.ArrayLike, kind: BoolArray) -> Int64Array:
         wanted = np.asarray(ids, dtype=np.int64)
         nodes = np.flatnonzero(kind)
         if not len(nodes):
@@ -85,7 +114,7 @@ class Competition:
 
 
 def competition_graph(
-    site: Site,
+    site: Site | Posts,
     *,
     ega: Ega = "none",
     tau_days: float = 30.0,
@@ -96,8 +125,8 @@ def competition_graph(
 
     Parameters
     ----------
-    site : Site
-        The site.
+    site : Site or Posts
+        The site, or its posts as they were known at a moment.
     ega : {"none", "consecutive", "all-pairs"}
         Expertise gain: people ask harder questions as they learn, so an earlier question of an
         asker points to a later one: to the asker's next question, or to all that are asked at
@@ -117,56 +146,22 @@ def competition_graph(
         raise InputError(f"ega is none, consecutive or all-pairs, not {ega!r}.")
     if not 0 <= tau_days <= 1e6:
         raise InputError(f"tau is a number of days from 0 to a million, not {tau_days}.")
-    types = edges or EdgeTypes()
     questions, answers = site.questions, site.answers
     keep = ~np.isin(questions.id, np.asarray(list(np.atleast_1d(exclude)), dtype=np.int64))
-    asked = keep & (questions.asker >= 0)
-    best = np.full(len(questions), -1, dtype=np.int64)
-    resolved = keep & (questions.accepted >= 0)
-    best[resolved] = answers.owner[questions.accepted[resolved]]
-    won = best >= 0
-
-    # Users and questions number from 0 in one space: user codes first.
     people = np.unique(np.concatenate([questions.asker, answers.owner]))
     people = people[people >= 0]
-
-    def user(ids: Int64) -> Int64:
-        return np.searchsorted(people, ids).astype(np.int64)
-
-    def question(positions: Int64) -> Int64:
-        return (positions + len(people)).astype(np.int64)
-
-    parts: dict[str, tuple[Int64, Int64]] = {}
-    if types.asker_question:
-        rows = np.flatnonzero(asked)
-        parts["asker_question"] = user(questions.asker[rows]), question(rows)
-    if types.question_best:
-        rows = np.flatnonzero(won)
-        parts["question_best"] = question(rows), user(best[rows])
-    if types.asker_best:
-        rows = np.flatnonzero(won & asked)
-        parts["asker_best"] = user(questions.asker[rows]), user(best[rows])
-    if types.others_best:
-        # The accepted answerer may have answered twice: that is not a match against oneself.
-        rows = np.flatnonzero(
-            won[answers.question] & (answers.owner >= 0) & (answers.owner != best[answers.question])
-        )
-        parts["others_best"] = user(answers.owner[rows]), user(best[answers.question[rows]])
+    parts = _edges(questions, answers, keep, people, edges or EdgeTypes())
     if ega != "none":
-        rows = np.flatnonzero(asked)
+        rows = np.flatnonzero(keep & (questions.asker >= 0))
         early, late = _gain(questions.asker[rows], questions.created_ms[rows], ega, tau_days)
-        parts["ega"] = question(rows[early]), question(rows[late])
+        parts["ega"] = rows[early] + len(people), rows[late] + len(people)
 
     nothing = np.zeros(0, dtype=np.int64)
     sources = np.concatenate([nothing, *(source for source, _ in parts.values())])
     targets = np.concatenate([nothing, *(target for _, target in parts.values())])
     nodes, codes = np.unique(np.concatenate([sources, targets]), return_inverse=True)
     is_question = nodes >= len(people)
-    ids = np.where(
-        is_question,
-        questions.id[np.where(is_question, nodes - len(people), 0)] if len(questions) else 0,
-        people[np.where(is_question, 0, nodes)] if len(people) else 0,
-    ).astype(np.int64)
+    ids = np.concatenate([people, questions.id])[nodes]
     labels = np.empty(len(nodes), dtype=object)
     labels[:] = [
         f"question:{number}" if asks else f"user:{number}"
@@ -177,7 +172,45 @@ def competition_graph(
     return Competition(graph, ids, is_question, counts)
 
 
-def _gain(asker: Int64, created: Int64, ega: Ega, tau_days: float) -> tuple[Int64, Int64]:
+def _edges(
+    questions: Questions,
+    answers: Answers,
+    keep: BoolArray,
+    people: Int64Array,
+    types: EdgeTypes,
+) -> dict[str, tuple[Int64Array, Int64Array]]:
+    """Sources and targets by type, as codes: the place in `people`, then questions after them."""
+    best = np.full(len(questions), -1, dtype=np.int64)
+    resolved = keep & (questions.accepted >= 0)
+    best[resolved] = answers.owner[questions.accepted[resolved]]
+    won = best >= 0
+    asked = keep & (questions.asker >= 0)
+
+    def user(ids: Int64Array) -> Int64Array:
+        return np.searchsorted(people, ids).astype(np.int64)
+
+    parts: dict[str, tuple[Int64Array, Int64Array]] = {}
+    if types.asker_question:
+        rows = np.flatnonzero(asked)
+        parts["asker_question"] = user(questions.asker[rows]), rows + len(people)
+    if types.question_best:
+        rows = np.flatnonzero(won)
+        parts["question_best"] = rows + len(people), user(best[rows])
+    if types.asker_best:
+        rows = np.flatnonzero(won & asked)
+        parts["asker_best"] = user(questions.asker[rows]), user(best[rows])
+    if types.others_best:
+        # The accepted answerer may have answered twice: that is not a match against oneself.
+        rows = np.flatnonzero(
+            won[answers.question] & (answers.owner >= 0) & (answers.owner != best[answers.question])
+        )
+        parts["others_best"] = user(answers.owner[rows]), user(best[answers.question[rows]])
+    return parts
+
+
+def _gain(
+    asker: Int64Array, created: Int64Array, ega: Ega, tau_days: float
+) -> tuple[Int64Array, Int64Array]:
     """Pairs (earlier, later) of questions of one asker; questions come by date."""
     order = np.argsort(asker, kind="stable")
     asker, created = asker[order], created[order]
@@ -227,7 +260,7 @@ class SiteStatistics:
     question_nodes: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As a dictionary, for JSON."""
+        """Return a dictionary, for JSON."""
         return asdict(self)
 
 

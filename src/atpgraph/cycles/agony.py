@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.cycles.circulation import largest_circulation
+from atpgraph._typing import Float64Array, Int32Array, Int64Array
+from atpgraph.cycles.circulation import move, priced_circulation
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
 
@@ -23,9 +23,9 @@ from atpgraph.graph.scc import strongly_connected_components
 class Agony:
     """Minimum agony of a graph and ranks that attain it.
 
-    Optimal ranks are rarely unique: each node has a lowest and a highest rank over all optimal
-    rankings between 0 and the top level. Both are optimal rankings themselves, and so is their
-    mean, which keeps away from the arbitrary ends.
+    Optimal ranks are rarely unique: over all optimal rankings that start at 0 and need no more
+    ranks than the shortest one, each node has a lowest and a highest rank. Both are optimal
+    rankings themselves, and so is their mean, which keeps away from the arbitrary ends.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Agony:
     """
 
     value: int
-    lowest: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
+    lowest: Int64Array
+    highest: Int64Array
 
     @property
-    def centred(self) -> npt.NDArray[np.float64]:
+    def centred(self) -> Float64Array:
         """Mean of the lowest and the highest optimal rank of every node."""
         return (self.lowest + self.highest) / 2.0
 
@@ -75,7 +75,7 @@ def agony(graph: DiGraph) -> Agony:
     proper = sources != targets
     cyclic = np.flatnonzero(proper & (component[sources] == component[targets]))
     on_circulation = np.zeros(graph.n_edges, dtype=np.bool_)
-    on_circulation[cyclic] = largest_circulation(sources[cyclic], targets[cyclic])
+    on_circulation[cyclic], prices, fit = priced_circulation(sources[cyclic], targets[cyclic])
     value = int(np.count_nonzero(on_circulation))
     up = np.flatnonzero(proper & ~on_circulation)
     around = np.flatnonzero(on_circulation)
@@ -83,37 +83,37 @@ def agony(graph: DiGraph) -> Agony:
     tails = np.concatenate([sources[up], targets[around]])
     heads = np.concatenate([targets[up], sources[around]])
     steps = np.concatenate([np.ones(len(up), np.int64), np.full(len(around), -1, np.int64)])
-    lowest = _least_solution(graph.n_nodes, tails, heads, steps, -component)
-    highest = _least_solution(graph.n_nodes, heads, tails, steps, component)
+    some = np.zeros(graph.n_nodes, dtype=np.int64)
+    some[: len(prices)] = prices
+    if not fit:
+        inside = component[tails] == component[heads]
+        _relax(*_by_tail(graph.n_nodes, tails[inside], heads[inside], steps[inside]), some)
+    _lift(graph.indptr, graph.targets, component, np.argsort(-component, kind="stable"), some)
+    lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int64)
+    _lower(*_by_tail(graph.n_nodes, tails, heads, steps), some, lowest)
+    _lower(*_by_tail(graph.n_nodes, heads, tails, steps), some.max(initial=0) - some, highest)
     top = int(lowest.max(initial=0))
     return Agony(value, lowest, top - highest)
 
 
-def _least_solution(
-    n: int,
-    tails: npt.NDArray[np.int32],
-    heads: npt.NDArray[np.int32],
-    steps: npt.NDArray[np.int64],
-    priority: npt.NDArray[np.int32],
-) -> npt.NDArray[np.int64]:
-    """Smallest r ≥ 0 with r(head) ≥ r(tail) + step for every constraint."""
+def _by_tail(
+    n: int, tails: Int32Array, heads: Int32Array, steps: Int64Array
+) -> tuple[Int64Array, Int32Array, Int64Array]:
+    """The constraints r(head) ≥ r(tail) + step as rows of their tails."""
     order = np.argsort(tails, kind="stable")
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(tails, minlength=n), out=indptr[1:])
-    rank = np.zeros(n, dtype=np.int64)
-    first = np.argsort(priority, kind="stable")
-    _relax(indptr, heads[order].astype(np.int32), steps[order], rank, first)
-    return rank
+    return indptr, heads[order].astype(np.int32), steps[order]
 
 
 @kernel
-def _relax(indptr: Any, heads: Any, steps: Any, rank: Any, first: Any) -> None:
-    """Longest-path relaxation to the fixed point, first-in first-out from the order `first`."""
+def _relax(indptr: Any, heads: Any, steps: Any, rank: Any) -> None:
+    """Raise ranks until they meet the constraints, first-in first-out."""
     n = len(rank)
     queue = np.empty(n, dtype=np.int64)
     queued = np.empty(n, dtype=np.bool_)
     for i in range(n):
-        queue[i] = first[i]
+        queue[i] = i
         queued[i] = True
     head, size = 0, n
     while size > 0:
@@ -131,3 +131,47 @@ def _relax(indptr: Any, heads: Any, steps: Any, rank: Any, first: Any) -> None:
                     tail = head + size
                     queue[tail if tail < n else tail - n] = w
                     size += 1
+
+
+@kernel
+def _lift(indptr: Any, targets: Any, component: Any, order: Any, rank: Any) -> None:
+    """Raise whole components, in topological order, until the edges between them point up."""
+    lift = np.zeros(len(order), dtype=np.int64)
+    for i in range(len(order)):
+        u = order[i]
+        rank[u] += lift[component[u]]
+        for e in range(indptr[u], indptr[u + 1]):
+            v = targets[e]
+            if component[v] != component[u]:
+                lift[component[v]] = max(lift[component[v]], rank[u] + 1 - rank[v])
+
+
+@kernel
+def _lower(indptr: Any, heads: Any, steps: Any, some: Any, least: Any) -> None:
+    """The least ranks that meet the constraints, given some that do.
+
+    Measured by what `some` has to spare, no constraint is negative, so the distance that a node
+    keeps to its rank in `some` is a shortest path: Dial's algorithm from all nodes at once, each
+    allowed to sink to 0. The nodes at each distance form a doubly linked list.
+    """
+    n = len(some)
+    far = 0
+    for v in range(n):
+        far = max(far, some[v] + 1)
+    first = np.full(far, -1, dtype=np.int32)
+    after = np.empty(n, dtype=np.int32)
+    before = np.empty(n, dtype=np.int32)
+    distance = np.full(n, far, dtype=np.int64)
+    for v in range(n):
+        move(v, some[v], far, distance, first, after, before)
+    for d in range(far):
+        while first[d] >= 0:
+            v = first[d]
+            first[d] = after[v]
+            if after[v] >= 0:
+                before[after[v]] = -1
+            least[v] = some[v] - d
+            for e in range(indptr[v], indptr[v + 1]):
+                w = heads[e]
+                spare = some[w] - some[v] - steps[e]
+                move(w, d + spare, far, distance, first, after, before)

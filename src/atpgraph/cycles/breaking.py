@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._random import RandomState, generator
+from atpgraph._threads import interruptible
+from atpgraph._typing import Float64Array, Int64Array, IntArray
 from atpgraph.cycles.methods import METHODS, Workspace
-from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph, IntArray
+from atpgraph.graph.digraph import DiGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class CycleBreak:
     dag : DiGraph
         The same nodes without the removed edges; acyclic.
     removed : int64 array
-        Numbers of the removed edges in `graph`, self-loops included.
+        Indices of the removed edges in `graph`, self-loops included.
     scores : float64 array
         The score that condemned each removed edge: how far it goes down in the units of the
         method's node score; votes; the probability of pointing down for ``"bayes"`` (where it
@@ -41,8 +40,8 @@ class CycleBreak:
     method: str
     graph: DiGraph
     dag: DiGraph
-    removed: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
+    removed: Int64Array
+    scores: Float64Array
     timings: dict[str, float]
 
     @property
@@ -51,8 +50,27 @@ class CycleBreak:
         sources, targets = self.graph.edge_labels(self.removed)
         return list(zip(sources.tolist(), targets.tolist(), strict=True))
 
+    @property
+    def removed_graph(self) -> DiGraph:
+        """The removed edges as a graph of all nodes, weighted by their scores.
+
+        A self-loop, whose score is infinite, weighs one more than the worst of the others.
+
+        Examples
+        --------
+        >>> broken = CycleBreaker(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (0, 2)])).run("dfs")
+        >>> list(broken.removed_graph.edges()) == broken.removed_edges
+        True
+        """
+        finite = np.isfinite(self.scores)
+        worst = self.scores[finite].max() + 1.0 if finite.any() else 1.0
+        kept = np.zeros(self.graph.n_edges, dtype=np.bool_)
+        kept[self.removed] = True
+        weights = np.where(finite, self.scores, worst)
+        return replace(self.graph.keep_edges(kept), weights=weights)
+
     def agreement(self, truth: IntArray) -> Agreement:
-        """Compare the removed edges with the edges numbered in `truth`."""
+        """Compare the removed edges with those of the indices in `truth`."""
         hits = len(np.intersect1d(self.removed, truth))
         precision = hits / len(self.removed) if len(self.removed) else 0.0
         recall = hits / len(truth) if len(truth) else 0.0
@@ -97,12 +115,10 @@ class CycleBreaker:
 
     def run(self, method: str) -> CycleBreak:
         """Break the cycles by one method."""
-        if method not in METHODS:
-            close = difflib.get_close_matches(method.lower(), METHODS, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise InputError(
-                f"There is no cycle-breaking method {method!r}{hint} Known: {', '.join(METHODS)}."
-            )
+        METHODS[method]  # an unknown name is refused before the work
+        return interruptible(self._run, method)
+
+    def _run(self, method: str) -> CycleBreak:
         started = time.perf_counter()
         space = self._space
         edges = space.core_edges
@@ -113,9 +129,7 @@ class CycleBreaker:
         score[self.graph.sources == self.graph.targets] = np.inf
         score[edges[condemned]] = core_scores[condemned]
         removed = np.flatnonzero(score > -np.inf)
-        keep = np.ones(self.graph.n_edges, dtype=np.bool_)
-        keep[removed] = False
-        dag = self.graph.keep_edges(keep)
+        dag = self.graph.without_edges(removed)
         timings = {
             "components": prepared - started,
             "choose": solved - prepared,

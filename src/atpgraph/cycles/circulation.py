@@ -3,10 +3,10 @@
 Put every edge on the circulation; the nodes are then out of balance, and the cheapest set of edges
 to leave out repairs that: a minimum-cost flow with unit capacities and unit costs from the nodes
 with more out-edges to those with more in-edges. Cheap paths dominate, so a primal-dual method does
-nearly all of it: raise the path cost by one at a time and send as much as possible along the paths
-of that cost, by blocking flows on the few edges that are tight. What is left when its budget of
-work is used up (deep graphs, where paths are long) goes to OR-Tools' cost scaling on the residual
-network with reduced costs. Both are exact.
+nearly all of it: raise the path cost to the next that there is and send as much as possible along
+the paths of that cost, by blocking flows on the few edges that are tight. What is left when its
+budget of work is used up (deep graphs with paths of very many costs) goes to OR-Tools' cost scaling
+on the residual network with reduced costs. Both are exact.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.graph.digraph import BoolArray, DiGraph
+from atpgraph._threads import checkpoint
+from atpgraph._typing import BoolArray, Int32Array
+from atpgraph.graph.digraph import DiGraph
 
-# How far ahead to look for the next path cost, and edge scans per edge, before OR-Tools takes over.
-MAX_STEP = 6
-WORK_PER_EDGE = 150
+WORK_PER_EDGE = 1000  # edge scans per edge before OR-Tools takes over
 
 
-def largest_circulation(
-    sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]
-) -> npt.NDArray[np.bool_]:
+def largest_circulation(sources: Int32Array, targets: Int32Array) -> BoolArray:
     """Edges of a largest subgraph in which every node has as many in- as out-edges.
 
     Examples
@@ -36,8 +33,19 @@ def largest_circulation(
     >>> largest_circulation(np.array([0, 1, 1, 2, 3]), np.array([1, 2, 3, 0, 0])).sum()
     np.int64(3)
     """
+    return priced_circulation(sources, targets)[0]
+
+
+def priced_circulation(
+    sources: Int32Array, targets: Int32Array
+) -> tuple[BoolArray, Int32Array, bool]:
+    """A largest circulation, a price for every node up to the highest, and whether they fit it.
+
+    Prices that fit are a proof: price[v] ≤ price[u] + 1 along every edge of the circulation, and
+    price[v] ≥ price[u] + 1 along every other. Where OR-Tools finished the work, they nearly do.
+    """
     if not len(sources):
-        return np.zeros(0, dtype=np.bool_)
+        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int32), True
     present = np.zeros(max(sources.max(), targets.max()) + 1, dtype=np.int64)
     present[sources] = 1
     present[targets] = 1
@@ -48,16 +56,17 @@ def largest_circulation(
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
     _route(graph, left_out, excess, price)
-    if np.any(excess):
+    routed = not np.any(excess)
+    if not routed:
         left_out ^= _finish(graph, left_out, excess, price)
-    return ~left_out[graph.find_edges(tails, heads)]
+    return ~left_out[graph.find_edges(tails, heads)], price[number], routed
 
 
 def _finish(
     graph: DiGraph,
     left_out: BoolArray,
-    excess: npt.NDArray[np.int32],
-    price: npt.NDArray[np.int32],
+    excess: Int32Array,
+    price: Int32Array,
 ) -> BoolArray:
     """Edges whose state must change so that the excess flows off at least cost, by OR-Tools."""
     from ortools.graph.python import min_cost_flow
@@ -79,8 +88,8 @@ def _finish(
 def _route(
     graph: DiGraph,
     left_out: BoolArray,
-    excess: npt.NDArray[np.int32],
-    price: npt.NDArray[np.int32],
+    excess: Int32Array,
+    price: Int32Array,
 ) -> None:
     """Primal-dual minimum-cost flow: raise the prices to the next path cost, saturate, repeat.
 
@@ -91,7 +100,6 @@ def _route(
     n, m = graph.n_nodes, graph.n_edges
     reverse = graph.reverse()
     distance = np.empty(n, dtype=np.int32)
-    bucket = np.empty((MAX_STEP + 1, n), dtype=np.int32)
     start = np.empty(n + 1, dtype=np.int64)
     heads = np.empty(2 * m, dtype=np.int32)
     mate = np.empty(2 * m, dtype=np.int64)
@@ -99,6 +107,7 @@ def _route(
     edge_of = np.empty(2 * m, dtype=np.int64)
     budget = WORK_PER_EDGE * m
     while budget > 0:
+        checkpoint()
         step, scanned = _cheapest_path(
             graph.indptr,
             graph.targets,
@@ -109,7 +118,6 @@ def _route(
             excess,
             price,
             distance,
-            bucket,
         )
         if step < 0:
             return
@@ -135,52 +143,64 @@ def _cheapest_path(
     excess: Any,
     price: Any,
     distance: Any,
-    bucket: Any,
 ) -> tuple[int, int]:
     """Dial's algorithm on reduced costs from all nodes with excess to the nearest with a deficit.
 
-    Returns that distance (−1: none within reach) and the edges scanned; `distance` is exact below
-    it.
+    Returns that distance (−1: there is no excess) and the edges scanned; `distance` is exact below
+    it. The nodes at each distance form a doubly linked list.
     """
     n = len(excess)
-    far = len(bucket)
-    size = np.empty(far, dtype=np.int64)
-    for d in range(far):
-        size[d] = 0
+    far: Any = np.int64(n)  # no path has more edges; the prices add their differences
+    for v in range(n):
+        far = max(far, np.int64(n) + price[v])
+    first = np.empty(far + 1, dtype=np.int32)
+    for d in range(far + 1):
+        first[d] = -1
+    after = np.empty(n, dtype=np.int32)
+    before = np.empty(n, dtype=np.int32)
     scanned = 0
     for v in range(n):
         distance[v] = far
         if excess[v] > 0:
-            distance[v] = 0
-            bucket[0, size[0]] = v
-            size[0] += 1
+            move(v, 0, far, distance, first, after, before)
     for d in range(far):
-        i = 0
-        while i < size[d]:
-            v = bucket[d, i]
-            i += 1
-            if distance[v] != d:
-                continue
+        while first[d] >= 0:
+            v = first[d]
+            first[d] = after[v]
+            if after[v] >= 0:
+                before[after[v]] = -1
             if excess[v] < 0:
                 return d, scanned
             scanned += indptr[v + 1] - indptr[v] + rev_indptr[v + 1] - rev_indptr[v]
             for e in range(indptr[v], indptr[v + 1]):
                 if not left_out[e]:
                     w = targets[e]
-                    reach = d + 1 + price[v] - price[w]
-                    if reach < distance[w]:
-                        distance[w] = reach
-                        bucket[reach, size[reach]] = w
-                        size[reach] += 1
+                    move(w, d + 1 + price[v] - price[w], far, distance, first, after, before)
             for k in range(rev_indptr[v], rev_indptr[v + 1]):
                 if left_out[rev_edge[k]]:
                     w = rev_sources[k]
-                    reach = d - 1 + price[v] - price[w]
-                    if reach < distance[w]:
-                        distance[w] = reach
-                        bucket[reach, size[reach]] = w
-                        size[reach] += 1
+                    move(w, d - 1 + price[v] - price[w], far, distance, first, after, before)
     return -1, scanned
+
+
+@kernel
+def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before: Any) -> None:
+    """Put v into the list of distance d, if that is less than its own."""
+    if d >= distance[v]:
+        return
+    if distance[v] < far:
+        if before[v] >= 0:
+            after[before[v]] = after[v]
+        else:
+            first[distance[v]] = after[v]
+        if after[v] >= 0:
+            before[after[v]] = before[v]
+    distance[v] = d
+    before[v] = -1
+    after[v] = first[d]
+    if first[d] >= 0:
+        before[first[d]] = v
+    first[d] = v
 
 
 @kernel

@@ -16,25 +16,25 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from atpgraph._registry import Registry
+from atpgraph._threads import Workers, checkpoint, result_of
+from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cycles.agony import Agony, agony
-from atpgraph.cycles.arrangement import degree_ratio, dfs_climb, eades_position
+from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.offline_scc import closes_cycle
 from atpgraph.cycles.pagerank import pagerank
 from atpgraph.cycles.posterior import downward_probability
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
-from atpgraph.graph.digraph import BoolArray, DiGraph
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 
-Scores = npt.NDArray[np.float64]
-
-# Set on generated graphs, see docs/cycle-breaking.md.
+# Set on generated graphs, see docs/concepts/cycle-breaking.md.
 COLDNESS = 3.0
 N_CHAINS = 4
 BURN_IN = 30
@@ -48,21 +48,21 @@ class Workspace:
 
     graph: DiGraph
     seed: int
-    _cache: dict[str, tuple[BoolArray, Scores]] = field(default_factory=dict)
+    _cache: dict[str, tuple[BoolArray, Float64Array]] = field(default_factory=dict)
 
     def rng(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, whatever else runs before it."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
-    def core_edges(self) -> npt.NDArray[np.int64]:
-        """Numbers of the edges on cycles, without self-loops."""
+    def core_edges(self) -> Int64Array:
+        """Indices of the edges on cycles, without self-loops."""
         proper = self.graph.sources != self.graph.targets
         return np.flatnonzero(cyclic_edges(self.graph) & proper)
 
     @cached_property
-    def core_nodes(self) -> npt.NDArray[np.int64]:
-        """Numbers of the nodes on cycles."""
+    def core_nodes(self) -> Int64Array:
+        """Indices of the nodes on cycles."""
         on_cycle = np.zeros(self.graph.n_nodes, dtype=np.bool_)
         on_cycle[self.graph.sources[self.core_edges]] = True
         return np.flatnonzero(on_cycle)
@@ -86,29 +86,30 @@ class Workspace:
         return trueskill(self.graph, random_state=self.rng("trueskill"))
 
     @cached_property
-    def agony_score(self) -> Scores:
+    def agony_score(self) -> Float64Array:
         return self.agony.centred[self.core_nodes]
 
     @cached_property
-    def trueskill_score(self) -> Scores:
+    def trueskill_score(self) -> Float64Array:
         return self.trueskill.score[self.core_nodes]
 
-    def node_score(self, kind: str) -> Scores:
+    def node_score(self, kind: str) -> Float64Array:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
         return self.agony_score if kind == "sa" else self.trueskill_score
 
-    def drop(self, score: Scores) -> Scores:
+    def drop(self, score: Float64Array) -> Float64Array:
         """How far each core edge goes down: score of the source minus score of the target."""
         return np.asarray(score[self.core.sources] - score[self.core.targets])
 
-    def solve(self, method: str) -> tuple[BoolArray, Scores]:
+    def solve(self, method: str) -> tuple[BoolArray, Float64Array]:
         """Core edges that `method` removes, and the score of every core edge; remembered."""
+        checkpoint()
         if method not in self._cache:
             self._cache[method] = METHODS[method].run(self)
         return self._cache[method]
 
 
-def remove_by_edge(space: Workspace, *keys: Scores, name: str) -> BoolArray:
+def remove_by_edge(space: Workspace, *keys: Float64Array, name: str) -> BoolArray:
     """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw)."""
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_edges)
@@ -119,7 +120,7 @@ def remove_by_edge(space: Workspace, *keys: Scores, name: str) -> BoolArray:
 
 
 def remove_by_node(
-    space: Workspace, key: Scores, loses_out_edges: BoolArray, *, name: str
+    space: Workspace, key: Float64Array, loses_out_edges: BoolArray, *, name: str
 ) -> BoolArray:
     """Repeatedly let the cyclic node with the largest key lose its out-edges, or its in-edges."""
     core = space.core
@@ -136,22 +137,22 @@ def remove_by_node(
     return closes & loses
 
 
-def _greedy(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+def _greedy(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
     drop = space.drop(score)
     return remove_by_edge(space, drop, name=name), drop
 
 
-def _forward(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+def _forward(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
     out = np.ones(space.core.n_nodes, dtype=np.bool_)
     return remove_by_node(space, score, out, name=name), space.drop(score)
 
 
-def _backward(space: Workspace, score: Scores, name: str) -> tuple[BoolArray, Scores]:
+def _backward(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
     out = np.zeros(space.core.n_nodes, dtype=np.bool_)
     return remove_by_node(space, -score, out, name=name), space.drop(score)
 
 
-def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, Scores]:
+def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, Float64Array]:
     """The edge that most strategies of the given kinds of score remove goes first.
 
     Ties go by how far the edge goes down, each score measured in its own standard deviations.
@@ -160,8 +161,8 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
     drop = np.zeros(space.core.n_edges)
     if not len(votes):
         return np.zeros(0, dtype=np.bool_), votes
-    with ThreadPoolExecutor() as pool:
-        # A thread for each score; whichever is there first goes on with its strategies.
+    with Workers() as pool:
+        # A thread for each score; the one that is ready first starts its strategies.
         pending = {pool.submit(space.node_score, kind): kind for kind in kinds}
         strategies = []
         for done in as_completed(pending):
@@ -169,22 +170,22 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
         for score in (space.node_score(kind) for kind in kinds):
             drop += space.drop(score) / max(float(np.std(score)), 1e-12)
         for strategy in strategies:
-            votes += strategy.result()[0]
+            votes += result_of(strategy)[0]
     return remove_by_edge(space, votes, drop, name=name), votes
 
 
-def _pagerank(space: Workspace) -> tuple[BoolArray, Scores]:
+def _pagerank(space: Workspace) -> tuple[BoolArray, Float64Array]:
     return _greedy(space, pagerank(space.graph)[space.core_nodes], "pagerank")
 
 
-def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, npt.NDArray[np.int64]]:
-    """The core with its nodes renumbered at random, and the new number of each node."""
+def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, Int64Array]:
+    """The core with its nodes in random order, and the new index of each node."""
     core = space.core
     number = space.rng(name).permutation(core.n_nodes)
     return DiGraph.from_codes(number[core.sources], number[core.targets], core.n_nodes), number
 
 
-def _dfs(space: Workspace) -> tuple[BoolArray, Scores]:
+def _dfs(space: Workspace) -> tuple[BoolArray, Float64Array]:
     core = space.core
     mixed, number = _shuffled(space, "dfs")
     climb = np.zeros(mixed.n_edges, dtype=np.int32)
@@ -193,7 +194,7 @@ def _dfs(space: Workspace) -> tuple[BoolArray, Scores]:
     return climb[edge] > 0, climb[edge].astype(np.float64)
 
 
-def _eades(space: Workspace) -> tuple[BoolArray, Scores]:
+def _eades(space: Workspace) -> tuple[BoolArray, Float64Array]:
     mixed, number = _shuffled(space, "eades")
     back = mixed.reverse()
     position = eades_position(mixed.indptr, mixed.targets, back.indptr, back.targets)
@@ -201,7 +202,7 @@ def _eades(space: Workspace) -> tuple[BoolArray, Scores]:
     return drop > 0, drop
 
 
-def _mfas(space: Workspace) -> tuple[BoolArray, Scores]:
+def _mfas(space: Workspace) -> tuple[BoolArray, Float64Array]:
     core = space.core
     ratio = degree_ratio(core.out_degree, core.in_degree)
     loses_out = core.in_degree >= core.out_degree
@@ -209,7 +210,7 @@ def _mfas(space: Workspace) -> tuple[BoolArray, Scores]:
     return removed, np.maximum(ratio[core.sources], ratio[core.targets])
 
 
-def _bayes(space: Workspace) -> tuple[BoolArray, Scores]:
+def _bayes(space: Workspace) -> tuple[BoolArray, Float64Array]:
     """Greedy by the posterior probability of pointing down; sa-g where that removes far less."""
     core = space.core
     probability, position = downward_probability(
@@ -234,10 +235,10 @@ class Method:
 
     name: str
     summary: str
-    run: Callable[[Workspace], tuple[BoolArray, Scores]]
+    run: Callable[[Workspace], tuple[BoolArray, Float64Array]]
 
 
-Rule = Callable[[Workspace, Scores, str], tuple[BoolArray, Scores]]
+Rule = Callable[[Workspace, Float64Array, str], tuple[BoolArray, Float64Array]]
 
 
 def _strategies(kind: str, what: str) -> list[Method]:
@@ -254,18 +255,21 @@ def _strategies(kind: str, what: str) -> list[Method]:
     ]
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in [
-        Method("dfs", "back edges of a depth-first search", _dfs),
-        Method("mfas", "the most one-sided node loses its few edges", _mfas),
-        Method("eades", "greedy line of Eades, Lin and Smyth", _eades),
-        Method("pagerank", "PageRank, greedy", _pagerank),
-        *_strategies("sa", "social agony"),
-        Method("sa-voting", "vote of the three", lambda s: _voting(s, ("sa",), "sa-voting")),
-        *_strategies("ts", "TrueSkill"),
-        Method("ts-voting", "vote of the three", lambda s: _voting(s, ("ts",), "ts-voting")),
-        Method("h-voting", "vote of all six", lambda s: _voting(s, ("sa", "ts"), "h-voting")),
-        Method("bayes", "posterior probability of pointing down", _bayes),
-    ]
-}
+METHODS = Registry(
+    "cycle-breaking method",
+    {
+        method.name: method
+        for method in [
+            Method("dfs", "back edges of a depth-first search", _dfs),
+            Method("mfas", "the most one-sided node loses its few edges", _mfas),
+            Method("eades", "greedy line of Eades, Lin and Smyth", _eades),
+            Method("pagerank", "PageRank, greedy", _pagerank),
+            *_strategies("sa", "social agony"),
+            Method("sa-voting", "vote of the three", lambda s: _voting(s, ("sa",), "sa-voting")),
+            *_strategies("ts", "TrueSkill"),
+            Method("ts-voting", "vote of the three", lambda s: _voting(s, ("ts",), "ts-voting")),
+            Method("h-voting", "vote of all six", lambda s: _voting(s, ("sa", "ts"), "h-voting")),
+            Method("bayes", "posterior probability of pointing down", _bayes),
+        ]
+    },
+)

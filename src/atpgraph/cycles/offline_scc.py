@@ -6,6 +6,10 @@ edge costs one SCC pass each. Here all edges are answered together by divide and
 time: take the SCCs of the edges that arrived by the middle; edges inside one of them were answered
 in the first half, and only those need be looked at there; for the second half the SCCs are
 contracted to single nodes. So each edge is in one subproblem per level of the recursion.
+
+In the second half, an edge of the first that is the only way into its head, or out of its tail, is
+contracted as well: whoever reaches one end later reaches the other, and the answers are the same.
+So a long cycle, which closes with its last edge only, shrinks by half at each level.
 """
 
 from __future__ import annotations
@@ -13,10 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.graph.digraph import BoolArray, IntArray
+from atpgraph._typing import BoolArray, Int32Array, IntArray
 from atpgraph.graph.scc import tarjan
 
 
@@ -99,7 +102,7 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
         for i in range(begin, split):
             targets[fill[u[i]]] = v[i]
             fill[u[i]] += 1
-        tarjan(count, indptr, targets, component, low, stack, path, cursor)
+        n_components = tarjan(count, indptr, targets, component, low, stack, path, cursor)
         # Edges inside a component of the first half stay; the rest go on, contracted.
         keep = begin
         later = 0
@@ -116,6 +119,30 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
                 later_u[later], later_v[later] = cu, cv
                 later_time[later], later_id[later] = time[i], edge_id[i]
                 later += 1
+        # Of the components, edges of the first half lead from higher numbers to lower ones.
+        for forward in (True, False):
+            degree, link, into = low, stack, path
+            for c in range(n_components):
+                degree[c] = 0
+                link[c] = -1
+            for i in range(later):
+                tail, head = (later_u[i], later_v[i]) if forward else (later_v[i], later_u[i])
+                degree[head] += 1
+                if later_time[i] <= middle:
+                    link[head] = tail
+            for k in range(n_components):
+                c = n_components - 1 - k if forward else k
+                into[c] = into[link[c]] if degree[c] == 1 and link[c] >= 0 else c
+            left = 0
+            for i in range(later):
+                cu, cv = into[later_u[i]], into[later_v[i]]
+                if cu != cv:
+                    later_u[left], later_v[left] = cu, cv
+                    later_time[left], later_id[left] = later_time[i], later_id[i]
+                    left += 1
+                elif later_time[i] > middle:
+                    closes[later_id[i]] = True
+            later = left
         for i in range(later):
             u[keep + i], v[keep + i] = later_u[i], later_v[i]
             time[keep + i], edge_id[keep + i] = later_time[i], later_id[i]
@@ -144,7 +171,7 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
     [False, False, True]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
-    order: npt.NDArray[np.int32] = np.argsort(time).astype(np.int32)
+    order: Int32Array = np.argsort(time).astype(np.int32)
     _closes_cycle(
         n,
         sources[order].astype(np.int32),

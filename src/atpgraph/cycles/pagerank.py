@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 
 
 def pagerank(
     graph: DiGraph, *, damping: float = 0.85, tol: float = 1e-10, max_iter: int = 1000
-) -> npt.NDArray[np.float64]:
+) -> Float64Array:
     """PageRank of the nodes, by power iteration; it sums to 1.
 
     Parameters
@@ -22,9 +22,9 @@ def pagerank(
     damping : float
         Chance of following an edge.
     tol : float
-        Stop once the ranks change by less than this in all.
+        Stop once the sum of all changes is below this.
     max_iter : int
-        Iterations at the most.
+        Limit on the iterations.
 
     Examples
     --------

@@ -8,10 +8,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
 from atpgraph._random import RandomState, generator
+from atpgraph._threads import checkpoint
+from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 
@@ -28,12 +29,12 @@ class TrueSkill:
         How often the edges were played.
     """
 
-    mu: npt.NDArray[np.float64]
-    sigma: npt.NDArray[np.float64]
+    mu: Float64Array
+    sigma: Float64Array
     n_passes: int
 
     @property
-    def score(self) -> npt.NDArray[np.float64]:
+    def score(self) -> Float64Array:
         """The conservative skill μ − 3σ."""
         return self.mu - 3.0 * self.sigma
 
@@ -55,9 +56,9 @@ def trueskill(
     Parameters
     ----------
     graph : DiGraph
-        Self-loops are no matches and are passed over.
+        Self-loops are not matches and are skipped.
     max_passes : int
-        Passes over the edges at the most.
+        Limit on the passes over the edges.
     target : float
         Stop once this share of the edges has score(u) ≤ score(v).
     mu, sigma, beta, tau, draw_probability : float
@@ -92,6 +93,7 @@ def trueskill(
     passes = 0
     if len(losers):
         for _ in range(max_passes):
+            checkpoint()
             _play(rng.permutation(matches), belief, beta, tau, margin)
             passes += 1
             score = belief[:, 0] - 3.0 * np.sqrt(belief[:, 1])

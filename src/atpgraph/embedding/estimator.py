@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -11,69 +12,93 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph._checks import whole_number
 from atpgraph._memory import budget_bytes, human_bytes
 from atpgraph._progress import stage
 from atpgraph._random import RandomState
-from atpgraph._show import shown
-from atpgraph.closure import closure_forests, kernel_table
+from atpgraph._show import Shown
+from atpgraph._typing import (
+    AnyArray,
+    BoolArray,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+)
+from atpgraph.closure import (
+    ClosureForest,
+    PathSampler,
+    closure_forest,
+    closure_forests,
+    kernel_table,
+)
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding import model_file
-from atpgraph.embedding.base import Estimator
-from atpgraph.embedding.fold import FoldIn
+from atpgraph.embedding import model_file, purposes
+from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.ranking import pair_scores, top_by_product
-from atpgraph.embedding.threshold import separating_score
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import factorize, svdm
-from atpgraph.graph.convert import as_graph
+from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 
-Floats = npt.NDArray[np.floating[Any]]
-# Chosen on validation splits, see docs/defaults.md.
-ZERO_SHARE = 0.02
-PENALTY = 4.0
-MAX_PENALTY = 0.3
+log = logging.getLogger(__name__)
 
-Labels = Hashable | Sequence[Hashable] | npt.NDArray[Any]
+Labels = Hashable | Sequence[Hashable] | AnyArray
 
 
-class ATP(Estimator):
+class ATP(Growing):
     """Embed a directed graph so that paths, not only edges, can be read off the vectors.
 
-    The four steps of ATP: break the cycles of the graph; rank the nodes of the acyclic graph; let
-    M hold f(rank difference) for every pair joined by a path; factorise M ≈ S·Tᵀ with S, T ≥ 0.
-    Row i of S is the source vector of node i, row j of T the target vector of node j, and
-    ⟨s_i, t_j⟩ is large where i reaches j and smaller where it does not; `zero_weight` decides how
-    near to zero.
+    The four steps of ATP: break the cycles of the graph; find the level of every node of the
+    acyclic graph; let M hold f(difference of levels) for every pair joined by a path; find vectors
+    with ⟨s_i, t_j⟩ ≈ M_ij. Row i of S is the source vector of node i, row j of T the target vector
+    of node j.
+
+    What the vectors are for decides what becomes of the pairs without a path, which M leaves open:
+
+    - ``purpose="reachability"`` keeps the paths of this graph. ⟨s_i, t_j⟩ is near f(difference of
+      levels) where i reaches j, and below 0 where it does not, so that σ(⟨s_i, t_j⟩) > ½ means a
+      path: a one-sided regression over sampled pairs, with vectors of any sign
+      (:func:`~atpgraph.factorization.fit_pairs`).
+    - ``purpose="links"`` generalises to edges that are not there: M ≈ S·Tᵀ with S, T ≥ 0, a little
+      weight on the pairs without a path (:func:`~atpgraph.factorization.factorize`).
+    - ``purpose="paper"`` is the paper's recipe: the same, over the reachable pairs alone.
 
     Parameters
     ----------
     n_components : int
-        Length of the vectors.
+        Length of the vectors. For reachability two of the components are biases, facing ones.
+    purpose : {"reachability", "links", "paper"}
+        What the vectors are for; decides every parameter that is "auto".
     kernel : {"log", "harmonic", "linear", "constant"} or callable
-        f, the weight of a reachable pair by its rank difference; a callable gets the array
-        1, 2, … of differences.
+        f, the weight of a reachable pair by its difference of levels; a callable gets
+        the array 1, 2, … of differences.
     method : str
         How to break cycles, see :func:`atpgraph.break_cycles`.
-    solver : {"nnls", "svd"}
-        Non-negative factorisation, or the truncated singular value decomposition of M.
+    solver : {"auto", "pairs", "nnls", "svd"}
+        Regression over sampled pairs, non-negative factorisation, or the truncated singular value
+        decomposition of M; "auto" is pairs for reachability, else nnls.
     zero_weight : "auto" or float in [0, 1]
-        Weight of a pair not joined by a path: 0 fits the reachable pairs only, as the paper does;
-        1 is plain non-negative matrix factorisation; "auto" lets all such pairs together weigh 2 %
-        of what the reachable pairs weigh, whatever the density of the graph.
+        For nnls, the weight of a pair not joined by a path: 0 fits the reachable pairs only; 1 is
+        plain non-negative matrix factorisation; "auto" is 0 for ``purpose="paper"``, else it lets
+        all such pairs together weigh 2 % of what the reachable pairs weigh, whatever the density of
+        the graph.
     regularization : "auto" or float
-        λ of the penalty λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the
-        mean |R(i)|, at most 0.3: the fewer pairs for each number to learn, the more.
-    max_iter : int
-        Alternating iterations at the most.
+        Penalty on long vectors. For nnls, λ of λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is
+        4 n_components over the mean |R(i)|, at most 0.3: the fewer pairs for each number to learn,
+        the more. For pairs, λ of λ (‖s‖² + ‖t‖²) for each pair; "auto" is 0.0001.
+    max_iter : "auto" or int
+        Limit on the alternating iterations of nnls ("auto": 3), or on the rounds of pairs
+        ("auto": 32), in each of which every node draws up to 16 paths.
     tol : float
-        The relative fall of the objective below which they end.
+        For nnls, the relative fall of the objective below which they end; for pairs, the share of
+        the first round's loss.
     c : float
         Offset of the log kernel, c + ln(e + Δ).
     n_jobs : int, optional
         Threads, by default all cores. The result does not depend on it.
     random_state : int, Generator or None
-        Seed of ties and of the first vectors.
+        Seed of ties, of the first vectors and of sampled pairs.
     memory : str or number of bytes, optional
         Budget such as "4GB", by default half of what is free. A graph whose closure forest does
         not fit is refused before the work starts.
@@ -84,35 +109,39 @@ class ATP(Estimator):
     ----------
     source_, target_ : arrays of shape (n, n_components)
         The vectors, in the order of `labels_`.
+    fidelity_ : Fidelity
+        How well the vectors keep the paths of the graph, measured on pairs that are hard to tell
+        apart (:class:`~atpgraph.embedding.fidelity.Fidelity`).
     levels_ : int32 array
-        Rank of every node, from 1.
+        Level of every node, from 1.
     labels_ : array
         Labels of the nodes.
     removed_edges_ : list of pairs of labels
         The edges that were removed to break cycles.
     objective_ : float64 array
-        Objective after each iteration; empty for ``solver="svd"``.
+        Objective after each iteration, or mean loss for a path in each round; empty for svd.
     n_iter_ : int
         Iterations done.
     timings_ : dict
         Seconds by stage.
-    zero_weight_, regularization_ : float
-        The weights used.
+    solver_, zero_weight_, regularization_ : str, float, float
+        The solver and the weights used.
     threshold_ : float
-        The score that best tells pairs of this graph joined by a path from others, and above which
-        :meth:`predict` says there is one.
+        The score above which :meth:`predict` says that there is a path: 0 for pairs, else the one
+        that best tells pairs of this graph joined by a path from others.
+    margin_ : float
+        How far below 0 the scores of pairs without a path were put; 0 except for pairs.
     n_reachable_pairs_, n_extras_ : int
-        Pairs joined by a path, and how many of them the two closure forests store.
+        Pairs joined by a path, and how many of them the closure forests store.
 
     Examples
     --------
-    >>> atp = ATP(n_components=4, random_state=0)
-    >>> edges = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("b", "d"), ("d", "b")]
+    >>> atp = ATP(n_components=8, random_state=0)
+    >>> edges = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("b", "d"), ("d", "b"), ("a", "e")]
     >>> atp.fit(edges).removed_edges_
     [('d', 'b')]
-    >>> there, back = atp.score_pairs(["a", "d"], ["d", "a"])
-    >>> bool(there > 1.0 > 0.1 > back)
-    True
+    >>> atp.predict(["a", "d", "e"], ["d", "a", "d"]).tolist()
+    [True, False, False]
     >>> atp.top_targets("c", 1)[0].tolist()
     ['d']
 
@@ -122,31 +151,17 @@ class ATP(Estimator):
     AAAI 2019.
     """
 
-    source_: Floats
-    target_: Floats
-    levels_: npt.NDArray[np.int32]
-    objective_: npt.NDArray[np.float64]
-    n_iter_: int
-    timings_: dict[str, float]
-    zero_weight_: float
-    regularization_: float
-    threshold_: float
-    n_reachable_pairs_: int
-    n_extras_: int
-    graph_: DiGraph
-    removed_: npt.NDArray[np.int64]
-    kernel_table_: npt.NDArray[np.float64]
-
     def __init__(
         self,
         n_components: int = 64,
         *,
-        kernel: str | Callable[[npt.NDArray[np.float64]], npt.ArrayLike] = "log",
+        purpose: str = "reachability",
+        kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
         method: str = "h-voting",
-        solver: str = "nnls",
+        solver: str = "auto",
         zero_weight: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
-        max_iter: int = 3,
+        max_iter: int | Literal["auto"] = "auto",
         tol: float = 1e-4,
         c: float = 0.0,
         n_jobs: int | None = None,
@@ -155,6 +170,7 @@ class ATP(Estimator):
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
+        self.purpose = purpose
         self.kernel = kernel
         self.method = method
         self.solver = solver
@@ -170,66 +186,66 @@ class ATP(Estimator):
 
     def fit(self, graph: Any, y: object = None) -> Self:
         """Embed a graph: anything :func:`atpgraph.as_graph` takes. `y` is not used."""
-        if self.solver not in ("nnls", "svd"):
-            raise InputError(f"solver is {self.solver!r}; it must be 'nnls' or 'svd'.")
-        with shown() if self.verbose else contextlib.nullcontext():
-            self._fit(as_graph(graph))
+        given = self._checked(graph)
+        with Shown() if self.verbose else contextlib.nullcontext():
+            self._fit(given)
         return self
 
     def _fit(self, graph: DiGraph) -> None:
         timings: dict[str, float] = {}
         memory = self._left_for_the_forests(graph.n_nodes)
+        solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
             broken = break_cycles(graph, self.method, random_state=self.random_state)
         with _timed("hierarchy", timings):
-            rank = levels(broken.dag)
+            level = levels(broken.dag)
         with _timed("closure", timings):
-            rows, columns = closure_forests(broken.dag, memory=memory, n_jobs=self.n_jobs)
-        with _timed("factorization", timings):
-            zero_weight, regularization = self._weights(graph.n_nodes, rows.n_pairs)
-            table = kernel_table(self.kernel, int(rank.max(initial=1)), self.c)  # type: ignore[arg-type]
-            if self.solver == "svd":
-                fit = svdm(
-                    rows,
-                    columns,
-                    rank,
-                    table,
-                    n_components=self.n_components,
-                    random_state=self.random_state,
-                )
+            if solver == "pairs":
+                rows = closure_forest(broken.dag, level, memory=memory, n_jobs=self.n_jobs)
+                columns = None
             else:
-                fit = factorize(
-                    rows,
-                    columns,
-                    rank,
-                    table,
-                    n_components=self.n_components,
-                    zero_weight=zero_weight,
-                    regularization=regularization,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    n_jobs=self.n_jobs,
-                    random_state=self.random_state,
+                rows, columns = closure_forests(
+                    broken.dag, level, memory=memory, n_jobs=self.n_jobs
                 )
-        self.graph_, self.removed_, self.levels_ = graph, broken.removed, rank
+        with _timed("factorization", timings):
+            settings = purposes.settle(self.get_params(), graph.n_nodes, rows.n_pairs)
+            log.info("Fitting for %s: %s", self.purpose, settings)
+            table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
+            fit = self._factorize(settings, rows, columns, level, table)
+        self.graph_, self.removed_, self.levels_ = graph, broken.removed, level
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
-        self.zero_weight_, self.regularization_ = zero_weight, regularization
+        self.solver_, self.margin_ = settings.solver, fit.margin
+        self.zero_weight_, self.regularization_ = settings.zero_weight, settings.regularization
         self.n_reachable_pairs_ = rows.n_pairs
-        self.n_extras_ = rows.n_extras + columns.n_extras
+        self.n_extras_ = rows.n_extras + (columns.n_extras if columns is not None else 0)
         self.kernel_table_ = table
-        self.threshold_ = separating_score(broken.dag, fit.source, fit.target)
+        with _timed("fidelity", timings):
+            self._judge(rows)
         self.timings_ = timings
 
-    def _weights(self, n: int, n_pairs: int) -> tuple[float, float]:
-        """Weight of a zero and λ, with "auto" resolved."""
-        weight, penalty = self.zero_weight, self.regularization
-        if weight == "auto":
-            zeros = n * (n - 1) - n_pairs
-            weight = min(ZERO_SHARE * n_pairs / zeros, 1.0) if zeros > 0 else 0.0
-        if penalty == "auto":
-            penalty = min(PENALTY * self.n_components * n / max(n_pairs, 1), MAX_PENALTY)
-        return float(weight), float(penalty)
+    def _factorize(
+        self,
+        settings: purposes.Settings,
+        rows: ClosureForest,
+        columns: ClosureForest | None,
+        level: Int32Array,
+        table: Float64Array,
+    ) -> Factorization:
+        k, seed = self.n_components, self.random_state
+        if columns is None:
+            return fit_pairs(
+                PathSampler(rows), level, table, n_components=k, max_iter=settings.max_iter,
+                regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
+                random_state=seed,
+            )  # fmt: skip
+        if settings.solver == "svd":
+            return svdm(rows, columns, level, table, n_components=k, random_state=seed)
+        return factorize(
+            rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
+            regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
+            n_jobs=self.n_jobs, random_state=seed,
+        )  # fmt: skip
 
     def _left_for_the_forests(self, n: int) -> int:
         """The memory budget less what the vectors take: S, T and a copy of each."""
@@ -244,7 +260,7 @@ class ATP(Estimator):
         return budget - vectors
 
     @property
-    def labels_(self) -> npt.NDArray[Any]:
+    def labels_(self) -> AnyArray:
         """Labels of the nodes, in the order of the vectors."""
         return self._fitted().labels
 
@@ -254,35 +270,22 @@ class ATP(Estimator):
         sources, targets = self._fitted().edge_labels(self.removed_)
         return list(zip(sources.tolist(), targets.tolist(), strict=True))
 
-    @property
-    def dag_(self) -> DiGraph:
-        """The graph without the removed edges."""
-        keep = np.ones(self._fitted().n_edges, dtype=np.bool_)
-        keep[self.removed_] = False
-        return self.graph_.keep_edges(keep)
-
-    def _fitted(self) -> DiGraph:
-        if not hasattr(self, "graph_"):
-            raise InputError("This ATP is not fitted yet; call fit(graph) first.")
-        return self.graph_
-
     def _pairs(self, u: Labels, v: Labels) -> tuple[Any, Any]:
-        graph = self._fitted()
-        sources, targets = np.broadcast_arrays(graph.codes(u), graph.codes(v))
-        return sources, targets
+        return self._fitted().pair_codes(u, v)
 
-    def score_pairs(self, u: Labels, v: Labels) -> npt.NDArray[np.float64]:
+    def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
         """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
         sources, targets = self._pairs(u, v)
         return pair_scores(self.source_, self.target_, sources, targets)
 
-    def predict_proba(self, u: Labels, v: Labels) -> npt.NDArray[np.float64]:
-        """σ(⟨s_u, t_v⟩) for every pair; a half where nothing indicates a path."""
+    def predict_proba(self, u: Labels, v: Labels) -> Float64Array:
+        """σ(⟨s_u, t_v⟩) for every pair; above a half where a path is indicated.
+
+        Vectors that are not negative (nnls) cannot score below a half.
+        """
         return np.asarray(1.0 / (1.0 + np.exp(-self.score_pairs(u, v))))
 
-    def predict(
-        self, u: Labels, v: Labels, threshold: float | None = None
-    ) -> npt.NDArray[np.bool_]:
+    def predict(self, u: Labels, v: Labels, threshold: float | None = None) -> BoolArray:
         """Whether a path is indicated, for every pair.
 
         Parameters
@@ -298,58 +301,43 @@ class ATP(Estimator):
             raise InputError(f"threshold is {threshold}; it must be in [0.5, 1).")
         return self.predict_proba(u, v) > threshold
 
-    def top_targets(self, u: Labels, k: int = 10) -> tuple[npt.NDArray[Any], Floats]:
+    def top_targets(
+        self, u: Labels | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
+    ) -> tuple[AnyArray, FloatArray]:
         """The k nodes that each node of `u` most strongly leads to, and the scores.
 
-        Exact. One node gives arrays of k entries, several give a row each.
+        Exact. One node gives arrays of k entries, several give a row each. A source vector, such
+        as :meth:`fold_in` gives, or a row of them each, can stand for a node.
         """
-        return self._top(u, k, "source_", "target_")
+        return self._top(u, k, vector, "source_", "target_")
 
-    def top_sources(self, v: Labels, k: int = 10) -> tuple[npt.NDArray[Any], Floats]:
-        """The k nodes that most strongly lead to each node of `v`, and the scores."""
-        return self._top(v, k, "target_", "source_")
+    def top_sources(
+        self, v: Labels | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
+    ) -> tuple[AnyArray, FloatArray]:
+        """The k nodes that most strongly lead to each node of `v`, or to a target vector."""
+        return self._top(v, k, vector, "target_", "source_")
 
-    def _top(self, nodes: Labels, k: int, near: str, far: str) -> tuple[npt.NDArray[Any], Floats]:
-        if k < 1:
-            raise InputError(f"k is {k}; it must be at least 1.")
-        codes = self._fitted().codes(nodes).astype(np.int64)
-        queries, vectors = getattr(self, near)[codes], getattr(self, far)
-        found, scores = top_by_product(queries, vectors, k, skip=codes)
-        labels = self.labels_[found]
-        if isinstance(nodes, (list, np.ndarray)):
-            return labels, scores
-        return labels[0], scores[0]
-
-    def fold_in(
-        self,
-        out_edges: Sequence[Hashable] | npt.NDArray[Any] = (),
-        in_edges: Sequence[Hashable] | npt.NDArray[Any] = (),
-    ) -> tuple[Floats, Floats]:
-        """Source and target vector of a node that was not there at training.
-
-        One non-negative least-squares solve for each, all other vectors kept: what a refit would
-        give this node if nothing else moved.
-
-        Parameters
-        ----------
-        out_edges, in_edges : labels
-            Nodes of the graph that the new node has edges to, and from. An edge that would close a
-            cycle does not count: what leads to the new node is not taken to be reachable from it.
-
-        Examples
-        --------
-        >>> atp = ATP(n_components=4).fit([("a", "b"), ("b", "c"), ("c", "d")])
-        >>> source, target = atp.fold_in(in_edges=["c"])
-        >>> bool(atp.source_[0] @ target > 1.0)
-        True
-        """
-        if self.solver != "nnls":
-            raise InputError(
-                "fold_in needs the solver 'nnls'; singular vectors have no such solve."
-            )
-        graph = self._fitted()
-        folder = FoldIn.of(self)
-        return folder.vectors(graph.codes(list(out_edges)), graph.codes(list(in_edges)))
+    def _top(
+        self, nodes: Labels | None, k: int, vector: npt.ArrayLike | None, near: str, far: str
+    ) -> tuple[AnyArray, FloatArray]:
+        whole_number("k", k)
+        graph, vectors = self._fitted(), getattr(self, far)
+        if (nodes is None) == (vector is None):
+            raise InputError("Name nodes, or give a vector; not both.")
+        if nodes is not None:
+            codes: Int64Array | None = graph.codes(nodes).astype(np.int64)
+            queries, several = getattr(self, near)[codes], isinstance(nodes, (list, np.ndarray))
+        else:
+            codes, queries = None, np.asarray(vector, dtype=vectors.dtype)
+            several = queries.ndim == 2
+            if queries.ndim not in (1, 2) or queries.shape[-1] != vectors.shape[1]:
+                raise InputError(
+                    f"The vector has the shape {queries.shape}; those of the model have "
+                    f"{vectors.shape[1]} components."
+                )
+        best, scores = top_by_product(np.atleast_2d(queries), vectors, k, skip=codes)
+        labels = graph.labels[best]
+        return (labels, scores) if several else (labels[0], scores[0])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
@@ -357,7 +345,7 @@ class ATP(Estimator):
         model_file.save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ATP:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote."""
         return model_file.load(cls, path)
 

@@ -1,20 +1,24 @@
-"""Vectors for other programs: word2vec text, Parquet, NumPy."""
+"""Vectors for other programs: word2vec text, CSV, Parquet, NumPy."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from atpgraph._files import atomic_path
+from atpgraph._files import atomic_folder, atomic_path
+from atpgraph._registry import Registry
+from atpgraph._typing import AnyArray
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError, MissingDependencyError
 
-FORMATS = ("word2vec", "parquet", "npy")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path]:
@@ -24,54 +28,86 @@ def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path
     ----------
     model : ATP
         A fitted model.
-    format : {"word2vec", "parquet", "npy"}
-        ``word2vec``: two text files, ``OUTPUT.source.txt`` and ``OUTPUT.target.txt``, that gensim's
-        ``KeyedVectors.load_word2vec_format`` reads. ``parquet``: one table with the columns node,
-        level, source and target. ``npy``: ``OUTPUT.source.npy``, ``OUTPUT.target.npy`` and
-        ``OUTPUT.labels.json``.
+    format : {"word2vec", "csv", "parquet", "npy"}
+        ``word2vec``: a folder of two text files, ``source.txt`` and ``target.txt``, that gensim's
+        ``KeyedVectors.load_word2vec_format`` reads. ``csv``: one table with the columns node,
+        level, source_0, source_1, …, target_0, target_1, …; a label that a spreadsheet would take
+        for a formula (it begins with =, +, -, @, a tab or a return) gets a ' in front, as OWASP
+        advises. ``parquet``: one table with the columns node, level, source and target. ``npy``: a
+        folder with ``source.npy``, ``target.npy`` and ``labels.json``.
     output : path
-        The file, or the beginning of the files' names.
+        The file or folder, which appears whole or not at all; ``"-"`` is standard output for a
+        single file.
     """
-    if format not in FORMATS:
-        raise InputError(f"There is no format {format!r}; choose one of {', '.join(FORMATS)}.")
-    target = Path(output)
-    if format == "parquet":
-        _parquet(model, target)
-        return [target]
-    written = []
-    for side, vectors in (("source", model.source_), ("target", model.target_)):
-        ending = "txt" if format == "word2vec" else "npy"
-        path = target.with_name(f"{target.name}.{side}.{ending}")
-        if format == "word2vec":
-            _word2vec(model.labels_, vectors, path)
-        else:
-            with atomic_path(path) as temporary, temporary.open("wb") as file:
-                np.save(file, vectors, allow_pickle=False)
-        written.append(path)
-    if format == "npy":
-        path = target.with_name(f"{target.name}.labels.json")
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(model.labels_.tolist()), encoding="utf-8")
-        written.append(path)
-    return written
+    return FORMATS[format](model, Path(output))
 
 
-def _word2vec(labels: npt.NDArray[Any], vectors: npt.NDArray[Any], path: Path) -> None:
+def _word2vec(model: ATP, target: Path) -> list[Path]:
     # The format separates by blanks, so a label must not hold any.
-    words = ["_".join(str(label).split()) or "_" for label in labels.tolist()]
+    words = ["_".join(str(label).split()) or "_" for label in model.labels_.tolist()]
     if len(set(words)) < len(words):
         raise InputError(
             "Two labels differ only in white space, which word2vec text cannot tell apart; "
             "export to parquet or npy."
         )
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write(f"{len(words)} {vectors.shape[1]}\n")
-        pattern = " ".join(["%.7g"] * vectors.shape[1])
-        for word, row in zip(words, vectors, strict=True):
-            file.write(f"{word} {pattern % tuple(row.tolist())}\n")
+    with _folder(target, "word2vec", ["source.txt", "target.txt"]) as files:
+        for path, vectors in zip(files, (model.source_, model.target_), strict=True):
+            with path.open("w", encoding="utf-8") as file:
+                file.write(f"{len(words)} {vectors.shape[1]}\n")
+                pattern = " ".join(["%.7g"] * vectors.shape[1])
+                for word, row in zip(words, vectors, strict=True):
+                    file.write(f"{word} {pattern % tuple(row.tolist())}\n")
+    return [target / path.name for path in files]
 
 
-def _parquet(model: ATP, path: Path) -> None:
+def _npy(model: ATP, target: Path) -> list[Path]:
+    with _folder(target, "npy", ["source.npy", "target.npy", "labels.json"]) as files:
+        np.save(files[0], model.source_, allow_pickle=False)
+        np.save(files[1], model.target_, allow_pickle=False)
+        files[2].write_text(json.dumps(model.labels_.tolist()), encoding="utf-8")
+    return [target / path.name for path in files]
+
+
+@contextlib.contextmanager
+def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]:
+    if target == Path("-"):
+        raise InputError(
+            f"{format} takes several files, and standard output is one; choose csv or parquet."
+        )
+    with atomic_folder(target, known=names) as folder:
+        yield [folder / name for name in names]
+
+
+def _csv(model: ATP, path: Path) -> list[Path]:
+    k = model.source_.shape[1]
+    header = ["node", "level"]
+    header += [f"{side}_{at}" for side in ("source", "target") for at in range(k)]
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file)  # RFC 4180; with "\n" for lines it would not quote a "\r"
+        writer.writerow(header)
+        for label, level, source, target in zip(
+            model.labels_.tolist(),
+            model.levels_.tolist(),
+            model.source_,
+            model.target_,
+            strict=True,
+        ):
+            numbers = [f"{value:.7g}" for value in (*source.tolist(), *target.tolist())]
+            writer.writerow([_no_formula(label), level, *numbers])
+    return [path]
+
+
+def _no_formula(label: Any) -> Any:
+    """A label that no spreadsheet runs; numbers are safe."""
+    if isinstance(label, (int, float)) or not str(label).startswith(_FORMULA):
+        return label
+    return f"'{label}"
+
+
+def _parquet(model: ATP, path: Path) -> list[Path]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -79,7 +115,7 @@ def _parquet(model: ATP, path: Path) -> None:
         raise MissingDependencyError("pyarrow", "parquet", "Writing Parquet") from None
     k = model.source_.shape[1]
 
-    def column(vectors: npt.NDArray[Any]) -> Any:
+    def column(vectors: AnyArray) -> Any:
         flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
         return pa.FixedSizeListArray.from_arrays(flat, k)
 
@@ -95,3 +131,9 @@ def _parquet(model: ATP, path: Path) -> None:
     )
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary)
+    return [path]
+
+
+FORMATS: Registry[Callable[[ATP, Path], list[Path]]] = Registry(
+    "format", {"word2vec": _word2vec, "csv": _csv, "parquet": _parquet, "npy": _npy}
+)

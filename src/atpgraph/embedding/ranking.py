@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating[Any]]
-I64 = npt.NDArray[np.int64]
+from atpgraph._typing import Float64Array, FloatArray, Int64Array
 
 _PAIRS = 1 << 16
 _BLOCK = 1 << 24  # scores held at a time
 
 
-def pair_scores(left: Floats, right: Floats, u: I64, v: I64) -> npt.NDArray[np.float64]:
+def pair_scores(left: FloatArray, right: FloatArray, u: Int64Array, v: Int64Array) -> Float64Array:
     """⟨left[u], right[v]⟩ for every pair."""
     scores = np.empty(len(u))
     for start in range(0, len(u), _PAIRS):
@@ -24,11 +20,11 @@ def pair_scores(left: Floats, right: Floats, u: I64, v: I64) -> npt.NDArray[np.f
 
 
 def top_by_product(
-    queries: Floats, vectors: Floats, k: int, skip: I64 | None = None
-) -> tuple[I64, npt.NDArray[np.float64]]:
+    queries: FloatArray, vectors: FloatArray, k: int, skip: Int64Array | None = None
+) -> tuple[Int64Array, Float64Array]:
     """The k rows of `vectors` with the largest inner product with each query, best first.
 
-    Ties go to the smaller row number, so the answer does not depend on the blocks. `skip` names
+    Ties go to the smaller row index, so the answer does not depend on the blocks. `skip` names
     one row per query to leave out (−1: none).
 
     Examples

@@ -7,22 +7,19 @@ are the rows at which they begin.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
+from atpgraph._typing import FloatArray, Int32Array
 from atpgraph.factorization._simd import TILE, add_row, tile1, tile1_wide, tile4
-
-Floats = npt.NDArray[np.floating[Any]]
-I32 = npt.NDArray[np.int32]
 
 PANEL = 48  # rows of a panel: with a Gram matrix of 64 columns it stays in the first-level cache
 
 
 @kernel
-def add_panel(gram: Floats, o: int, source: Floats, s: int, panel: Floats, depth: int) -> None:
+def add_panel(
+    gram: FloatArray, o: int, source: FloatArray, s: int, panel: FloatArray, depth: int
+) -> None:
     """gram[o:] = source[s:] + Σ t tᵀ over the first `depth` rows t of the panel."""
     width = panel.shape[1]
     for i in range(0, width, 4):
@@ -32,7 +29,7 @@ def add_panel(gram: Floats, o: int, source: Floats, s: int, panel: Floats, depth
 
 @kernel
 def add_combination(
-    out: Floats, factors: Floats, a: int, vectors: Floats, b: int, depth: int
+    out: FloatArray, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int
 ) -> None:
     """out[0] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
     width = out.shape[1]
@@ -47,15 +44,15 @@ def add_combination(
 
 @kernel
 def add_outer_products(
-    gram: Floats,
+    gram: FloatArray,
     o: int,
-    source: Floats,
+    source: FloatArray,
     s: int,
-    vectors: Floats,
-    listed: I32,
+    vectors: FloatArray,
+    listed: Int32Array,
     first: int,
     stop: int,
-    panel: Floats,
+    panel: FloatArray,
 ) -> None:
     """gram[o:] = source[s:] + Σ t tᵀ, t the rows ``listed[first:stop]`` of vectors."""
     width = panel.shape[1]
@@ -76,17 +73,17 @@ def add_outer_products(
 
 @kernel
 def solve(
-    gram: Floats,
+    gram: FloatArray,
     o: int,
-    shared: Floats,
+    shared: FloatArray,
     observed: float,
     ridge: float,
     n_components: int,
-    right: Floats,
-    x: Floats,
+    right: FloatArray,
+    x: FloatArray,
     row: int,
-    matrix: Floats,
-    gradient: Floats,
+    matrix: FloatArray,
+    gradient: FloatArray,
     max_inner: int,
     tolerance: float,
 ) -> float:

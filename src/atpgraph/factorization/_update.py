@@ -2,47 +2,46 @@
 
 A walk keeps one buffer for each slot of the forest (see :class:`~atpgraph.closure.ClosureForest`):
 the last child takes its parent's buffer over, every other child starts a new one, so there are at
-most log2(n) + 1 however deep the forest is. ``rank`` rises from a node to what it reaches,
-``highest[u]`` is the highest rank that u reaches.
+most log2(n) + 1 however deep the forest is. ``levels`` rise from a node to what it reaches,
+``highest[u]`` is the highest level that u reaches.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
+from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.factorization._gram import add_combination, add_panel, solve
 from atpgraph.factorization._simd import add_row
 
-Floats = npt.NDArray[np.floating[Any]]
-F64 = npt.NDArray[np.float64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-
 
 @kernel
-def highest_ranks(
-    order: I32, parent: I32, indptr: I64, extras: I32, rank: I32, highest: I32, depth: I32
+def highest_levels(
+    order: Int32Array,
+    parent: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    depth: Int32Array,
 ) -> None:
-    """Highest rank that each node reaches (its own if none), and its depth in the forest."""
+    """Highest level that each node reaches (its own if none), and its depth in the forest."""
     for i in range(len(order)):
         u = order[i]
-        top = rank[u]
+        top = levels[u]
         p = parent[u]
         depth[u] = 0
         if p >= 0:
             depth[u] = depth[p] + 1
             top = highest[p]
             for e in range(indptr[u], indptr[u + 1]):
-                top = max(top, rank[extras[e]])
+                top = max(top, levels[extras[e]])
         highest[u] = top
 
 
 @kernel
-def path_from_root(node: int, parent: I32) -> I32:
+def path_from_root(node: int, parent: Int32Array) -> Int32Array:
     """The nodes from the root of the forest down to `node`; empty for −1."""
     depth = 0
     u = node
@@ -60,19 +59,25 @@ def path_from_root(node: int, parent: I32) -> I32:
 
 @kernel
 def prepare_level_sums(
-    u: int, p: int, slot: I32, rank: I32, highest: I32, sums: Floats, n_levels: int
+    u: int,
+    p: int,
+    slot: Int32Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    sums: FloatArray,
+    n_levels: int,
 ) -> None:
-    """Sums of the vectors of R(p) by rank, in the buffer of u, with room for what is new in R(u).
+    """Sums of the vectors of R(p) by level, in the buffer of u, with room for what is new in R(u).
 
-    Only the rows of ranks above that of a node and up to its highest are kept valid.
+    Only the rows of levels above that of a node and up to its highest are kept valid.
     """
     source = slot[p] * n_levels
     into = slot[u] * n_levels
     if source != into:
-        for level in range(rank[p] + 1, highest[p] + 1):
+        for level in range(levels[p] + 1, highest[p] + 1):
             for c in range(sums.shape[1]):
                 sums[into + level, c] = sums[source + level, c]
-    for level in range(rank[u] + 1, rank[p] + 1):
+    for level in range(levels[u] + 1, levels[p] + 1):
         sums[into + level] = 0
     for level in range(highest[p] + 1, highest[u] + 1):
         sums[into + level] = 0
@@ -83,38 +88,38 @@ def inherit(
     u: int,
     leaf: bool,
     passing: bool,
-    parent: I32,
-    slot: I32,
-    indptr: I64,
-    extras: I32,
-    rank: I32,
-    highest: I32,
-    table: Floats,
-    vectors: Floats,
-    grams: Floats,
-    sums: Floats,
-    panel: Floats,
-    factors: Floats,
-    right: Floats,
+    parent: Int32Array,
+    slot: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    table: FloatArray,
+    vectors: FloatArray,
+    grams: FloatArray,
+    sums: FloatArray,
+    panel: FloatArray,
+    factors: FloatArray,
+    right: FloatArray,
 ) -> None:
     """Gram matrix and right-hand side of R(u), from those of R(p), p and the extras.
 
-    The right-hand side Σ f(rank difference) · vector comes from sums of vectors by rank: those of
+    The right-hand side Σ f(Δ) · vector comes from sums of vectors by level: those of
     u, or for a leaf, which has nobody to pass its own on to, those of the parent and the new
     vectors one by one. It is left out for a node that is only `passing` its sums on.
     """
     p = parent[u]
-    here = rank[u]
+    here = levels[u]
     width = vectors.shape[1]
     n_levels = len(table) + 1
     into = slot[u] * width
     source = slot[p] * width
     right[0] = 0
     if leaf:
-        base = slot[p] * n_levels + rank[p] + 1
-        add_combination(right, table, rank[p] + 1 - here, sums, base, highest[p] - rank[p])
+        base = slot[p] * n_levels + levels[p] + 1
+        add_combination(right, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
     else:
-        prepare_level_sums(u, p, slot, rank, highest, sums, n_levels)
+        prepare_level_sums(u, p, slot, levels, highest, sums, n_levels)
     base = slot[u] * n_levels
     depth = 0
     stop = indptr[u + 1]
@@ -123,9 +128,9 @@ def inherit(
         for c in range(width):
             panel[depth, c] = vectors[v, c]
         if leaf:
-            factors[depth, 0] = table[rank[v] - here, 0]
+            factors[depth, 0] = table[levels[v] - here, 0]
         else:
-            add_row(sums, base + rank[v], panel, depth, sums.dtype.type(1))
+            add_row(sums, base + levels[v], panel, depth, sums.dtype.type(1))
         depth += 1
         if depth == len(panel) or e == stop - 1:
             add_panel(grams, into, grams, source, panel, depth)
@@ -141,29 +146,29 @@ def inherit(
 def update_rows(
     first: int,
     stop: int,
-    order: I32,
-    parent: I32,
-    slot: I32,
-    subtree: I32,
-    indptr: I64,
-    extras: I32,
-    sizes: I64,
-    rank: I32,
-    highest: I32,
-    table: Floats,
-    vectors: Floats,
-    x: Floats,
+    order: Int32Array,
+    parent: Int32Array,
+    slot: Int32Array,
+    subtree: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    sizes: Int64Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    table: FloatArray,
+    vectors: FloatArray,
+    x: FloatArray,
     n_components: int,
-    shared: Floats,
+    shared: FloatArray,
     observed: float,
     regularization: float,
     max_inner: int,
     tolerance: float,
-    grams: Floats,
-    sums: Floats,
-    panel: Floats,
-    factors: Floats,
-    work: Floats,
+    grams: FloatArray,
+    sums: FloatArray,
+    panel: FloatArray,
+    factors: FloatArray,
+    work: FloatArray,
 ) -> float:
     """Solve the rows at the places first … stop − 1 of the preorder; returns the sum of values.
 
@@ -186,8 +191,8 @@ def update_rows(
                 grams[into : into + width] = 0
             continue
         inherit(
-            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, rank, highest, table, vectors,
-            grams, sums, panel, factors, right,
+            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, levels, highest, table,
+            vectors, grams, sums, panel, factors, right,
         )  # fmt: skip
         if i >= 0:
             total += solve(
@@ -199,52 +204,52 @@ def update_rows(
 
 @kernel
 def count_differences(
-    order: I32,
-    parent: I32,
-    slot: I32,
-    indptr: I64,
-    extras: I32,
-    rank: I32,
-    highest: I32,
-    counts: I64,
-    histogram: I64,
+    order: Int32Array,
+    parent: Int32Array,
+    slot: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    counts: Int64Array,
+    histogram: Int64Array,
 ) -> None:
-    """Number of reachable pairs at every rank difference."""
+    """Number of reachable pairs at every difference of levels."""
     for i in range(len(order)):
         u = order[i]
         p = parent[u]
         if p < 0:
             continue
         into = slot[u]
-        for level in range(rank[p] + 1, highest[p] + 1):
+        for level in range(levels[p] + 1, highest[p] + 1):
             counts[into, level] = counts[slot[p], level]
-        for level in range(rank[u] + 1, rank[p] + 1):
+        for level in range(levels[u] + 1, levels[p] + 1):
             counts[into, level] = 0
         for level in range(highest[p] + 1, highest[u] + 1):
             counts[into, level] = 0
-        counts[into, rank[p]] += 1
+        counts[into, levels[p]] += 1
         for e in range(indptr[u], indptr[u + 1]):
-            counts[into, rank[extras[e]]] += 1
-        here = rank[u]
+            counts[into, levels[extras[e]]] += 1
+        here = levels[u]
         for level in range(here + 1, highest[u] + 1):
             histogram[level - here] += counts[into, level]
 
 
 @kernel
 def multiply(
-    order: I32,
-    parent: I32,
-    slot: I32,
-    indptr: I64,
-    extras: I32,
-    rank: I32,
-    highest: I32,
-    table: F64,
-    x: F64,
-    sums: F64,
-    y: F64,
+    order: Int32Array,
+    parent: Int32Array,
+    slot: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    levels: Int32Array,
+    highest: Int32Array,
+    table: Float64Array,
+    x: Float64Array,
+    sums: Float64Array,
+    y: Float64Array,
 ) -> None:
-    """y = M x, from sums of x by rank."""
+    """y = M x, from sums of x by level."""
     for i in range(len(order)):
         u = order[i]
         p = parent[u]
@@ -253,16 +258,16 @@ def multiply(
             continue
         into = slot[u]
         if into != slot[p]:
-            for level in range(rank[p] + 1, highest[p] + 1):
+            for level in range(levels[p] + 1, highest[p] + 1):
                 sums[into, level] = sums[slot[p], level]
-        for level in range(rank[u] + 1, rank[p] + 1):
+        for level in range(levels[u] + 1, levels[p] + 1):
             sums[into, level] = 0
         for level in range(highest[p] + 1, highest[u] + 1):
             sums[into, level] = 0
-        sums[into, rank[p]] += x[p]
+        sums[into, levels[p]] += x[p]
         for e in range(indptr[u], indptr[u + 1]):
-            sums[into, rank[extras[e]]] += x[extras[e]]
-        here = rank[u]
+            sums[into, levels[extras[e]]] += x[extras[e]]
+        here = levels[u]
         total = 0.0
         for level in range(here + 1, highest[u] + 1):
             total += table[level - here] * sums[into, level]

@@ -12,14 +12,12 @@ import numpy.typing as npt
 from atpgraph._progress import stage
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import thread_count
+from atpgraph._typing import Float64Array, FloatArray
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products
 from atpgraph.factorization._simd import TILE
-from atpgraph.factorization.side import Side
-
-F64 = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.floating[Any]]
+from atpgraph.factorization.matrix import ImplicitMatrix
 
 _CHUNK = 4096
 
@@ -38,13 +36,16 @@ class Factorization:
         Number of iterations done.
     converged : bool
         Whether the relative change of the objective fell to the tolerance.
+    margin : float
+        How far below 0 the scores of pairs without a path were put, for solvers that do that.
     """
 
-    source: Floats
-    target: Floats
-    objective: F64
+    source: FloatArray
+    target: FloatArray
+    objective: Float64Array
     n_iter: int
     converged: bool
+    margin: float = 0.0
 
 
 def factorize(
@@ -63,6 +64,7 @@ def factorize(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     dtype: npt.DTypeLike = np.float32,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> Factorization:
     """Factorise M over the reachable pairs, M never written out.
 
@@ -78,7 +80,7 @@ def factorize(
     rows, columns : ClosureForest
         Descendants and ancestors (:func:`~atpgraph.closure.closure_forests`).
     levels : array of n entries
-        Ranks from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
+        Levels from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
     table : array
         f(Δ) for Δ = 0, 1, … (:func:`~atpgraph.closure.kernel_table`).
     n_components : int
@@ -98,6 +100,8 @@ def factorize(
         Seed of the first vectors.
     dtype : float32 or float64
         Precision of the vectors and of the arithmetic.
+    start : two arrays of shape (n, n_components), optional
+        Vectors to begin with, not negative; by default they are random.
 
     Examples
     --------
@@ -105,9 +109,9 @@ def factorize(
     >>> from atpgraph.graph import DiGraph
     >>> from atpgraph.hierarchy import levels
     >>> dag = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
-    >>> rank = levels(dag)
+    >>> level = levels(dag)
     >>> fit = factorize(
-    ...     *closure_forests(dag), rank, kernel_table("constant", rank.max()),
+    ...     *closure_forests(dag), level, kernel_table("constant", level.max()),
     ...     n_components=2, random_state=0,
     ... )
     >>> bool(fit.source[0] @ fit.target[3] > 0.9)
@@ -124,10 +128,10 @@ def factorize(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
-    down, up = Side.rows(rows, levels), Side.columns(columns, levels)
+    down, up = ImplicitMatrix.of_rows(rows, levels), ImplicitMatrix.of_columns(columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
-        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} ranks.")
+        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
     values = values[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
     pairs = down.differences()
@@ -135,26 +139,28 @@ def factorize(
     square = float(pairs @ values**2)
     mean = float(pairs @ values) / max(n_pairs, 1)
 
-    n = rows.n_nodes
     rng = generator(random_state)
-    S, T = (_first_vectors(rng, n, n_components, mean, side, kind) for side in (down, up))
-    tasks = {id(side): side.tasks(T.shape[1]) for side in (down, up)}
+    if start is None:
+        S, T = (_first_vectors(rng, n_components, mean, matrix, kind) for matrix in (down, up))
+    else:
+        S, T = (padded(side, kind) for side in start)
+    tasks = {id(matrix): matrix.tasks(T.shape[1]) for matrix in (down, up)}
     history: list[float] = []
     converged = n_pairs == 0
 
     with ThreadPoolExecutor(thread_count(n_jobs)) as pool, stage("factorise", max_iter) as progress:
 
-        def solve(side: Side, vectors: Floats, x: Floats) -> float:
+        def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
             constant = np.zeros((x.shape[1], x.shape[1]), dtype=kind) + np.asarray(shared, kind)
 
             def work(task: tuple[int, int]) -> float:
-                return side.update(
+                return matrix.update(
                     task, coefficients, vectors, x, n_components, constant, 1.0 - zero_weight,
                     regularization, max_inner, inner_tol,
                 )  # fmt: skip
 
-            return sum(pool.map(work, tasks[id(side)]))
+            return sum(pool.map(work, tasks[id(matrix)]))
 
         while not converged and len(history) < max_iter:
             solve(down, T, S)
@@ -168,7 +174,7 @@ def factorize(
     return Factorization(source, target, np.array(history), len(history), converged)
 
 
-def gram_of(vectors: Floats) -> F64:
+def gram_of(vectors: FloatArray) -> Float64Array:
     """The full Gram matrix Σ t tᵀ of all rows, the same bytes whatever the threads of BLAS."""
     n, width = vectors.shape
     total = np.zeros((width, width), dtype=np.float64)
@@ -183,7 +189,7 @@ def gram_of(vectors: Floats) -> F64:
     return upper + np.triu(upper, 1).T
 
 
-def padded(vectors: Floats, kind: np.dtype[Any]) -> Floats:
+def padded(vectors: FloatArray, kind: np.dtype[Any]) -> FloatArray:
     """A copy with zero columns added up to the width that the kernels want."""
     n, k = vectors.shape
     wide = np.zeros((n, -(-k // TILE) * TILE), dtype=kind)
@@ -192,15 +198,19 @@ def padded(vectors: Floats, kind: np.dtype[Any]) -> Floats:
 
 
 def _first_vectors(
-    rng: np.random.Generator, n: int, k: int, mean: float, side: Side, kind: np.dtype[Any]
-) -> Floats:
+    rng: np.random.Generator,
+    k: int,
+    mean: float,
+    matrix: ImplicitMatrix,
+    kind: np.dtype[Any],
+) -> FloatArray:
     """Random vectors whose products are about the mean of M; zero where a row is empty."""
-    draws = rng.random((n, k)) * (2.0 * np.sqrt(mean / k))
-    draws[side.forest.sizes == 0] = 0.0
+    draws = rng.random((len(matrix.levels), k)) * (2.0 * np.sqrt(mean / k))
+    draws[matrix.forest.sizes == 0] = 0.0
     return padded(draws, kind)
 
 
-def _balanced(S: Floats, T: Floats) -> tuple[Floats, Floats]:
+def _balanced(S: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Scale every component so that its norm over the nodes is the same on both sides."""
     norms = [np.sqrt(np.einsum("ij,ij->j", X, X, dtype=np.float64)) for X in (S, T)]
     with np.errstate(divide="ignore", invalid="ignore"):

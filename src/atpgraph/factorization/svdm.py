@@ -7,12 +7,11 @@ import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, svds
 
 from atpgraph._random import RandomState, generator
+from atpgraph._typing import Float64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
+from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.factorization.nnls import Factorization
-from atpgraph.factorization.side import Side
-
-F64 = npt.NDArray[np.float64]
 
 
 def matrix_operator(
@@ -28,13 +27,13 @@ def matrix_operator(
     >>> (matrix_operator(*forests, [1, 2, 3], kernel_table("linear", 3)) @ np.ones(3)).tolist()
     [3.0, 1.0, 0.0]
     """
-    down, up = Side.rows(rows, levels), Side.columns(columns, levels)
+    down, up = ImplicitMatrix.of_rows(rows, levels), ImplicitMatrix.of_columns(columns, levels)
     values = np.ascontiguousarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
-        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} ranks.")
+        raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
 
-    def product(side: Side, x: npt.ArrayLike) -> F64:
-        return side.times(values, np.ascontiguousarray(x, dtype=np.float64).reshape(-1))
+    def product(matrix: ImplicitMatrix, x: npt.ArrayLike) -> Float64Array:
+        return matrix.times(values, np.ascontiguousarray(x, dtype=np.float64).reshape(-1))
 
     return LinearOperator(
         (rows.n_nodes, rows.n_nodes),

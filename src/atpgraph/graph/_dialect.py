@@ -23,7 +23,7 @@ _NAMES = (
 
 
 class Columns(NamedTuple):
-    """Positions of the columns; `weight` is −1 where there is none, `named` says who decided."""
+    """Positions of the columns, −1 for no weight; `named` is true if they were found by name."""
 
     source: int
     target: int

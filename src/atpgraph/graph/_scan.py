@@ -150,7 +150,7 @@ def number_labels(
     data : uint8 array
     fields : int64 array of shape (rows, 3, 2)
     codes : int64 array of shape (rows, 2)
-        Output: node numbers.
+        Output: node indices.
     spans : int64 array of shape (size / 2, 2)
         Output: first byte and end of every distinct id.
     hashes : uint64 array of size / 2
@@ -177,25 +177,25 @@ def number_labels(
             h ^= h >> np.uint64(32)
             slot = h & mask
             while True:
-                found = table[slot]
-                if found < 0:
+                entry = table[slot]
+                if entry < 0:
                     break
-                shift = spans[found, 0] - start
-                if hashes[found] == h and spans[found, 1] - shift == end:
+                shift = spans[entry, 0] - start
+                if hashes[entry] == h and spans[entry, 1] - shift == end:
                     p = start
                     while p < end and data[p] == data[p + shift]:
                         p += 1
                     if p == end:
                         break
                 slot = (slot + one) & mask
-            if found < 0:
-                found = known
+            if entry < 0:
+                entry = known
                 table[slot] = known
                 hashes[known] = h
                 spans[known, 0] = start
                 spans[known, 1] = end
                 known += 1
-            codes[row, side] = found
+            codes[row, side] = entry
         row += 1
     return row, known
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from atpgraph._files import atomic_path
 from atpgraph._progress import stage
+from atpgraph._typing import AnyArray, Float64Array
 from atpgraph.errors import InputError
 from atpgraph.graph._dialect import are_words, check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
@@ -62,7 +63,7 @@ def write_edgelist(
     check_delimiter(delimiter)
     delimiter = delimiter or ("," if kind == ".csv" else "\t")
     if isinstance(edges, DiGraph):
-        codes: npt.NDArray[Any] = np.stack([edges.sources, edges.targets], axis=1)
+        codes: AnyArray = np.stack([edges.sources, edges.targets], axis=1)
         labels, weights = edges.labels, edges.weights
     else:
         numbers, labels = factorize(np.ascontiguousarray(pair_array(edges)).reshape(-1))
@@ -98,7 +99,7 @@ def write_edgelist(
             raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 
 
-def _texts(labels: npt.NDArray[Any]) -> list[str]:
+def _texts(labels: AnyArray) -> list[str]:
     texts = list(map(str, labels.tolist()))
     if labels.dtype == object and len(set(texts)) < len(texts):
         seen: set[str] = set()
@@ -124,7 +125,7 @@ def _quoted(text: str, delimiter: str) -> bytes:
     return raw
 
 
-def _mistakable(texts: list[str], codes: npt.NDArray[Any]) -> bool:
+def _mistakable(texts: list[str], codes: AnyArray) -> bool:
     """Whether a reader would take the first edge for a header."""
     if not len(codes):
         return False
@@ -133,8 +134,8 @@ def _mistakable(texts: list[str], codes: npt.NDArray[Any]) -> bool:
         return True
     if len(codes) == 1 or not are_words(first):
         return False
-    plain = np.array([_is_integer(text) for text in texts], dtype=bool)[codes].all(axis=1)
-    return bool(plain[1:].all())
+    plain = np.array([_is_integer(text) for text in texts], dtype=np.bool_)
+    return bool(plain[codes[1:]].all())
 
 
 def _is_integer(text: str) -> bool:
@@ -142,13 +143,13 @@ def _is_integer(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _numbers(weights: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def _numbers(weights: Float64Array) -> AnyArray:
     distinct, where = np.unique(weights, return_inverse=True)
     texts = [repr(int(x)) if x.is_integer() else repr(x) for x in distinct.tolist()]
     return _objects([text.encode() + b"\n" for text in texts])[where.reshape(-1)]
 
 
-def _objects(values: list[bytes]) -> npt.NDArray[Any]:
+def _objects(values: list[bytes]) -> AnyArray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -9,12 +9,12 @@ import os
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from atpgraph._typing import AnyArray, BoolArray, Float64Array
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph._dialect import Columns, choose_columns
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, is_missing
 from atpgraph.graph.edgelist import read_edgelist
 
 
@@ -26,7 +26,7 @@ def as_graph(obj: Any) -> DiGraph:
     obj : object
         - a DiGraph: returned as it is;
         - a path, as text or ``Path``: read with :func:`read_edgelist`;
-        - an array of shape (m, 2), or an iterable of pairs of labels;
+        - an array of shape (m, 2), or an iterable of pairs (u, v) or triples (u, v, weight);
         - a square SciPy sparse matrix or array: entry (i, j) is the edge i → j;
         - a pandas, polars or pyarrow table: the columns source and target (or src/dst, from/to),
           else the first two; a column named weight gives the weights;
@@ -65,8 +65,10 @@ def as_graph(obj: Any) -> DiGraph:
         return DiGraph.from_edges(tensor) if turned else _from_edge_index(tensor)
     if isinstance(obj, np.ndarray) and obj.ndim == 2 and len(obj) == 2 != obj.shape[1]:
         return _from_edge_index(obj)
-    if isinstance(obj, np.ndarray) or hasattr(obj, "__iter__"):
+    if isinstance(obj, np.ndarray):
         return DiGraph.from_edges(obj)
+    if hasattr(obj, "__iter__"):
+        return _from_list(list(obj))
     raise InputError(
         f"A {type(obj).__name__} is not a graph; give a file, pairs of labels, a sparse matrix, "
         "a table, an edge index, or a NetworkX or igraph graph."
@@ -78,14 +80,41 @@ def _libraries(obj: Any) -> set[str]:
     return {base.__module__.partition(".")[0] for base in type(obj).__mro__}
 
 
-def to_networkx(graph: DiGraph) -> Any:
-    """The graph as a ``networkx.DiGraph``: the same labels, ``weight`` if there are weights."""
+def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
+    """The graph as a ``networkx.DiGraph``: the same labels, ``weight`` if there are weights.
+
+    Parameters
+    ----------
+    graph : DiGraph
+    like : networkx.DiGraph or MultiDiGraph, optional
+        Where the graph came from: nodes and edges that it has get their attributes back, and the
+        graph its own. Of parallel edges the first counts, except for the weight, which is the sum.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> given = networkx.DiGraph([("a", "b", {"since": 2019}), ("b", "c", {"since": 2024})])
+    >>> to_networkx(as_graph(given), like=given).edges["b", "c"]
+    {'since': 2024}
+    """
     try:
         import networkx
     except ImportError:
         raise MissingDependencyError("networkx", "networkx", "Conversion to NetworkX") from None
     result = networkx.DiGraph()
     result.add_nodes_from(graph.labels.tolist())
+    if like is not None:
+        if "networkx" not in _libraries(like) or not hasattr(like, "nodes"):
+            raise InputError(f"like is a {type(like).__name__}; give the NetworkX graph.")
+        result.graph.update(like.graph)
+        result.add_nodes_from(
+            (node, data) for node, data in like.nodes(data=True) if node in result
+        )
+        attributes: dict[tuple[Any, Any], Any] = {}
+        for source, target, data in like.edges(data=True):
+            attributes.setdefault((source, target), data)
+        edges = ((*edge, attributes.get(edge, {})) for edge in graph.edges())
+        result.add_edges_from(edges)
     if graph.weights is None:
         result.add_edges_from(graph.edges())
     else:
@@ -94,6 +123,26 @@ def to_networkx(graph: DiGraph) -> Any:
             zip(sources.tolist(), targets.tolist(), graph.weights.tolist(), strict=True)
         )
     return result
+
+
+def _from_list(edges: list[Any]) -> DiGraph:
+    """Pairs, or triples with weights; all alike."""
+    if not edges:
+        raise InputError(
+            "The list of edges is empty; give at least one edge, or DiGraph.from_edges([], "
+            "nodes=…) for nodes without any."
+        )
+    first = edges[0]
+    if isinstance(first, (str, bytes)) or not hasattr(first, "__len__") or len(first) != 3:
+        return DiGraph.from_edges(edges)
+    for position, edge in enumerate(edges):
+        if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 3:
+            raise InputError(
+                f"Edge {position} is {edge!r}, and edge 0 has a weight; give all of them one, as "
+                "(u, v, weight), or none."
+            )
+    weights = _weight_array([weight for _, _, weight in edges])
+    return DiGraph.from_edges([(source, target) for source, target, _ in edges], weights=weights)
 
 
 def _from_networkx(graph: Any) -> DiGraph:
@@ -133,11 +182,11 @@ def _from_igraph(graph: Any) -> DiGraph:
     return DiGraph.from_codes(pairs[:, 0], pairs[:, 1], labels, weights)
 
 
-def _tensor(obj: Any) -> npt.NDArray[Any]:
+def _tensor(obj: Any) -> AnyArray:
     return np.asarray(obj.detach().cpu().numpy())
 
 
-def _from_edge_index(index: npt.NDArray[Any], nodes: int | None = None) -> DiGraph:
+def _from_edge_index(index: AnyArray, nodes: int | None = None) -> DiGraph:
     """Nodes 0 … n − 1 in this order, with or without edges."""
     if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
         raise InputError(
@@ -150,7 +199,7 @@ def _from_edge_index(index: npt.NDArray[Any], nodes: int | None = None) -> DiGra
     return DiGraph.from_codes(index[0], index[1], known if nodes is None else int(nodes))
 
 
-def table_columns(obj: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+def table_columns(obj: Any) -> tuple[AnyArray, AnyArray] | None:
     """Sources and targets of a pandas, polars or pyarrow table, row by row; None for others."""
     if not _libraries(obj) & {"pandas", "polars", "pyarrow"}:
         return None
@@ -167,7 +216,7 @@ def _from_table(table: Any) -> DiGraph:
 
 def _read_table(
     table: Any,
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+) -> tuple[AnyArray, AnyArray, Float64Array | None]:
     """Sources, targets and weights."""
     if hasattr(table, "collect"):
         raise InputError("The polars frame is lazy; call .collect() on it first.")
@@ -200,15 +249,13 @@ def _read_table(
     return source, target, _table_weights(table, names, columns)
 
 
-def _table_weights(
-    table: Any, names: list[Any], columns: Columns
-) -> npt.NDArray[np.float64] | None:
+def _table_weights(table: Any, names: list[Any], columns: Columns) -> Float64Array | None:
     if columns.weight < 0:
         return None
     return _weight_array(_column(table, names, columns.weight))
 
 
-def _column(table: Any, names: list[Any], at: int) -> npt.NDArray[Any]:
+def _column(table: Any, names: list[Any], at: int) -> AnyArray:
     """A column as an array; positions, because names may occur twice."""
     if hasattr(table, "iloc"):
         return np.asarray(table.iloc[:, at].to_numpy())
@@ -216,20 +263,15 @@ def _column(table: Any, names: list[Any], at: int) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _missing(values: AnyArray) -> BoolArray:
     if values.dtype.kind == "f":
         return np.asarray(values != values)
     if values.dtype != object:
         return np.zeros(len(values), dtype=bool)
-    return np.fromiter((_is_missing(value) for value in values), bool, len(values))
+    return np.fromiter((is_missing(value) for value in values), bool, len(values))
 
 
-def _is_missing(value: Any) -> bool:
-    # pandas.NA compares to neither True nor False; a NaN differs from itself.
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def _weight_array(values: Any) -> npt.NDArray[np.float64]:
+def _weight_array(values: Any) -> Float64Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

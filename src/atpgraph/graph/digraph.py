@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,18 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
-
-IntArray = npt.NDArray[np.integer[Any]]
-FloatArray = npt.NDArray[np.floating[Any]]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class DiGraph:
     """A directed graph: sorted CSR adjacency, node labels and optional edge weights.
 
-    Nodes are numbered 0 … n − 1 in the order in which their labels were first seen. The edges
+    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. The edges
     are sorted by (source, target) and there are no parallel ones; edge *e* goes from
     ``sources[e]`` to ``targets[e]``. Self-loops are kept until a stage removes them.
 
@@ -35,7 +32,7 @@ class DiGraph:
     targets : int32 array of m entries
         Target of every edge, ascending within a node.
     labels : array of n entries
-        The users' names of the nodes: int64, or object for anything hashable.
+        What the user calls the nodes: int64, or object for anything hashable.
     weights : float64 array of m entries, optional
         Edge weights, carried through; no algorithm needs them.
 
@@ -48,10 +45,10 @@ class DiGraph:
     [('a', 'b'), ('b', 'c'), ('c', 'a')]
     """
 
-    indptr: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int32]
-    labels: npt.NDArray[Any]
-    weights: npt.NDArray[np.float64] | None = field(default=None)
+    indptr: Int64Array
+    targets: Int32Array
+    labels: AnyArray
+    weights: Float64Array | None = field(default=None)
 
     @classmethod
     def from_edges(
@@ -78,6 +75,9 @@ class DiGraph:
         if first is not None:
             ends = _concatenate_labels(first, ends)
         codes, labels = factorize(ends)
+        for label in labels.tolist() if labels.dtype == object else ():
+            if is_missing(label):
+                raise InputError(f"A node is labelled {label!r}; leave out edges without an end.")
         if first is not None and len(first):
             if len(np.unique(codes[: len(first)])) < len(first):
                 raise InputError("The list of nodes names a node twice; list each node once.")
@@ -92,7 +92,7 @@ class DiGraph:
         labels: npt.ArrayLike | int,
         weights: npt.ArrayLike | None = None,
     ) -> DiGraph:
-        """Build a graph from node numbers; `labels` may be just the number of nodes."""
+        """Build a graph from node indices; `labels` may be just the number of nodes."""
         names = np.arange(labels) if isinstance(labels, int) else np.asarray(labels)
         n = len(names)
         source = np.asarray(sources, dtype=np.int64).reshape(-1)
@@ -104,8 +104,8 @@ class DiGraph:
         if len(source) and (
             min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n
         ):
-            raise InputError(f"An edge names a node number outside 0 … {n - 1}.")
-        values: npt.NDArray[np.float64] | None = None
+            raise InputError(f"An edge has a node index outside 0 … {n - 1}.")
+        values: Float64Array | None = None
         if weights is not None:
             values = np.asarray(weights, dtype=np.float64).reshape(-1)
             if len(values) != len(source):
@@ -128,7 +128,7 @@ class DiGraph:
     def from_scipy(cls, matrix: Any, *, labels: npt.ArrayLike | None = None) -> DiGraph:
         """Build a graph from a square sparse matrix: entry (i, j) is the edge i → j.
 
-        Explicit zeros are no edges. A boolean matrix, or one whose entries are all 1, gives an
+        Explicit zeros are not edges. A boolean matrix, or one whose entries are all 1, gives an
         unweighted graph.
         """
         coo = sp.coo_array(matrix)
@@ -162,7 +162,7 @@ class DiGraph:
         return len(self.targets)
 
     @cached_property
-    def sources(self) -> npt.NDArray[np.int32]:
+    def sources(self) -> Int32Array:
         """Source of every edge."""
         return np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.indptr))
 
@@ -172,12 +172,12 @@ class DiGraph:
         return int(np.count_nonzero(self.sources == self.targets))
 
     @property
-    def out_degree(self) -> npt.NDArray[np.int64]:
+    def out_degree(self) -> Int64Array:
         """Number of out-edges of every node."""
         return np.diff(self.indptr)
 
     @cached_property
-    def in_degree(self) -> npt.NDArray[np.int64]:
+    def in_degree(self) -> Int64Array:
         """Number of in-edges of every node."""
         return np.bincount(self.targets, minlength=self.n_nodes).astype(np.int64)
 
@@ -193,25 +193,64 @@ class DiGraph:
         return self.labels[self.sources[select]], self.labels[self.targets[select]]
 
     @cached_property
+    def _by_label(self) -> tuple[Int64Array, AnyArray]:
+        order = np.argsort(self.labels)
+        return order, self.labels[order]
+
+    @cached_property
     def _code_of(self) -> dict[Any, int]:
         return {name: code for code, name in enumerate(self.labels.tolist())}
 
-    def codes(self, labels: Hashable | Sequence[Hashable] | npt.NDArray[Any]) -> IntArray:
-        """Node numbers of the labels; a label the graph does not have is an error."""
-        names = _label_array(labels if isinstance(labels, (list, np.ndarray)) else [labels])
-        found = self.codes_or_minus_one(names)
-        if len(found) and found.min() < 0:
-            raise InputError(f"The graph has no node {names.tolist()[found.argmin()]!r}.")
-        return found
+    def code(self, label: Hashable) -> int:
+        """Index of the node with this label; an unknown label is an error."""
+        try:
+            return self._code_of[label]
+        except KeyError:
+            raise InputError(f"The graph has no node {label!r}.") from None
+        except TypeError:
+            raise InputError(f"{label!r} is no label of a node; name one node.") from None
 
-    def codes_or_minus_one(self, labels: Sequence[Hashable] | npt.NDArray[Any]) -> IntArray:
-        """Node numbers of the labels, −1 where the graph has no such node."""
+    def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
+        """Indices of the nodes with these labels; an unknown label is an error."""
+        names = _label_array(labels if isinstance(labels, (list, np.ndarray)) else [labels])
+        codes = self.codes_or_minus_one(names)
+        if len(codes) and codes.min() < 0:
+            raise InputError(f"The graph has no node {names.tolist()[codes.argmin()]!r}.")
+        return codes
+
+    def pair_codes(self, u: Any, v: Any) -> tuple[IntArray, IntArray]:
+        """Node indices of pairs of labels: as many on both sides, or one of them a single label.
+
+        Examples
+        --------
+        >>> graph = DiGraph.from_edges([("a", "b"), ("b", "c")])
+        >>> [side.tolist() for side in graph.pair_codes("a", ["b", "c"])]
+        [[0, 0], [1, 2]]
+        """
+        sources, targets = self.codes(u), self.codes(v)
+        if len(sources) != len(targets) and 1 not in (len(sources), len(targets)):
+            raise InputError(
+                f"{len(sources)} sources and {len(targets)} targets make no pairs; "
+                "give the same number of each."
+            )
+        first, second = np.broadcast_arrays(sources, targets)
+        return first, second
+
+    def codes_or_minus_one(self, labels: Sequence[Hashable] | AnyArray) -> IntArray:
+        """Indices of the nodes with these labels, −1 where the graph has no such node."""
+        given = labels if isinstance(labels, np.ndarray) else None
+        if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
+            order, ordered = self._by_label
+            if not len(order):
+                return np.full(len(given), -1, dtype=np.int64)
+            at = np.searchsorted(ordered[:-1], given)
+            return np.where(ordered[at] == given, order[at], -1)
         code_of = self._code_of
         names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
         return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
-        """Edge numbers of pairs of node numbers, −1 where there is no such edge."""
+        """Indices of the edges between pairs of node indices, −1 where there is no such edge."""
         u = np.asarray(sources, dtype=np.int64)
         v = np.asarray(targets, dtype=np.int64)
         keys = self.sources.astype(np.int64) * self.n_nodes + self.targets
@@ -229,8 +268,20 @@ class DiGraph:
         indptr = _indptr(self.sources[keep], self.n_nodes)
         return DiGraph(indptr, self.targets[keep], self.labels, weights)
 
+    def without_edges(self, edges: npt.ArrayLike) -> DiGraph:
+        """The same nodes without the edges of these indices.
+
+        Examples
+        --------
+        >>> list(DiGraph.from_edges([("a", "b"), ("b", "c")]).without_edges([0]).edges())
+        [('b', 'c')]
+        """
+        keep = np.ones(self.n_edges, dtype=np.bool_)
+        keep[np.asarray(edges, dtype=np.int64)] = False
+        return self.keep_edges(keep)
+
     @cached_property
-    def _reversed(self) -> tuple[DiGraph, npt.NDArray[np.int64]]:
+    def _reversed(self) -> tuple[DiGraph, Int64Array]:
         # A stable sort by target keeps sources ascending inside each target.
         order = np.argsort(self.targets, kind="stable")
         weights = None if self.weights is None else self.weights[order]
@@ -238,11 +289,11 @@ class DiGraph:
         return DiGraph(indptr, self.sources[order], self.labels, weights), order
 
     def reverse(self) -> DiGraph:
-        """The graph with every edge turned round."""
+        """The graph with every edge reversed."""
         return self._reversed[0]
 
     @property
-    def reverse_order(self) -> npt.NDArray[np.int64]:
+    def reverse_order(self) -> Int64Array:
         """Edge *k* of :meth:`reverse` is edge ``reverse_order[k]`` of this graph."""
         return self._reversed[1]
 
@@ -253,8 +304,8 @@ class DiGraph:
         return sp.csr_array((data, self.targets, self.indptr), shape=shape)
 
 
-def factorize(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Number the distinct values in the order of their first appearance.
+def factorize(values: AnyArray) -> tuple[Int64Array, AnyArray]:
+    """Index the distinct values in the order of their first appearance.
 
     Examples
     --------
@@ -276,7 +327,7 @@ def factorize(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDAr
     return number[inverse.reshape(-1)], _label_array(unique[order])
 
 
-def sorted_unique(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def sorted_unique(values: Int64Array) -> Int64Array:
     """The distinct values, ascending; ``np.unique`` of NumPy 2.3 and later is far slower here.
 
     Examples
@@ -290,20 +341,32 @@ def sorted_unique(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return ordered[new]
 
 
-def _indptr(sorted_sources: IntArray, n: int) -> npt.NDArray[np.int64]:
+def is_missing(label: Any) -> bool:
+    """Whether a label stands for none: None, NaN, pandas.NA, NaT.
+
+    Examples
+    --------
+    >>> [is_missing(label) for label in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    # pandas.NA compares to neither True nor False; a NaN differs from itself.
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+
+def _indptr(sorted_sources: IntArray, n: int) -> Int64Array:
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(sorted_sources, minlength=n), out=indptr[1:])
     return indptr
 
 
-def _object_array(values: Sequence[Any]) -> npt.NDArray[Any]:
+def _object_array(values: Sequence[Any]) -> AnyArray:
     array = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):  # np.array would unpack tuples into columns
         array[position] = value
     return array
 
 
-def _label_array(values: Any) -> npt.NDArray[Any]:
+def _label_array(values: Any) -> AnyArray:
     """Labels as int64 where all are plain integers, else as objects."""
     array = values if isinstance(values, np.ndarray) else None
     if array is None:
@@ -321,19 +384,19 @@ def _label_array(values: Any) -> npt.NDArray[Any]:
     return _object_array(array.tolist())
 
 
-def _concatenate_labels(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _concatenate_labels(first: AnyArray, second: AnyArray) -> AnyArray:
     if first.dtype == second.dtype and first.dtype != object:
         return np.concatenate([first, second])
     return np.concatenate([first.astype(object), _label_array(second).astype(object)])
 
 
-def pair_array(edges: Any) -> npt.NDArray[Any]:
+def pair_array(edges: Any) -> AnyArray:
     if isinstance(edges, np.ndarray) and edges.dtype.kind in "iuSU":
         array = edges
     else:
         pairs = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
         for position, pair in enumerate(pairs):
-            if len(pair) != 2:
+            if isinstance(pair, (str, bytes)) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise InputError(f"Edge {position} is {pair!r}; an edge is a pair of labels.")
         array = _label_array([end for pair in pairs for end in pair]).reshape(-1, 2)
     if array.ndim != 2 or array.shape[1] != 2:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import zlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._progress import stage
+from atpgraph._typing import AnyArray, BoolArray, ByteArray, Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import (
@@ -52,7 +53,7 @@ def read_edgelist(
     Parameters
     ----------
     path : path
-        File to read; gzip is recognised by its content.
+        File to read, ``"-"`` for standard input; gzip is recognised by its content.
     delimiter : str, optional
         One character; ``" "`` means any run of spaces and tabs. Without it the first line
         decides: a tab, else the more frequent of comma and semicolon, else blanks.
@@ -60,7 +61,7 @@ def read_edgelist(
         Whether the first line names columns. Without it, it does if it has names such as
         source/target, src/dst or from/to, or if its ids are words and it is the only line whose
         ids are not integers or whose third field is not a number. Columns named source, target
-        (or alike) and weight are found by name wherever they stand.
+        (or the like) and weight are found by name, in any order.
     comments : str
         Characters that make a line a comment when one of them comes first; ``""`` for none.
     weights : "auto", True or False
@@ -91,14 +92,13 @@ def read_edgelist(
     check_delimiter(delimiter)
     if not comments.isascii():
         raise InputError(f"Comments begin with an ASCII character, not with {comments!r}.")
-    file = Path(path)
-    with stage(f"reading {file.name}"):
-        text = _load(file)
+    with stage(f"reading {_shown_name(path).name}"):
+        file, text = _load(path)
         return _Reader(file, text, delimiter, header, comments, weights, quotes).graph()
 
 
-def read_pairs(path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Read pairs of labels in the order of the file, each as often as it stands there.
+def read_pairs(path: str | os.PathLike[str]) -> tuple[AnyArray, AnyArray]:
+    """Read pairs of labels in the order of the file, repeats included.
 
     The file is read as by :func:`read_edgelist`; columns after the second are ignored.
 
@@ -110,8 +110,7 @@ def read_pairs(path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], npt.NDAr
     >>> [side.tolist() for side in read_pairs(path)]
     [['b', 'a', 'b'], ['a', 'b', 'a']]
     """
-    file = Path(path)
-    codes, labels, _ = _Reader(file, _load(file), None, None, "#%", False, True).rows()
+    codes, labels, _ = _Reader(*_load(path), None, None, "#%", False, True).rows()
     return labels[codes[:, 0]], labels[codes[:, 1]]
 
 
@@ -163,7 +162,7 @@ class _Reader:
         codes, labels, weight = self.rows()
         return DiGraph.from_codes(codes[:, 0], codes[:, 1], labels, weight)
 
-    def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None]:
+    def rows(self) -> tuple[Int64Array, AnyArray, AnyArray | None]:
         """Scan, number the labels, decide about the header, parse the weights."""
         fields, lines = self._scan()
         data = np.frombuffer(self.text, dtype=np.uint8)
@@ -174,7 +173,7 @@ class _Reader:
             fields, lines, kinds, values = fields[1:], lines[1:], kinds[1:], values[1:]
             codes, spans = _number(data, fields)
             numbers, plain = self._integers(spans)
-        labels: npt.NDArray[Any]
+        labels: AnyArray
         if plain.all():
             labels = numbers
         else:
@@ -182,7 +181,7 @@ class _Reader:
             labels = np.array(names, dtype=object)
         return codes, labels, self._weights(fields, lines, kinds, values)
 
-    def _scan(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _scan(self) -> tuple[Int64Array, Int64Array]:
         most = self.text.count(b"\n", self.start) + self.text.count(b"\r", self.start) + 1
         fields = np.empty((most, 3, 2), dtype=np.int64)
         lines = np.empty(most, dtype=np.int64)
@@ -223,17 +222,13 @@ class _Reader:
             raise InputError(f"{self.path} has a header and no edges; add one edge per line.")
         return fields[:rows], lines[:rows]
 
-    def _integers(
-        self, spans: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def _integers(self, spans: Int64Array) -> tuple[Int64Array, BoolArray]:
         values = np.zeros(len(spans), dtype=np.int64)
         plain = np.zeros(len(spans), dtype=np.bool_)
         _scan.parse_integers(np.frombuffer(self.text, dtype=np.uint8), spans, values, plain)
         return values, plain
 
-    def _numbers(
-        self, fields: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float64]]:
+    def _numbers(self, fields: Int64Array) -> tuple[ByteArray, Float64Array]:
         kinds = np.zeros(len(fields), dtype=np.uint8)
         values = np.zeros(len(fields), dtype=np.float64)
         if self.columns.weight >= 0 and (fields[:, 2, 0] >= 0).any():
@@ -247,10 +242,10 @@ class _Reader:
 
     def _first_row_is_header(
         self,
-        spans: npt.NDArray[np.int64],
-        plain: npt.NDArray[np.bool_],
-        codes: npt.NDArray[np.int64],
-        kinds: npt.NDArray[np.uint8],
+        spans: Int64Array,
+        plain: BoolArray,
+        codes: Int64Array,
+        kinds: ByteArray,
     ) -> bool:
         """Whether the first row has words for ids, and alone has them, or a word for a weight."""
         first = [self._decode(*spans[code]) for code in codes[0]]
@@ -266,11 +261,11 @@ class _Reader:
 
     def _weights(
         self,
-        fields: npt.NDArray[np.int64],
-        lines: npt.NDArray[np.int64],
-        kinds: npt.NDArray[np.uint8],
-        values: npt.NDArray[np.float64],
-    ) -> npt.NDArray[np.float64] | None:
+        fields: Int64Array,
+        lines: Int64Array,
+        kinds: ByteArray,
+        values: Float64Array,
+    ) -> Float64Array | None:
         if self.columns.weight < 0:
             return None
         words = kinds == _scan.WORD
@@ -294,10 +289,8 @@ class _Reader:
         return InputError(f"{self.path}, line {line}: {problem}.")
 
 
-def _number(
-    data: npt.NDArray[np.uint8], fields: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Node numbers of the ids of every row, and where each distinct id stands."""
+def _number(data: ByteArray, fields: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Node indices of the ids of every row, and where each distinct id is written."""
     codes = np.empty((len(fields), 2), dtype=np.int64)
     spans = np.empty((0, 2), dtype=np.int64)
     hashes = np.empty(0, dtype=np.uint64)
@@ -324,10 +317,15 @@ def _line_number(text: bytearray, position: int) -> int:
     return 1 + ends - text.count(b"\r\n", 0, position)
 
 
-def _load(path: Path) -> bytearray:
-    """The bytes of the file, unzipped, known to be UTF-8 text."""
+def _shown_name(path: str | os.PathLike[str]) -> Path:
+    return Path("standard input" if os.fspath(path) == "-" else path)
+
+
+def _load(given: str | os.PathLike[str]) -> tuple[Path, bytearray]:
+    """The name of a file for messages, and its bytes: unzipped, known to be UTF-8 text."""
+    path = _shown_name(given)
     try:
-        raw = path.read_bytes()
+        raw = sys.stdin.buffer.read() if os.fspath(given) == "-" else path.read_bytes()
     except IsADirectoryError:
         raise InputError(f"{path} is a directory; name a file.") from None
     except FileNotFoundError:
@@ -364,4 +362,4 @@ def _load(path: Path) -> bytearray:
             f"{path}, line {line}: not UTF-8 text (byte 0x{text[where]:02x}); "
             "give a text file with one edge per line."
         )
-    return text
+    return path, text

@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
 from atpgraph._random import RandomState, generator
+from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph, sorted_unique
-
-Ints = npt.NDArray[np.int64]
+from atpgraph.graph.traversal import breadth_first, peel
 
 # Counting all reachable pairs stops after this many edge visits, a fraction of a second.
 _COUNTING_BUDGET = 10_000_000
@@ -29,11 +28,11 @@ class PlantedCycles(NamedTuple):
     graph : DiGraph
         The DAG plus the planted edges; the same nodes.
     planted : int64 array
-        Edge numbers of the planted edges in `graph`, ascending.
+        Indices of the planted edges in `graph`, ascending.
     """
 
     graph: DiGraph
-    planted: Ints
+    planted: Int64Array
 
 
 def random_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
@@ -104,7 +103,7 @@ def plant_cycles(
     if max_length is not None and max_length < 1:
         raise InputError(f"The path length is at most {max_length}; give 1 or more.")
     rng = generator(random_state)
-    topological = _topological_order(dag)
+    topological, _ = peel(dag)
     start, end = _joined_pairs(dag, k, max_length, topological, rng)
     weights = None
     if dag.weights is not None:
@@ -182,18 +181,9 @@ def _check_size(n: int, m: int, most: int, what: str) -> None:
         raise InputError(f"{m:,} edges are too many: {what} of {n:,} nodes has at most {most:,}.")
 
 
-def _topological_order(graph: DiGraph) -> Ints:
-    order = np.empty(graph.n_nodes, dtype=np.int64)
-    if _peel(graph.indptr, graph.targets, graph.in_degree.copy(), order) < graph.n_nodes:
-        raise InputError(
-            "Cycles can be planted only in a graph without any; break its cycles first."
-        )
-    return order
-
-
 def _joined_pairs(
-    dag: DiGraph, k: int, max_length: int | None, topological: Ints, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
+    dag: DiGraph, k: int, max_length: int | None, topological: Int32Array, rng: np.random.Generator
+) -> tuple[Int64Array, Int64Array]:
     """k distinct pairs of nodes, the first of which reaches the second."""
     n = dag.n_nodes
     steps = n if max_length is None else max_length
@@ -207,9 +197,9 @@ def _joined_pairs(
         share = counts[:sampled].mean() / n
         if max_length is None and share > 0.01 and 4 * k < share * n * n:
             # The share is an estimate, so the passes are limited; 512 pairs are tried in each.
-            found = _frequent_pairs(dag, k, topological, 16 + int(k / share / 128), rng)
-            if len(found) == k:
-                return found // n, found % n
+            keys = _frequent_pairs(dag, k, topological, 16 + int(k / share / 128), rng)
+            if len(keys) == k:
+                return keys // n, keys % n
         if sampled < 2 * k:
             seen.fill(-1)
             sampled = _reach_counts(*work, 0, 2 * k, counts, seen, queue)
@@ -227,80 +217,59 @@ def _joined_pairs(
     wanted = _distinct(pairs, k, rng)
     at = np.searchsorted(ends, wanted, side="right")
     start, end = order[at], np.empty(k, dtype=np.int64)
-    ranks = wanted - (ends[at] - counts[at])
+    places = wanted - (ends[at] - counts[at])
     seen.fill(-1)
-    _reach_pick(dag.indptr, dag.targets, start, ranks, steps, end, seen, queue)
+    _reach_pick(dag.indptr, dag.targets, start, places, steps, end, seen, queue)
     return start, end
 
 
 def _frequent_pairs(
-    dag: DiGraph, k: int, topological: Ints, passes: int, rng: np.random.Generator
-) -> Ints:
+    dag: DiGraph, k: int, topological: Int32Array, passes: int, rng: np.random.Generator
+) -> Int64Array:
     """Draw pairs at random and keep k that are joined, or what there is after the last pass.
 
     One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
     """
     n = dag.n_nodes
-    found = np.empty(0, dtype=np.int64)
+    keys = np.empty(0, dtype=np.int64)
     word, bit = np.divmod(np.arange(512), 64)
     bits = np.left_shift(np.uint64(1), bit.astype(np.uint64))
     for _ in range(passes):
-        if len(found) >= k:
+        if len(keys) >= k:
             break
         start, end = rng.integers(0, n, size=(2, 512))
         masks = np.zeros((n, 8), dtype=np.uint64)
         np.bitwise_or.at(masks, (start, word), bits)
         _propagate(dag.indptr, dag.targets, topological, masks)
         joined = ((masks[end, word] & bits) != 0) & (start != end)
-        found = np.concatenate([found, start[joined] * n + end[joined]])
+        keys = np.concatenate([keys, start[joined] * n + end[joined]])
         # The first to appear stay, so that no pair is favoured.
-        found = found[np.sort(np.unique(found, return_index=True)[1])]
-    return found[:k]
+        keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
+    return keys[:k]
 
 
-def _distinct(population: int, count: int, rng: np.random.Generator) -> Ints:
+def _distinct(population: int, count: int, rng: np.random.Generator) -> Int64Array:
     """`count` distinct numbers below `population`, uniformly, ascending."""
     if 2 * count > population:
         left_out = np.zeros(population, dtype=bool)
         left_out[_distinct(population, population - count, rng)] = True
         return np.flatnonzero(~left_out)
-    found = np.empty(0, dtype=np.int64)
-    while len(found) < count:
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < count:
         # Every draw is symmetric in the numbers, so the first to be distinct are uniform.
-        draw = rng.integers(0, population, size=int(1.1 * (count - len(found))) + 16)
-        found = sorted_unique(np.concatenate([found, draw]))
-    if len(found) > count:
-        found = np.sort(rng.permutation(found)[:count])
-    return found
+        draw = rng.integers(0, population, size=int(1.1 * (count - len(drawn))) + 16)
+        drawn = sorted_unique(np.concatenate([drawn, draw]))
+    if len(drawn) > count:
+        drawn = np.sort(rng.permutation(drawn)[:count])
+    return drawn
 
 
-def _triangle(index: Ints) -> tuple[Ints, Ints]:
-    """The pair (i, j), i < j, number j (j − 1) / 2 + i."""
+def _triangle(index: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The pair (i, j), i < j, of index j (j − 1) / 2 + i."""
     j = ((1 + np.sqrt(8.0 * index + 1)) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > index  # the square root is rounded
     j += j * (j + 1) // 2 <= index
     return index - j * (j - 1) // 2, j
-
-
-@kernel
-def _peel(indptr: Any, targets: Any, degree: Any, order: Any) -> Any:
-    """A topological order by in-degree; returns the number of nodes it got."""
-    count = 0
-    for u in range(len(order)):
-        if degree[u] == 0:
-            order[count] = u
-            count += 1
-    at = 0
-    while at < count:
-        u = order[at]
-        for edge in range(indptr[u], indptr[u + 1]):
-            v = targets[edge]
-            degree[v] -= 1
-            if degree[v] == 0:
-                order[count] = v
-                count += 1
-        at += 1
-    return count
 
 
 @kernel
@@ -317,27 +286,10 @@ def _propagate(indptr: Any, targets: Any, order: Any, masks: Any) -> Any:
 def _reach(
     indptr: Any, targets: Any, source: Any, steps: Any, seen: Any, stamp: Any, queue: Any
 ) -> Any:
-    """Breadth-first search; what it reached is queue[1 : returned count]."""
+    """What `source` reaches goes to queue[1 : returned count]."""
     queue[0] = source
     seen[source] = stamp
-    count = 1
-    start = 0
-    visits = 0
-    for _ in range(steps):
-        end = count
-        for at in range(start, end):
-            u = queue[at]
-            visits += indptr[u + 1] - indptr[u]
-            for edge in range(indptr[u], indptr[u + 1]):
-                v = targets[edge]
-                if seen[v] != stamp:
-                    seen[v] = stamp
-                    queue[count] = v
-                    count += 1
-        if count == end:
-            break
-        start = end
-    return count, visits
+    return breadth_first(indptr, targets, 1, steps, seen, stamp, queue)
 
 
 @kernel
@@ -368,14 +320,14 @@ def _reach_pick(
     indptr: Any,
     targets: Any,
     sources: Any,
-    ranks: Any,
+    places: Any,
     steps: Any,
     picked: Any,
     seen: Any,
     queue: Any,
 ) -> Any:
-    """For each source (equal ones adjacent) the node it reached as number `rank`."""
+    """For each source (equal ones adjacent) the node it reached at this place of its search."""
     for i in range(len(sources)):
         if i == 0 or sources[i] != sources[i - 1]:
             _reach(indptr, targets, sources[i], steps, seen, i, queue)
-        picked[i] = queue[1 + ranks[i]]
+        picked[i] = queue[1 + places[i]]

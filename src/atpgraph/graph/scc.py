@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._jit import kernel
-from atpgraph.graph.digraph import BoolArray, DiGraph
+from atpgraph._typing import BoolArray, Int32Array
+from atpgraph.graph.digraph import DiGraph
 
 
 @kernel
@@ -70,7 +70,7 @@ def tarjan(
     return count
 
 
-def strongly_connected_components(graph: DiGraph) -> npt.NDArray[np.int32]:
+def strongly_connected_components(graph: DiGraph) -> Int32Array:
     """Number of the strongly connected component of every node.
 
     Components are numbered in reverse topological order.
@@ -92,3 +92,21 @@ def cyclic_edges(graph: DiGraph) -> BoolArray:
     """True for the edges that lie on a cycle: both ends in one component (self-loops too)."""
     component = strongly_connected_components(graph)
     return np.asarray(component[graph.sources] == component[graph.targets])
+
+
+def condense(graph: DiGraph) -> tuple[Int32Array, DiGraph]:
+    """The component of every node, and the acyclic graph of the components.
+
+    Edges of the acyclic graph go from the higher number to the lower.
+
+    Examples
+    --------
+    >>> component, dag = condense(DiGraph.from_edges([(0, 1), (1, 0), (1, 2)]))
+    >>> component.tolist(), list(dag.edges())
+    ([1, 1, 0], [(1, 0)])
+    """
+    component = strongly_connected_components(graph)
+    sources, targets = component[graph.sources], component[graph.targets]
+    between = sources != targets
+    count = int(component.max(initial=-1)) + 1
+    return component, DiGraph.from_codes(sources[between], targets[between], count)

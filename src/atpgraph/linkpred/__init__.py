@@ -1,9 +1,11 @@
-"""Link prediction: protocols a method cannot cheat, metrics, rivals and the laboratory."""
+"""Link prediction: protocols a method cannot cheat, baselines and the laboratory."""
 
 from atpgraph.linkpred.evaluation import Evaluation, evaluate
 from atpgraph.linkpred.method import EmbeddingMethod, Method
 from atpgraph.linkpred.model_selection import EdgeSplit, LinkScorer
-from atpgraph.linkpred.splits import PROTOCOLS, Pairs, PairTest, RankingTest, Split, make_split
+from atpgraph.linkpred.negatives import Pairs
+from atpgraph.linkpred.protocols import PROTOCOLS, PairTest, Protocol, Ranking, RankingTest
+from atpgraph.linkpred.splits import Split, make_split
 
 __all__ = [
     "PROTOCOLS",
@@ -14,6 +16,8 @@ __all__ = [
     "Method",
     "PairTest",
     "Pairs",
+    "Protocol",
+    "Ranking",
     "RankingTest",
     "Split",
     "evaluate",

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.splits import Pairs
+from atpgraph.linkpred.negatives import Pairs
 
-Floats = npt.NDArray[np.float64]
-Vectors = npt.NDArray[np.float32]
-Search = Callable[[Floats], float]
+Search = Callable[[Float64Array], float]
 
 _LOG_RANK = 0.005
 _TOP = 60
@@ -36,17 +34,17 @@ class Parts:
         The column of `features` that grows with the in-degree.
     """
 
-    blocks: list[tuple[Vectors, Vectors]]
-    features: Vectors
+    blocks: list[tuple[Float32Array, Float32Array]]
+    features: Float32Array
     popularity: int
 
-    def inner_products(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Floats:
+    def inner_products(self, u: Int64Array, v: Int64Array) -> Float64Array:
         """One column for each block."""
         return np.column_stack(
             [np.einsum("ik,ik->i", s[u], t[v], dtype=np.float64) for s, t in self.blocks]
         )
 
-    def join(self, weights: Weights) -> tuple[Vectors, Vectors]:
+    def join(self, weights: Weights) -> tuple[Float32Array, Float32Array]:
         """One pair of vectors whose inner product is the weighted sum.
 
         Blocks of weight 0 are left out.
@@ -64,11 +62,11 @@ class Parts:
 class Weights:
     """The score of (u, v) is Σ_b blocks[b] ⟨s_u, t_v⟩_b + x_u · form · x_v, x the features."""
 
-    blocks: Floats
-    form: Floats
+    blocks: Float64Array
+    form: Float64Array
 
 
-def unit_scale(source: Vectors, target: Vectors) -> tuple[Vectors, Vectors]:
+def unit_scale(source: Float32Array, target: Float32Array) -> tuple[Float32Array, Float32Array]:
     """Vectors with source rescaled so that the mean square of ⟨s_u, t_v⟩ over all pairs is 1.
 
     Examples
@@ -103,14 +101,14 @@ def learn_pairs(parts: Parts, good: Pairs, bad: Pairs, regularization: float) ->
     # Both classes weigh the same, however many pairs each has.
     share = np.where(label == 1, 0.5 / max(len(good), 1), 0.5 / max(len(bad), 1))
 
-    def loss(w: Floats) -> tuple[float, Floats]:
+    def loss(w: Float64Array) -> tuple[float, Float64Array]:
         z = given @ w
         value = share @ (np.logaddexp(0.0, z) - label * z) + regularization * (w @ w) / 2
         return float(value), given.T @ (share * (expit(z) - label)) + regularization * w
 
     start = np.zeros(given.shape[1])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    w = found.x / spread
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    w = best.x / spread
     blocks = len(parts.blocks)
     return Weights(w[:blocks], w[blocks:].reshape(d, d))
 
@@ -131,16 +129,16 @@ def learn_ranking(
     popularity = parts.features[:, parts.popularity]
     one = np.ones((len(popularity), 1), dtype=np.float32)
     blocks = [*parts.blocks, (one, popularity[:, None])]
-    rivals, weight = _candidates(blocks, queries, known, rng)
+    others, weight = _candidates(blocks, queries, known, rng)
     truth = np.column_stack(
         [
             np.einsum("ik,ik->i", s[queries.sources], t[queries.targets], dtype=np.float64)
             for s, t in blocks
         ]
     )
-    gap = rivals - truth[:, None, :]
+    gap = others - truth[:, None, :]
 
-    def value(w: Floats) -> float:
+    def value(w: Float64Array) -> float:
         ahead = gap @ w
         rank = 1.0 + (weight * ((ahead > 0) + 0.5 * (ahead == 0))).sum(axis=1)
         return float((1.0 / rank).mean() - _LOG_RANK * np.log(rank).mean())
@@ -152,11 +150,11 @@ def learn_ranking(
     return Weights(w[:-1], form)
 
 
-def _ascend(value: Search, size: int) -> Floats:
+def _ascend(value: Search, size: int) -> Float64Array:
     """From the best single block, change one weight at a time while that helps."""
     alone = np.eye(size)
     best, at = max((value(w), -i) for i, w in enumerate(alone))
-    w: Floats = alone[-at]
+    w: Float64Array = alone[-at]
     for _ in range(4):
         before = best
         for i in range(size):
@@ -168,19 +166,19 @@ def _ascend(value: Search, size: int) -> Floats:
             for step in steps:
                 other = w.copy()
                 other[i] = step
-                if other.any() and (found := value(other)) > best + 1e-5:
-                    best, w = found, other
+                if other.any() and (tried := value(other)) > best + 1e-5:
+                    best, w = tried, other
         if best - before < 1e-4:
             break
     return w
 
 
 def _candidates(
-    blocks: Sequence[tuple[Vectors, Vectors]],
+    blocks: Sequence[tuple[Float32Array, Float32Array]],
     queries: Pairs,
     known: DiGraph,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """Scores of nodes to rank against, by query, node and block; and how many nodes each is for."""
     n = known.n_nodes
     top = min(_TOP, n)
@@ -196,8 +194,8 @@ def _candidates(
             banned[i, known.targets[known.indptr[node] : known.indptr[node + 1]]] = True
         full = [s[u] @ t.T for s, t in blocks]
         near = np.zeros((len(u), n), dtype=bool)
-        for found in full:
-            masked = np.where(banned, -np.inf, found)
+        for products in full:
+            masked = np.where(banned, -np.inf, products)
             near[rows, np.argpartition(masked, n - top, axis=1)[:, n - top :]] = True
         near &= ~banned
         chance = rng.integers(n, size=(len(u), _RANDOM))
@@ -206,7 +204,9 @@ def _candidates(
         share = rest / np.maximum(counted.sum(axis=1), 1)
         for i in range(len(u)):
             nodes = np.concatenate([np.flatnonzero(near[i]), chance[i, counted[i]]])
-            scores[low + i, : len(nodes)] = np.column_stack([found[i, nodes] for found in full])
+            scores[low + i, : len(nodes)] = np.column_stack(
+                [products[i, nodes] for products in full]
+            )
             inside = len(nodes) - int(counted[i].sum())
             weight[low + i, :inside] = 1.0
             weight[low + i, inside : len(nodes)] = share[i]

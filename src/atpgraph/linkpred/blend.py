@@ -8,21 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._random import generator
+from atpgraph._typing import Float32Array, Float64Array
 from atpgraph.embedding import ATP
-from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred._weights import Parts, Weights, learn_pairs, learn_ranking, unit_scale
+from atpgraph.linkpred.baselines import HOPE, LINE, NRP
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
-from atpgraph.linkpred.rivals import HOPE, LINE, NRP
-from atpgraph.linkpred.splits import PROTOCOLS, PairTest, RankingTest, make_split
+from atpgraph.linkpred.protocols import PROTOCOLS, PairTest, Ranking, RankingTest
+from atpgraph.linkpred.splits import make_split
 
 
 class Vectors(EmbeddingMethod):
     """Source and target vectors, to score with."""
 
-    def __init__(
-        self, name: str, source: npt.NDArray[np.float32], target: npt.NDArray[np.float32]
-    ) -> None:
+    def __init__(self, name: str, source: Float32Array, target: Float32Array) -> None:
         self.name = name
         self.source_ = source
         self.target_ = target
@@ -53,7 +52,7 @@ class ATPBlend(EmbeddingMethod):
     regularization : float
         Ridge penalty of the logistic regressions.
     max_queries : int
-        Validation edges the ranking weights are searched on, at the most.
+        Limit on the validation edges that the ranking weights are searched on.
     random_state : int
 
     Attributes
@@ -100,12 +99,12 @@ class ATPBlend(EmbeddingMethod):
     def fit(self, graph: DiGraph) -> Self:
         """Learn the weights on validation edges, then fit the blocks on the whole graph."""
         rng_split, rng_ranking = generator(self.random_state).spawn(2)
+        ranking = Ranking(sample_size=1, max_queries=self.max_queries)
         inner = make_split(
             graph,
             fraction=self.fraction,
+            protocols=[*PROTOCOLS, ranking],
             random_state=rng_split,
-            sample_size=1,
-            max_queries=self.max_queries,
         )
         parts = self._parts(inner.train)
         self.weights_: dict[str, Weights] = {}
@@ -130,17 +129,14 @@ class ATPBlend(EmbeddingMethod):
 
         Where the training graph has no validation pairs of its kind, those of ``random``.
         """
-        if protocol not in PROTOCOLS:
-            raise InputError(
-                f"No protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}."
-            )
+        PROTOCOLS[protocol]  # an unknown name is refused
         weights = self.weights_.get(protocol, self.weights_[self._default])
         return Vectors(self.name, *self._fitted.join(weights))
 
     def _parts(self, graph: DiGraph) -> Parts:
         seed = self.random_state
         k = self.n_components
-        atp = ATP(k, random_state=seed).fit(graph)
+        atp = ATP(k, purpose="links", random_state=seed).fit(graph)
         katz = HOPE(k, "katz", random_state=seed).fit(graph)
         nrp = NRP(k, random_state=seed).fit(graph)
         line = LINE(k, random_state=seed).fit(graph)
@@ -168,7 +164,7 @@ class ATPBlend(EmbeddingMethod):
         return Parts(blocks, features.astype(np.float32), popularity=2)
 
 
-def _standard(x: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
-    centred: npt.NDArray[np.float64] = x.astype(np.float64) - x.astype(np.float64).mean()
+def _standard(x: npt.NDArray[np.generic]) -> Float64Array:
+    centred: Float64Array = x.astype(np.float64) - x.astype(np.float64).mean()
     spread = float(centred.std())
     return centred / spread if spread > 0 else centred

@@ -1,25 +1,29 @@
-"""Run methods over seeds and protocols, and sum up what came out."""
+"""Run methods over seeds and protocols, and summarise the results."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from atpgraph._memory import peak_memory
 from atpgraph._progress import stage
 from atpgraph.errors import AtpError, InputError
+from atpgraph.evaluation.comparison import Comparison, compare
+from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred._memory import peak_memory
-from atpgraph.linkpred.evaluation import Curves, evaluate
+from atpgraph.linkpred.evaluation import evaluate
+from atpgraph.linkpred.measures import Curves
 from atpgraph.linkpred.method import Method
+from atpgraph.linkpred.protocols import PROTOCOLS, Protocol, choose_protocols
 from atpgraph.linkpred.registry import Row, choose
-from atpgraph.linkpred.splits import PROTOCOLS, Split, make_split
-from atpgraph.linkpred.statistics import Comparison, Interval, compare, interval
+from atpgraph.linkpred.splits import Split, make_split
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -55,6 +59,7 @@ class MethodResult:
     runs : list of Run
     failure : str
         Why the row has no result, or empty.
+    headlines : mapping from protocol to the metric it is judged by
     curves : mapping from protocol to Curves
         Of the first seed.
     note : str
@@ -67,6 +72,7 @@ class MethodResult:
     dim: int | None
     runs: list[Run]
     failure: str = ""
+    headlines: dict[str, str] = field(default_factory=dict)
     curves: dict[str, Curves] = field(default_factory=dict)
     note: str = ""
 
@@ -101,7 +107,7 @@ class LabResult:
     nodes, edges, test_edges, requested : int
         Size of the graph; test edges taken, and how many were asked for.
     dims, seeds : lists of int
-    protocols : list of str
+    headlines : mapping from protocol to the metric it is judged by
         The protocols that have results; ``ranking`` is against all nodes, ``ranking-100`` against
         a sample.
     unavailable : mapping from protocol to reason
@@ -115,13 +121,18 @@ class LabResult:
     requested: int
     dims: list[int]
     seeds: list[int]
-    protocols: list[str]
+    headlines: dict[str, str]
     unavailable: dict[str, str]
     methods: list[MethodResult]
 
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols that have results."""
+        return list(self.headlines)
+
     def headline(self, protocol: str) -> str:
         """The metric a protocol is judged by: MRR for rankings, AUC for the rest."""
-        return "mrr" if protocol.startswith("ranking") else "auc"
+        return self.headlines[protocol]
 
     def main(self) -> list[MethodResult]:
         """The rows of the table: those of the first dimension, and those without one."""
@@ -204,7 +215,7 @@ class LabResult:
 def run(
     graph: DiGraph,
     methods: str | Sequence[str] | Sequence[Row] = "all",
-    protocols: Iterable[str] = PROTOCOLS,
+    protocols: Iterable[str | Protocol] = PROTOCOLS,
     *,
     dim: int | Sequence[int] = 64,
     seeds: int | Sequence[int] = 5,
@@ -215,13 +226,13 @@ def run(
     """Measure link predictors on a graph.
 
     For each seed one split is made; every method is fitted once on its training graph and then
-    judged under all protocols. A method that fails gets a row that says why, and the rest goes on.
+    judged under all protocols. A method that fails gets a row that says why, and the others go on.
 
     Parameters
     ----------
     graph : DiGraph
     methods : "all", names of rows or groups, or :class:`~atpgraph.linkpred.registry.Row` objects
-    protocols : names out of :data:`~atpgraph.linkpred.splits.PROTOCOLS`
+    protocols : names out of :data:`~atpgraph.linkpred.protocols.PROTOCOLS`, or protocols
     dim : int or list of int
         Dimensions; the table shows the first.
     seeds : int or list of int
@@ -251,19 +262,18 @@ def run(
     if not numbers or not dims:
         raise InputError("At least one seed and one dimension are needed.")
     rows = _rows(methods)
-    wanted = list(protocols)
-    if not wanted:
+    chosen = choose_protocols(protocols)
+    if not chosen:
         raise InputError(f"Name a protocol; there are {', '.join(PROTOCOLS)}.")
     plan = [(row, k) for row in rows for k in (dims if row.has_dimension else [None])]
     results = [_empty(row, k, row.make(k or dims[0], 0)) for row, k in plan]
-    split: Split | None = None
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
         for seed in numbers:
             split = make_split(
                 graph,
                 fraction=fraction,
-                protocols=wanted,
+                protocols=chosen,
                 random_state=seed,
                 max_queries=max_queries,
             )
@@ -272,11 +282,11 @@ def run(
                 if not results[at].failure:
                     results[at] = _one_run(row, k or dims[0], seed, split, results[at])
                 progress.advance()
-    if split is None or not set(wanted) - set(unavailable):
+    if {protocol.name for protocol in chosen} <= set(unavailable):
         reasons = "; ".join(f"{p}: {why}" for p, why in unavailable.items())
         raise InputError(f"No protocol can be run on this graph ({reasons}).")
     results = [_without(row, unavailable) for row in results]
-    shown = [p for row in results if row.runs for p in row.runs[0].metrics]
+    headlines = {p: metric for row in results for p, metric in row.headlines.items()}
     return LabResult(
         name,
         graph.n_nodes,
@@ -285,7 +295,7 @@ def run(
         split.requested,
         dims,
         numbers,
-        list(dict.fromkeys(shown)),
+        headlines,
         unavailable,
         results,
     )
@@ -312,28 +322,26 @@ def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) ->
                 started = time.perf_counter()
                 method.fit(split.train)
                 seconds = time.perf_counter() - started
-            found = evaluate(method, split)
+            result = evaluate(method, split)
     except Exception as error:  # whatever a method does, the other rows go on
         if not isinstance(error, AtpError):
             log.exception("%s failed", row.key)
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         failure = str(error) if isinstance(error, AtpError) else reason
         return replace(so_far, runs=[], failure=failure)
-    runs = [*so_far.runs, Run(seed, seconds, peak.bytes, found.metrics)]
-    return replace(so_far, runs=runs, curves=so_far.curves or found.curves)
+    return replace(
+        so_far,
+        runs=[*so_far.runs, Run(seed, seconds, peak.bytes, result.metrics)],
+        headlines=so_far.headlines | result.headlines,
+        curves=so_far.curves or result.curves,
+    )
 
 
 def _without(row: MethodResult, unavailable: dict[str, str]) -> MethodResult:
     """A protocol that one seed could not run is left out for all, so that means stay comparable."""
-    if not unavailable:
-        return row
-    runs = [
-        Run(
-            run.seed,
-            run.seconds,
-            run.memory,
-            {p: values for p, values in run.metrics.items() if p not in unavailable},
-        )
-        for run in row.runs
-    ]
-    return replace(row, runs=runs)
+    runs = [replace(run, metrics=_leave_out(run.metrics, unavailable)) for run in row.runs]
+    return replace(row, runs=runs, headlines=_leave_out(row.headlines, unavailable))
+
+
+def _leave_out(mapping: dict[str, T], keys: Container[str]) -> dict[str, T]:
+    return {key: value for key, value in mapping.items() if key not in keys}

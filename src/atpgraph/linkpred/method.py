@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from atpgraph._typing import FloatArray, IntArray
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-
-Scores = npt.NDArray[np.floating[Any]]
-Codes = npt.NDArray[np.integer[Any]]
 
 _CHUNK = 2**16
 
@@ -20,17 +17,17 @@ _CHUNK = 2**16
 class Scorer(Protocol):
     """What gives scores.
 
-    ``score`` gets two arrays of node numbers and returns one number per pair, larger where an edge
+    ``score`` gets two arrays of node indices and returns one number per pair, larger where an edge
     u → v is likelier. ``score_from`` returns the scores of the given sources against all nodes, one
     row each.
     """
 
     name: str
 
-    def score(self, u: Codes, v: Codes) -> Scores:
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Scores of the pairs (u[i], v[i])."""
 
-    def score_from(self, u: Codes) -> Scores:
+    def score_from(self, u: IntArray) -> FloatArray:
         """Scores of (u[i], v) for every node v: a matrix with a row for each source."""
 
 
@@ -44,7 +41,7 @@ class Method(Scorer, Protocol):
 
 @runtime_checkable
 class PerProtocol(Protocol):
-    """A method that learned, from the training graph alone, other weights for each protocol."""
+    """A method that learned different weights for each protocol, from the training graph alone."""
 
     def under(self, protocol: str) -> Scorer:
         """The scores to use under a protocol."""
@@ -63,10 +60,10 @@ class EmbeddingMethod:
     """
 
     name: str
-    source_: npt.NDArray[np.floating[Any]]
-    target_: npt.NDArray[np.floating[Any]]
+    source_: FloatArray
+    target_: FloatArray
 
-    def score(self, u: Codes, v: Codes) -> Scores:
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Inner products of source and target vectors."""
         scores = np.empty(len(u), dtype=np.float64)
         for low in range(0, len(u), _CHUNK):
@@ -74,14 +71,14 @@ class EmbeddingMethod:
             scores[part] = np.einsum("ik,ik->i", self.source_[u[part]], self.target_[v[part]])
         return scores
 
-    def score_from(self, u: Codes) -> Scores:
+    def score_from(self, u: IntArray) -> FloatArray:
         """Inner products with the target vectors of all nodes."""
-        scores: Scores = self.source_[u] @ self.target_.T
+        scores: FloatArray = self.source_[u] @ self.target_.T
         return scores
 
 
 def check_components(n_components: int) -> int:
-    """The dimension, if it can be one."""
+    """The dimension, if it is valid."""
     if n_components < 1:
         raise InputError(f"The dimension is {n_components}; it must be at least 1.")
     return n_components

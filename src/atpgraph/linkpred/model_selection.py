@@ -11,18 +11,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from atpgraph._random import RandomState, generator
+from atpgraph._registry import Registry
+from atpgraph._typing import AnyArray, Int64Array
 from atpgraph.errors import InputError
+from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
 from atpgraph.graph.digraph import DiGraph, pair_array
-from atpgraph.linkpred.metrics import auc, average_precision
-from atpgraph.linkpred.reachability import one_way_pairs
-from atpgraph.linkpred.splits import Pairs, non_edges, removable_edges
+from atpgraph.linkpred.negatives import Pairs
+from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol
+from atpgraph.linkpred.splits import removable_edges
 
-_METRICS = {"auc": auc, "ap": average_precision}
-_PROTOCOLS = ("paper", "random", "reversed")
+METRICS = Registry("metric", {"auc": auc, "ap": average_precision})
+_PAIRWISE = Registry(
+    "protocol for pairs",
+    {name: kind for name, kind in PROTOCOLS.items() if isinstance(kind, PairProtocol)},
+)
 
 
 class EdgeSplit:
@@ -61,8 +66,8 @@ class EdgeSplit:
 
     def split(
         self, X: Any, y: object = None, groups: object = None
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Row numbers of the training and of the test edges, for each split."""
+    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Row indices of the training and of the test edges, for each split."""
         if not 0 < self.fraction < 1:
             raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
         graph, row_edge = _edges_of_rows(X)
@@ -80,7 +85,7 @@ class EdgeSplit:
 
 
 class LinkScorer:
-    """How well an estimator tells held-out edges from pairs that are none: for ``scoring=``.
+    """How well an estimator tells held-out edges from pairs that are not edges: for ``scoring=``.
 
     Parameters
     ----------
@@ -111,12 +116,7 @@ class LinkScorer:
 
     def __call__(self, estimator: Any, X: Any, y: object = None) -> float:
         """The metric of a fitted estimator on test edges; greater is better."""
-        if self.protocol not in _PROTOCOLS:
-            raise InputError(
-                f"protocol is {self.protocol!r}; it must be one of {', '.join(_PROTOCOLS)}."
-            )
-        if self.metric not in _METRICS:
-            raise InputError(f"metric is {self.metric!r}; it must be one of {', '.join(_METRICS)}.")
+        protocol, metric = _PAIRWISE[self.protocol], METRICS[self.metric]
         if hasattr(estimator, "steps"):  # a pipeline: its last step is the embedding
             before = estimator[:-1]
             X = before.transform(X) if len(before.steps) else X
@@ -128,32 +128,22 @@ class LinkScorer:
         whole = DiGraph.from_codes(
             np.concatenate([train.sources, u]), np.concatenate([train.targets, v]), train.n_nodes
         )
-        good = Pairs(u.astype(np.int64), v.astype(np.int64))
-        good, bad = self._against(whole, good)
-        if not len(good) or not len(bad):
+        edges = Pairs(u.astype(np.int64), v.astype(np.int64))
+        pairs = protocol.test(whole, edges, generator(self.random_state))
+        if pairs is None:
             raise InputError(
                 f"The protocol {self.protocol!r} has no pairs to compare on this graph; "
                 "use another one."
             )
         labels = train.labels
-        scores = [
-            estimator.score_pairs(labels[pairs.sources], labels[pairs.targets])
-            for pairs in (good, bad)
-        ]
-        return _METRICS[self.metric](*scores)
-
-    def _against(self, whole: DiGraph, good: Pairs) -> tuple[Pairs, Pairs]:
-        """The positives that have negatives, and the negatives."""
-        rng = generator(self.random_state)
-        if self.protocol == "random":
-            return good, non_edges(whole, len(good), rng)
-        if self.protocol == "paper":
-            return good, Pairs(*one_way_pairs(whole, len(good), rng))
-        good = good.take(whole.find_edges(good.targets, good.sources) < 0)
-        return good, Pairs(good.targets, good.sources)
+        good, bad = (
+            estimator.score_pairs(labels[side.sources], labels[side.targets])
+            for side in (pairs.positives, pairs.negatives)
+        )
+        return metric(good, bad)
 
 
-def _edges_of_rows(X: Any) -> tuple[DiGraph, npt.NDArray[np.int64]]:
+def _edges_of_rows(X: Any) -> tuple[DiGraph, Int64Array]:
     """The graph of the rows, and the edge that each row is."""
     listed = _rows(X)
     graph = as_graph(X)
@@ -161,7 +151,7 @@ def _edges_of_rows(X: Any) -> tuple[DiGraph, npt.NDArray[np.int64]]:
     return graph, graph.find_edges(codes[:, 0], codes[:, 1]).astype(np.int64)
 
 
-def _rows(X: Any) -> npt.NDArray[Any]:
+def _rows(X: Any) -> AnyArray:
     """Edges as an array of pairs, one per row of `X`."""
     columns = table_columns(X)
     if columns is not None:

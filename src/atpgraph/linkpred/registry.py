@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from atpgraph.errors import InputError
-from atpgraph.linkpred import ours
-from atpgraph.linkpred.method import Method
-from atpgraph.linkpred.rivals import (
+from atpgraph._registry import Registry
+from atpgraph.linkpred.atp import LevelDifference, PlainATP
+from atpgraph.linkpred.baselines import (
     APP,
     HOPE,
     LINE,
@@ -19,6 +18,9 @@ from atpgraph.linkpred.rivals import (
     DegreeProduct,
     PreferentialAttachment,
 )
+from atpgraph.linkpred.blend import ATPBlend
+from atpgraph.linkpred.method import Method
+from atpgraph.linkpred.tuned import TunedATP
 
 Make = Callable[[int, int], Method]
 
@@ -43,28 +45,42 @@ class Row:
     has_dimension: bool = True
 
 
-def _rivals() -> list[Row]:
-    return [
-        Row("line", "rival", lambda k, seed: LINE(k, random_state=seed)),
-        Row("app", "rival", lambda k, seed: APP(k, random_state=seed)),
-        Row("nrp", "rival", lambda k, seed: NRP(k, random_state=seed)),
-        Row("hope-katz", "rival", lambda k, seed: HOPE(k, "katz", random_state=seed)),
-        Row("hope-cn", "rival", lambda k, seed: HOPE(k, "common-neighbours", random_state=seed)),
-        Row("hope-aa", "rival", lambda k, seed: HOPE(k, "adamic-adar", random_state=seed)),
-        Row("hope-rpr", "rival", lambda k, seed: HOPE(k, "rooted-pagerank", random_state=seed)),
-        Row("svd", "trivial", lambda k, seed: AdjacencySVD(k, random_state=seed)),
-        Row("common-neighbours", "trivial", lambda k, seed: CommonNeighbours(), False),
-        Row("degree-product", "trivial", lambda k, seed: DegreeProduct(), False),
-        Row("preferential", "trivial", lambda k, seed: PreferentialAttachment(), False),
-    ]
+def _atp(kernel: str, solver: str = "nnls") -> Make:
+    return lambda k, seed: PlainATP(k, kernel, solver, random_state=seed)
 
 
-def rows() -> dict[str, Row]:
-    """All rows by key, in the order of the table: ours, rivals, trivial ones."""
-    mine = [Row(*entry) for entry in ours.ROWS]
-    group = {"ours": 0, "rival": 1, "trivial": 2}
-    ordered = sorted(mine + _rivals(), key=lambda row: group[row.group])
-    return {row.key: row for row in ordered}
+def _hope(proximity: str) -> Make:
+    return lambda k, seed: HOPE(k, proximity, random_state=seed)
+
+
+ROWS = Registry(
+    "method",
+    {
+        row.key: row
+        for row in [
+            Row("atp-log", "ours", _atp("log")),
+            Row("atp-harmonic", "ours", _atp("harmonic")),
+            Row("atp-linear", "ours", _atp("linear")),
+            Row("atp-constant", "ours", _atp("constant")),
+            Row("atp-tuned", "ours", lambda k, seed: TunedATP(k, random_state=seed)),
+            Row("atp-blend", "ours", lambda k, seed: ATPBlend(k, random_state=seed)),
+            Row("svdm-log", "rival", _atp("log", "svd")),
+            Row("svdm-harmonic", "rival", _atp("harmonic", "svd")),
+            Row("line", "rival", lambda k, seed: LINE(k, random_state=seed)),
+            Row("app", "rival", lambda k, seed: APP(k, random_state=seed)),
+            Row("nrp", "rival", lambda k, seed: NRP(k, random_state=seed)),
+            Row("hope-katz", "rival", _hope("katz")),
+            Row("hope-cn", "rival", _hope("common-neighbours")),
+            Row("hope-aa", "rival", _hope("adamic-adar")),
+            Row("hope-rpr", "rival", _hope("rooted-pagerank")),
+            Row("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
+            Row("svd", "trivial", lambda k, seed: AdjacencySVD(k, random_state=seed)),
+            Row("common-neighbours", "trivial", lambda k, seed: CommonNeighbours(), False),
+            Row("degree-product", "trivial", lambda k, seed: DegreeProduct(), False),
+            Row("preferential", "trivial", lambda k, seed: PreferentialAttachment(), False),
+        ]
+    },
+)
 
 
 def choose(names: str | Sequence[str] = "all") -> list[Row]:
@@ -77,14 +93,11 @@ def choose(names: str | Sequence[str] = "all") -> list[Row]:
     >>> [row.key for row in choose("nrp,line")]
     ['line', 'nrp']
     """
-    known = rows()
     wanted = (
         [part.strip().lower() for part in names.split(",")] if isinstance(names, str) else names
     )
-    chosen: set[str] = set()
+    groups = {row.group for row in ROWS.values()} | {"all"}
     for name in wanted:
-        members = {row.key for row in known.values() if name in ("all", row.group, row.key)}
-        if not members:
-            raise InputError(f"No method is called {name!r}; there are {', '.join(known)}.")
-        chosen |= members
-    return [row for row in known.values() if row.key in chosen]
+        if name not in groups:
+            ROWS[name]  # an unknown name is refused
+    return [row for row in ROWS.values() if {"all", row.group, row.key} & set(wanted)]

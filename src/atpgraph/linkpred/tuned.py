@@ -11,15 +11,16 @@ from atpgraph._random import generator
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.errors import InputError
+from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
-from atpgraph.linkpred.metrics import auc
-from atpgraph.linkpred.splits import PairTest, make_split
+from atpgraph.linkpred.protocols import PairTest
+from atpgraph.linkpred.splits import make_split
 
 Setting = Mapping[str, Any]
 
 SETTINGS: tuple[Setting, ...] = (
-    {},  # ATP's own defaults
+    {},  # what ATP takes for links
     {"zero_weight": 0.01, "regularization": 0.01, "max_iter": 2},
     {"zero_weight": 0.01, "regularization": 0.01, "max_iter": 5},
     {"zero_weight": 0.003, "regularization": 1.0, "max_iter": 1},
@@ -96,4 +97,5 @@ class TunedATP(EmbeddingMethod):
         return self
 
     def _make(self, setting: Setting) -> ATP:
-        return ATP(self.n_components, random_state=self.random_state, **setting)
+        seed = self.random_state
+        return ATP(self.n_components, purpose="links", random_state=seed, **setting)

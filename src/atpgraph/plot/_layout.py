@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from atpgraph._typing import Float64Array, Int64Array
 
+GAP = 0.2
 _SWEEPS = 24
 _ROUNDS = 40
 
@@ -33,12 +32,19 @@ class Layout:
         How often two edges cross between neighbouring rows.
     """
 
-    x: Floats
-    routes: list[Floats]
+    x: Float64Array
+    routes: list[Float64Array]
     crossings: int
 
 
-def layered(level: Ints, sources: Ints, targets: Ints, width: Floats, gap: float = 0.2) -> Layout:
+def layered(
+    level: Int64Array,
+    sources: Int64Array,
+    targets: Int64Array,
+    width: Float64Array,
+    gap: float = GAP,
+    start: Float64Array | None = None,
+) -> Layout:
     """Arrange nodes in rows by level.
 
     Parameters
@@ -51,6 +57,8 @@ def layered(level: Ints, sources: Ints, targets: Ints, width: Floats, gap: float
         Room that a node needs.
     gap : float
         Room between neighbouring nodes; bends get by with less.
+    start : float64 array of n entries, optional
+        Positions that give the order to begin with; without them it is that of the nodes.
 
     Examples
     --------
@@ -66,7 +74,13 @@ def layered(level: Ints, sources: Ints, targets: Ints, width: Floats, gap: float
     room = np.full(len(row), 0.4 * gap)
     room[: len(level)] = width + gap
     links = _Links(row, lower, upper)
-    rows = [np.flatnonzero(row == at) for at in np.unique(row)]
+    place = np.zeros(len(row))
+    if start is not None:
+        for chain in chains:
+            place[chain] = np.linspace(start[chain[0]], start[chain[-1]], len(chain))
+        place[: len(level)] = start
+    by_place = np.argsort(place, kind="stable")
+    rows = [by_place[row[by_place] == at] for at in np.unique(row)]
     rows, crossings = _fewest_crossings(rows, links)
     # Straightening bends matters most, then keeping them in line with the ends of the edge.
     bends = (lower >= len(level)).astype(float) + (upper >= len(level))
@@ -79,11 +93,11 @@ def layered(level: Ints, sources: Ints, targets: Ints, width: Floats, gap: float
 class _Links:
     """Segments between neighbouring rows, lower end first."""
 
-    def __init__(self, row: Ints, lower: Ints, upper: Ints) -> None:
+    def __init__(self, row: Int64Array, lower: Int64Array, upper: Int64Array) -> None:
         self.row, self.lower, self.upper = row, lower, upper
         self.count = len(row)
 
-    def mean(self, value: Floats, weight: Floats, down: bool, up: bool) -> Floats:
+    def mean(self, value: Float64Array, weight: Float64Array, down: bool, up: bool) -> Float64Array:
         """Mean value over the neighbours below, above, or both; NaN where there are none."""
         total, mass = np.zeros(self.count), np.zeros(self.count)
         for wanted, here, there in (
@@ -93,10 +107,10 @@ class _Links:
             if wanted:
                 total += np.bincount(here, weight * value[there], self.count)
                 mass += np.bincount(here, weight, self.count)
-        mean: Floats = np.divide(total, mass, out=np.full(self.count, np.nan), where=mass > 0)
+        mean: Float64Array = np.divide(total, mass, out=np.full(self.count, np.nan), where=mass > 0)
         return mean
 
-    def crossings(self, place: Floats) -> int:
+    def crossings(self, place: Float64Array) -> int:
         """Pairs of segments between the same two rows that cross."""
         found = 0
         floor = self.row[self.lower]
@@ -107,9 +121,11 @@ class _Links:
         return found
 
 
-def _with_bends(level: Ints, sources: Ints, targets: Ints) -> tuple[list[Ints], Ints, Ints, Ints]:
+def _with_bends(
+    level: Int64Array, sources: Int64Array, targets: Int64Array
+) -> tuple[list[Int64Array], Int64Array, Int64Array, Int64Array]:
     """The nodes that each edge passes, the row of all nodes and bends, and the segments."""
-    chains: list[Ints] = []
+    chains: list[Int64Array] = []
     row = level.tolist()
     lower: list[int] = []
     upper: list[int] = []
@@ -125,11 +141,11 @@ def _with_bends(level: Ints, sources: Ints, targets: Ints) -> tuple[list[Ints], 
     return chains, *(np.array(part, dtype=np.int64) for part in (row, lower, upper))  # type: ignore[return-value]
 
 
-def _fewest_crossings(rows: list[Ints], links: _Links) -> tuple[list[Ints], int]:
+def _fewest_crossings(rows: list[Int64Array], links: _Links) -> tuple[list[Int64Array], int]:
     """Sort each row by the mean place of its neighbours, sweeping up and down; keep the best."""
     even = np.ones(len(links.lower))
 
-    def places(rows: list[Ints]) -> Floats:
+    def places(rows: list[Int64Array]) -> Float64Array:
         place = np.zeros(links.count)
         for members in rows:
             place[members] = np.arange(len(members)) - (len(members) - 1) / 2
@@ -154,14 +170,17 @@ def _fewest_crossings(rows: list[Ints], links: _Links) -> tuple[list[Ints], int]
     return best, fewest
 
 
-def _positions(rows: list[Ints], links: _Links, room: Floats, pull: Floats) -> Floats:
+def _positions(
+    rows: list[Int64Array], links: _Links, room: Float64Array, pull: Float64Array
+) -> Float64Array:
     """Move nodes towards their neighbours; order and distances within a row are kept.
 
     The nearest positions that keep them are an isotonic regression, once each node's distance from
-    the beginning of its row is taken off.
+    the beginning of its row is taken off. No row gets wider than the one that needs most room.
     """
     x = np.zeros(links.count)
     offsets = []
+    half = max(float(room[members].sum()) for members in rows) / 2
     for members in rows:
         step = (room[members][1:] + room[members][:-1]) / 2
         offset = np.concatenate([[0.0], np.cumsum(step)])[: len(members)]
@@ -174,5 +193,8 @@ def _positions(rows: list[Ints], links: _Links, room: Floats, pull: Floats) -> F
         for at in order:
             wish = links.mean(x, pull, down=both or upwards, up=both or not upwards)[rows[at]]
             wish = np.where(np.isnan(wish), x[rows[at]], wish)
-            x[rows[at]] = isotonic_regression(wish - offsets[at]).x + offsets[at]
+            start = isotonic_regression(wish - offsets[at]).x
+            least = room[rows[at][0]] / 2 - half
+            most = half - room[rows[at][-1]] / 2 - offsets[at][-1]
+            x[rows[at]] = np.clip(start, least, max(most, least)) + offsets[at]
     return x

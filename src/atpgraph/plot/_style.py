@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from atpgraph._palette import INK, LINE, QUIET, STEPS
 from atpgraph._random import RandomState
+from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import ATP
 from atpgraph.errors import MissingDependencyError
@@ -19,10 +18,8 @@ from atpgraph.hierarchy import levels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
-
-INK, QUIET, LINE = "#1c2024", "#646b73", "#d9dcdf"
-BLUE, PALE_BLUE, RED = "#2563b8", "#e6eef9", "#c02a3c"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +27,8 @@ class Levelled:
     """A graph, the edges that break its cycles, and the levels without them."""
 
     graph: DiGraph
-    removed: npt.NDArray[np.int64]
-    level: npt.NDArray[np.int32]
+    removed: Int64Array
+    level: Int32Array
 
 
 def levelled(thing: Any, method: str, random_state: RandomState) -> Levelled:
@@ -68,6 +65,13 @@ def plain_axes(axes: Axes, x_label: str, y_label: str) -> None:
     axes.tick_params(colors=QUIET, labelsize=9)
     axes.set_xlabel(x_label, color=INK, fontsize=10)
     axes.set_ylabel(y_label, color=INK, fontsize=10)
+
+
+def level_colours() -> Colormap:
+    """From low to high, through the steps that reports use."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("levels", STEPS)
 
 
 def whole_ticks(axis: Axis) -> None:

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from atpgraph._palette import BLUE, INK, LINE, QUIET
 from atpgraph._random import RandomState
 from atpgraph.embedding import ATP
 from atpgraph.errors import InputError
 from atpgraph.plot._style import (
-    BLUE,
-    INK,
-    LINE,
-    QUIET,
     counted,
     levelled,
     new_figure,
@@ -41,10 +38,10 @@ def plot_levels(thing: Any, *, method: str = "h-voting", random_state: RandomSta
     -------
     matplotlib.figure.Figure
     """
-    found = levelled(thing, method, random_state)
-    if not len(found.level):
+    ranked = levelled(thing, method, random_state)
+    if not len(ranked.level):
         raise InputError("The graph has no nodes; there is nothing to draw.")
-    count = np.bincount(found.level)[1:]
+    count = np.bincount(ranked.level)[1:]
     figure = new_figure(float(np.clip(0.3 * len(count) + 2, 4.5, 10)), 3.6)
     axes = figure.add_subplot()
     bars = axes.bar(np.arange(1, len(count) + 1), count, color=BLUE, width=0.82)
@@ -64,7 +61,7 @@ def plot_levels(thing: Any, *, method: str = "h-voting", random_state: RandomSta
     axes.set_xlim(0.4, len(count) + 0.6)
     whole_ticks(axes.xaxis)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    nodes, removed = len(found.level), len(found.removed)
+    nodes, removed = len(ranked.level), len(ranked.removed)
     title(
         axes,
         f"{counted(nodes, 'node')} on {counted(len(count), 'level')}, "

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atpgraph import __version__
 from atpgraph._files import atomic_path, check_writable
 from atpgraph._random import RandomState
+from atpgraph._registry import Registry
+from atpgraph._version import __version__
 from atpgraph.errors import InputError
+from atpgraph.plot._style import require_matplotlib
 from atpgraph.plot.curves import plot_levels, plot_objective
 from atpgraph.plot.hierarchy import plot_hierarchy
 from atpgraph.plot.vectors import plot_map
@@ -17,9 +20,21 @@ from atpgraph.plot.vectors import plot_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("hierarchy", "map", "levels", "objective")
 ENDINGS = (".png", ".svg")
 _DPI = 150
+
+Draw = Callable[[Any, str, RandomState], "Figure"]
+KINDS: Registry[Draw] = Registry(
+    "kind of picture",
+    {
+        "hierarchy": lambda thing, method, seed: plot_hierarchy(
+            thing, method=method, random_state=seed
+        ),
+        "map": lambda thing, method, seed: plot_map(thing),
+        "levels": lambda thing, method, seed: plot_levels(thing, method=method, random_state=seed),
+        "objective": lambda thing, method, seed: plot_objective(thing),
+    },
+)
 
 
 def plot(
@@ -39,28 +54,22 @@ def plot(
     -------
     matplotlib.figure.Figure
     """
-    if kind == "hierarchy":
-        return plot_hierarchy(thing, method=method, random_state=random_state)
-    if kind == "levels":
-        return plot_levels(thing, method=method, random_state=random_state)
-    if kind == "map":
-        return plot_map(thing)
-    if kind == "objective":
-        return plot_objective(thing)
-    raise InputError(f"There is no kind {kind!r} of picture; choose one of {', '.join(KINDS)}.")
+    return KINDS[kind](thing, method, random_state)
 
 
-def check_ending(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before the work, a file that could not be written in the end."""
+def check_output(path: str | os.PathLike[str]) -> Path:
+    """Refuse, before the work, a picture that could not be written in the end."""
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise InputError(f"{target} ends in neither .png nor .svg; name a file that does.")
-    return check_writable(target)
+    check_writable(target)
+    require_matplotlib()
+    return target
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure as PNG or SVG, by the ending; the same figure gives the same bytes."""
-    target = check_ending(path)
+    target = check_output(path)
     ending = target.suffix.lower()[1:]
     import matplotlib
 

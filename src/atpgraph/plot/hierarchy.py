@@ -6,18 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from atpgraph._palette import BLUE, INK, LINE, PALE_BLUE, QUIET, RED
 from atpgraph._random import RandomState
+from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
-from atpgraph.plot._layout import layered
+from atpgraph.plot._shelves import Row, arranged
 from atpgraph.plot._style import (
-    BLUE,
-    INK,
-    LINE,
-    PALE_BLUE,
-    QUIET,
-    RED,
     counted,
     levelled,
     new_figure,
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 MAX_NODES, MAX_EDGES = 100, 300
-_ROW, _HEIGHT, _LETTER, _LONGEST = 0.85, 0.27, 0.083, 16  # inches, and letters of a label
+_HEIGHT, _LETTER, _LONGEST = 0.27, 0.083, 16  # inches, and letters of a label
 
 
 def plot_hierarchy(
@@ -40,7 +35,9 @@ def plot_hierarchy(
     """Draw a small graph with its levels as rows, the lowest at the bottom.
 
     Edges point up; the edges removed to break cycles are red and dashed. Within a row, nodes are
-    ordered by sweeps over the mean position of their neighbours, which keeps crossings few.
+    ordered by sweeps over the mean position of their neighbours, which keeps crossings few. Parts
+    that no edge connects are packed side by side, on several shelves if there are many, and a level
+    with many nodes takes several rows: the picture stays about a page wide.
 
     Parameters
     ----------
@@ -53,8 +50,8 @@ def plot_hierarchy(
     matplotlib.figure.Figure
     """
     require_matplotlib()
-    found = levelled(thing, method, random_state)
-    graph, level = found.graph, found.level.astype(np.int64)
+    ranked = levelled(thing, method, random_state)
+    graph, level = ranked.graph, ranked.level.astype(np.int64)
     check_size(graph.n_nodes, graph.n_edges)
     from matplotlib.lines import Line2D
 
@@ -63,36 +60,30 @@ def plot_hierarchy(
     sources, targets = graph.sources.astype(np.int64), graph.targets.astype(np.int64)
     loops = np.zeros(graph.n_nodes)
     loops[sources[sources == targets]] = 0.5
-    layout = layered(level, sources, targets, width + loops)
+    sheet = arranged(level, sources, targets, width + loops)
     gone = np.zeros(graph.n_edges, dtype=bool)
-    gone[found.removed] = True
+    gone[ranked.removed] = True
 
-    left = float((layout.x - width / 2).min()) - 0.25
-    right = float((layout.x + width / 2).max()) + 0.45
-    ways = [route[:, 0] for route in layout.routes]
-    if ways:
-        left = min(left, float(min(way.min() for way in ways)) - 0.15)
-        right = max(right, float(max(way.max() for way in ways)) + 0.15)
-    top = int(level.max())
-    figure = new_figure(max(right - left, 2.6) + 0.8, _ROW * (top - 1) + 1.5)
+    right = max(sheet.width + 0.3, 2.6)
+    figure = new_figure(right + 1.2, sheet.height + 1.5)
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_xlim(left - 0.55, max(right, left + 2.6))
-    axes.set_ylim(-0.4, _ROW * (top - 1) + 0.5)
-    for row in range(1, top + 1):
-        _row(axes, row, left, max(right, left + 2.6))
-    _spread_ends(layout.routes, sources, targets, width)
-    for edge, route in enumerate(layout.routes):
+    axes.set_xlim(-0.8, right + 0.1)
+    axes.set_ylim(-0.4, sheet.height + 0.5)
+    for row in sheet.rows:
+        _row(axes, row, -0.25, right)
+    _spread_ends(sheet.routes, sources, targets, width)
+    for edge, route in enumerate(sheet.routes):
         path = _way(route, float(width[sources[edge]]))
         kind = "removed" if gone[edge] else "edge"
         axes.add_patch(_arrow(path, gone[edge], f"{kind}-{edge}"))
     for node, name in enumerate(names):
-        _node(axes, node, name, layout.x[node], _ROW * (level[node] - 1), width[node])
-    kept = graph.n_edges - len(found.removed)
+        _node(axes, node, name, sheet.x[node], sheet.y[node], width[node])
+    kept = graph.n_edges - len(ranked.removed)
     legend = [Line2D([], [], color=QUIET, label=counted(kept, "edge"))]
-    if len(found.removed):
-        label = f"{len(found.removed):,} removed to break cycles"
+    if len(ranked.removed):
+        label = f"{len(ranked.removed):,} removed to break cycles"
         legend.append(Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=label))
     figure.legend(
         handles=legend, loc="outside lower left", ncols=2, frameon=False, fontsize=9, labelcolor=INK
@@ -117,11 +108,14 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
-def _row(axes: Axes, row: int, left: float, right: float) -> None:
-    y = _ROW * (row - 1)
-    line = axes.plot([left, right], [y, y], color=LINE, linewidth=0.8, zorder=0)[0]
-    line.set_gid(f"row-{row}")
-    axes.text(left - 0.08, y, f"level {row}", ha="right", va="center", fontsize=8, color=QUIET)
+def _row(axes: Axes, row: Row, left: float, right: float) -> None:
+    for place, y in enumerate(row.heights):
+        line = axes.plot([left, right], [y, y], color=LINE, linewidth=0.8, zorder=0)[0]
+        line.set_gid(f"row-{row.shelf}-{row.level}-{place}")
+    axes.text(
+        left - 0.08, row.heights.mean(), f"level {row.level}", ha="right", va="center", fontsize=8,
+        color=QUIET,
+    )  # fmt: skip
 
 
 def _node(axes: Axes, node: int, name: str, x: float, y: float, width: float) -> None:
@@ -159,10 +153,10 @@ def _arrow(path: Path, removed: bool, name: str) -> FancyArrowPatch:
 
 
 def _spread_ends(
-    routes: list[npt.NDArray[np.float64]],
-    sources: npt.NDArray[np.int64],
-    targets: npt.NDArray[np.int64],
-    width: npt.NDArray[np.float64],
+    routes: list[Float64Array],
+    sources: Int64Array,
+    targets: Int64Array,
+    width: Float64Array,
 ) -> None:
     """Let the edges of a node end side by side along its box, in the order they come from."""
     sides: dict[tuple[int, bool], list[tuple[float, int, int]]] = {}
@@ -179,14 +173,12 @@ def _spread_ends(
             routes[edge][end, 0] += step * (place - (len(ends) - 1) / 2)
 
 
-def _way(route: npt.NDArray[np.float64], width: float) -> Path:
+def _way(route: Float64Array, width: float) -> Path:
     """A curve through the points of a route that leaves and enters boxes vertically."""
     from matplotlib.path import Path
 
-    points = np.column_stack([route[:, 0], _ROW * (route[:, 1] - 1)])
-    if (
-        len(points) == 2 and points[0].tolist() == points[1].tolist()
-    ):  # a self-loop: round the right end of the box
+    points = route.copy()
+    if len(points) == 2 and (points[0] == points[1]).all():  # a self-loop, at the right of the box
         (x, y), half = points[0], _HEIGHT / 2
         x += width / 2 - 0.06
         curve = [(x, y + half), (x + 0.1, y + 0.42), (x + 0.42, y + 0.16), (x + 0.06, y + 0.02)]

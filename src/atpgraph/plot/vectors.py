@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from atpgraph._palette import INK, LINE, QUIET
 from atpgraph.embedding import ATP
-from atpgraph.embedding.plane import plane
+from atpgraph.embedding.projection import projection
 from atpgraph.errors import InputError
-from atpgraph.plot._style import INK, LINE, QUIET, new_figure, plain_axes, title, whole_ticks
+from atpgraph.plot._style import level_colours, new_figure, plain_axes, title, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,7 @@ def plot_map(model: Any) -> Figure:
     """
     if not isinstance(model, ATP):
         raise InputError("A map shows vectors, and a graph has none; embed it first (atp embed).")
-    sources, targets, shares = plane(model)
+    sources, targets, shares = projection(model)
     if not len(sources):
         raise InputError("The model has no nodes; there is nothing to draw.")
     figure = new_figure(9.2, 4.6)
@@ -44,7 +45,7 @@ def plot_map(model: Any) -> Figure:
     names = (("source vectors", sources, "sources"), ("target vectors", targets, "targets"))
     for axes, (name, points, gid) in zip(panels, names, strict=True):
         dots = axes.scatter(
-            points[order, 0], points[order, 1], c=level[order], s=dot, cmap="viridis",
+            points[order, 0], points[order, 1], c=level[order], s=dot, cmap=level_colours(),
             vmin=1, vmax=max(int(level.max()), 2), linewidths=0,
             rasterized=len(level) > _MANY,
         )  # fmt: skip

@@ -6,26 +6,36 @@ They are drawn for a width of 440 units, so that their text stays readable on a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from atpgraph.report.palette import N_COLOURS
+from atpgraph.report.axes import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    WIDTH,
+    Frame,
+    axis_label,
+    colour_of,
+    grid_x,
+    number,
+    svg,
+    ticks,
+)
 
-_WIDTH = 440
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
 _LETTER = 6.6  # width of a letter of a label, generously
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: label, length, ends of its interval (NaN for none), colour number."""
+    """One bar: label, length, ends of its interval (NaN for none), colour number (None: grey)."""
 
     label: str
     value: float
     low: float = math.nan
     high: float = math.nan
-    colour: int = 0
+    colour: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -41,12 +51,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Point:
-    """One labelled point."""
+    """One labelled point, with a colour number (None: grey)."""
 
     label: str
     x: float
     y: float
-    colour: int = 0
+    colour: int | None = 0
 
 
 def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None = None) -> str:
@@ -59,21 +69,21 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
     """
     space, step = 160, 22
     whole = all(float(bar.value).is_integer() for bar in bars) and any(b.value > 1 for b in bars)
-    height = _TOP + step * len(bars) + 36
+    height = TOP + step * len(bars) + 36
     limit = top or _nice_top(max([bar.value for bar in bars] + _finite([b.high for b in bars])))
-    width = _WIDTH - space - 52
+    width = WIDTH - space - 52
 
     def at(value: float) -> float:
         return space + width * min(max(value / limit, 0.0), 1.0)
 
-    parts = [_grid_x(at, _ticks(0.0, limit, 4), _TOP, height - 36)]
+    parts = [grid_x(at, ticks(0.0, limit, 4), TOP, height - 36)]
     for row, bar in enumerate(bars):
-        y = _TOP + step * row
+        y = TOP + step * row
         label, length = escape(_short(bar.label)), max(at(bar.value) - space, 0.5)
         parts.append(
             f'<text x="{space - 6}" y="{y + 15}" text-anchor="end">{label}</text>'
             f'<rect class="bar" x="{space}" y="{y + 4}" width="{length:.1f}" '
-            f'height="{step - 8}" rx="1.5" fill="{_colour(bar.colour)}">'
+            f'height="{step - 8}" rx="1.5" fill="{colour_of(bar.colour)}">'
             f"<title>{escape(bar.label)}: {bar.value:.4f}</title></rect>"
         )
         if math.isfinite(bar.low):
@@ -83,9 +93,9 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
                 f'M{high:.1f} {middle - 3}v6"/>'
             )
         value = f"{bar.value:,.0f}" if whole else _fixed(bar.value)
-        parts.append(f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{value}</text>')
-    parts.append(_label(space + width / 2, height - 5, unit))
-    return _svg("bars", title, height, parts)
+        parts.append(f'<text x="{WIDTH}" y="{y + 15}" text-anchor="end">{value}</text>')
+    parts.append(axis_label(space + width / 2, height - 5, unit))
+    return svg("bars", title, height, parts)
 
 
 def line_chart(
@@ -108,7 +118,7 @@ def line_chart(
     ys = [y for line in lines for y in line.y]
     if diagonal and y_range is not None:
         xs += y_range  # so that the diagonal is that of the drawing
-    frame = _Frame(xs, ys, x_log, y_range, height)
+    frame = Frame(xs, ys, x_log, y_range, height)
     if x_ticks is None and x_log and len(set(xs)) < 8:
         x_ticks = sorted(set(xs))
     parts = [frame.axes(x_label, y_label, x_ticks)]
@@ -122,7 +132,7 @@ def line_chart(
         path = "L".join(
             f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in zip(line.x, line.y, strict=True)
         )
-        stroke, thick = ("var(--muted)", 1) if line.colour is None else (_colour(line.colour), 2)
+        stroke, thick = ("var(--muted)", 1) if line.colour is None else (colour_of(line.colour), 2)
         parts.append(
             f'<path class="line" fill="none" stroke="{stroke}" stroke-width="{thick}" '
             f'stroke-linejoin="round" d="M{path}"><title>{escape(line.label)}</title></path>'
@@ -133,8 +143,8 @@ def line_chart(
                 for x, y in zip(line.x, line.y, strict=True)
             ]
     if len(lines) == 1:
-        return _svg("lines", title, height, parts)
-    return _svg("lines", title, height, parts) + legend(
+        return svg("lines", title, height, parts)
+    return svg("lines", title, height, parts) + legend(
         [(line.label, line.colour) for line in lines if line.colour is not None],
         "others" if any(line.colour is None for line in lines) else "",
     )
@@ -150,7 +160,7 @@ def scatter_chart(
     height: int = 330,
 ) -> str:
     """Labelled points; a label that had to move away from its point is tied to it by a line."""
-    frame = _Frame([p.x for p in points], [p.y for p in points], x_log, None, height)
+    frame = Frame([p.x for p in points], [p.y for p in points], x_log, None, height)
     parts = [frame.axes(x_label, y_label)]
     places = [(frame.x(point.x), frame.y(point.y)) for point in points]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
@@ -170,10 +180,10 @@ def scatter_chart(
         )
         parts.append(
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="4.5" '
-            f'fill="{_colour(point.colour)}"><title>{escape(point.label)}: {_number(point.y)} at '
-            f"{_number(point.x)}</title></circle>"
+            f'fill="{colour_of(point.colour)}"><title>{escape(point.label)}: {number(point.y)} at '
+            f"{number(point.x)}</title></circle>"
         )
-    return _svg("points", title, height, parts + labels)
+    return svg("points", title, height, parts + labels)
 
 
 def histogram(
@@ -195,8 +205,8 @@ def histogram(
             y = (height - low) - (height - low - 6) * share / top
             steps.append(f"L{x0:.1f} {y:.1f}L{x1:.1f} {y:.1f}")
         parts.append(
-            f'<path class="area" fill="{_colour(colour)}" fill-opacity=".35" '
-            f'stroke="{_colour(colour)}" stroke-width="1.2" '
+            f'<path class="area" fill="{colour_of(colour)}" fill-opacity=".35" '
+            f'stroke="{colour_of(colour)}" stroke-width="1.2" '
             f'd="M0 {height - low}{"".join(steps)}L{width} {height - low}Z">'
             f"<title>{escape(label)}</title></path>"
         )
@@ -204,75 +214,29 @@ def histogram(
         f'<text class="soft" x="{width / 2}" y="{height - 4}" text-anchor="middle">'
         f"{escape(x_label)}</text>"
     )
-    return _svg("histogram", title, height, parts, width)
+    return svg("histogram", title, height, parts, width)
+
+
+def figure(title: str, chart: str, note: str = "") -> str:
+    """A chart (or what stands in for it) under its title, and a note below; both are HTML."""
+    return f"<figure><h3>{escape(title)}</h3>{chart}{note}</figure>"
+
+
+def grid(figures: Sequence[str], *, small: bool = False) -> str:
+    """Figures beside each other where there is room."""
+    return f'<div class="grid{" small" if small else ""}">{"".join(figures)}</div>'
 
 
 def legend(entries: Sequence[tuple[str, int | None]], rest: str = "") -> str:
     """The names of the colours under a chart."""
     items = [
-        f'<li><i style="background:{_colour(colour)}"></i>{escape(label)}</li>'
+        f'<li><i style="background:{colour_of(colour)}"></i>{escape(label)}</li>'
         for label, colour in entries
         if colour is not None
     ]
     if rest:
         items.append(f'<li><i style="background:var(--muted)"></i>{escape(rest)}</li>')
     return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
-
-
-class _Frame:
-    """Axes: from data to positions in the drawing."""
-
-    def __init__(
-        self,
-        xs: Sequence[float],
-        ys: Sequence[float],
-        x_log: bool,
-        y_range: tuple[float, float] | None,
-        height: int,
-    ) -> None:
-        self.x_log, self.height = x_log, height
-        self.x_low, self.x_high = min(xs, default=0.0), max(xs, default=1.0)
-        if x_log:
-            self.x_low, self.x_high = max(self.x_low, 1e-4) / 1.3, max(self.x_high, 1e-4) * 1.3
-        if self.x_low == self.x_high:
-            self.x_high = self.x_low + 1.0
-        low, high = min(ys, default=0.0), max(ys, default=1.0)
-        margin = 0.06 * (high - low) or 0.05
-        self.y_low, self.y_high = y_range or (low - margin, high + margin)
-
-    def x(self, value: float) -> float:
-        low, high = self.x_low, self.x_high
-        if self.x_log:
-            value, low, high = math.log(max(value, 1e-4)), math.log(low), math.log(high)
-        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (value - low) / (high - low)
-
-    def y(self, value: float) -> float:
-        inside = self.height - _TOP - _BOTTOM
-        return _TOP + inside * (1 - (value - self.y_low) / (self.y_high - self.y_low))
-
-    def axes(self, x_label: str, y_label: str, x_ticks: Sequence[float] | None = None) -> str:
-        bottom = self.height - _BOTTOM
-        if x_ticks is None:
-            x_ticks = (
-                _log_ticks(self.x_low, self.x_high)
-                if self.x_log
-                else _ticks(self.x_low, self.x_high)
-            )
-        parts = [_grid_x(self.x, x_ticks, _TOP, bottom)]
-        for value in _ticks(self.y_low, self.y_high):
-            y = self.y(value)
-            parts.append(
-                f'<path class="axis" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
-                f'<text class="soft" x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">'
-                f"{_number(value)}</text>"
-            )
-        middle = (_TOP + bottom) / 2
-        parts.append(_label((_LEFT + _WIDTH - _RIGHT) / 2, self.height - 5, x_label))
-        parts.append(
-            f'<text class="soft" text-anchor="middle" transform="translate(11 {middle}) '
-            f'rotate(-90)">{escape(y_label)}</text>'
-        )
-        return "".join(parts)
 
 
 _Box = tuple[float, float, float, float]
@@ -286,41 +250,14 @@ def _free_place(
         away = 8 + abs(shift) / 3
         for left in (x + away, x - away - width):
             box = (left, y + shift - 6, left + width, y + shift + 6)
-            inside = left >= _LEFT and box[2] <= _WIDTH and _TOP <= box[1] <= height - _BOTTOM - 12
+            inside = left >= LEFT and box[2] <= WIDTH and TOP <= box[1] <= height - BOTTOM - 12
             if inside and not any(_overlap(box, other) for other in taken):
                 return left, y + shift
-    return min(x + 8, _WIDTH - width), y
+    return min(x + 8, WIDTH - width), y
 
 
 def _overlap(a: _Box, b: _Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _svg(kind: str, title: str, height: int, parts: Sequence[str], width: int = _WIDTH) -> str:
-    return (
-        f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(title, quote=True)}">{"".join(parts)}</svg>'
-    )
-
-
-def _grid_x(at: Callable[[float], float], ticks: Sequence[float], top: float, bottom: float) -> str:
-    parts = []
-    for value in ticks:
-        x = at(value)
-        parts.append(
-            f'<path class="axis" d="M{x:.1f} {top}V{bottom}"/>'
-            f'<text class="soft" x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">'
-            f"{_number(value)}</text>"
-        )
-    return "".join(parts)
-
-
-def _label(x: float, y: float, text: str) -> str:
-    return f'<text class="soft" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
-
-
-def _colour(number: int | None) -> str:
-    return "var(--muted)" if number is None else f"var(--c{number % N_COLOURS})"
 
 
 def _short(text: str, most: int = 24) -> str:
@@ -329,22 +266,6 @@ def _short(text: str, most: int = 24) -> str:
 
 def _finite(values: Sequence[float]) -> list[float]:
     return [value for value in values if math.isfinite(value)]
-
-
-def _ticks(low: float, high: float, about: int = 5) -> list[float]:
-    rough = (high - low) / about
-    size = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
-    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    return [step * i for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [10.0**p for p in powers if low <= 10.0**p <= high]
-    if len(found) < 2:
-        found = [f * 10.0**p for p in powers for f in (1, 2, 5) if low <= f * 10.0**p <= high]
-    return found
 
 
 def _nice_top(value: float) -> float:
@@ -356,14 +277,3 @@ def _nice_top(value: float) -> float:
 
 def _fixed(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
-
-
-def _number(value: float) -> str:
-    if value != 0 and abs(value) < 0.001:
-        return f"{value:.0e}".replace("e-0", "e-")
-    if abs(value) >= 10_000 and value % 100 == 0:
-        return f"{value / 1000:,g}k"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
-    return text.rstrip("0").rstrip(".") or "0"

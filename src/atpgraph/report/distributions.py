@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from atpgraph.report.charts import _BOTTOM, _LEFT, _RIGHT, _TOP, _WIDTH, _Frame, _number, _svg
-from atpgraph.report.palette import N_STEPS
+from atpgraph._palette import N_STEPS
+from atpgraph.report.axes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Frame, number, svg
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def column_chart(
     2
     """
     top = max(values, default=1.0) or 1.0
-    left, bottom = _LEFT, height - _BOTTOM
-    width = _WIDTH - left - _RIGHT
+    left, bottom = LEFT, height - BOTTOM
+    width = WIDTH - left - RIGHT
     step = min(width / max(len(values), 1), 44.0)
     floor = 0.5 if log else 0.0
 
@@ -56,15 +56,15 @@ def column_chart(
             share = math.log(max(value, floor) / floor) / math.log(1.1 * top / floor)
         else:
             share = value / (1.05 * top)
-        return _TOP + (bottom - _TOP) * (1 - share)
+        return TOP + (bottom - TOP) * (1 - share)
 
     parts = []
     for tick in _ticks_up_to(top, log):
         at = y(tick)
         parts.append(
-            f'<path class="axis" d="M{left} {at:.1f}H{_WIDTH - _RIGHT}"/>'
+            f'<path class="axis" d="M{left} {at:.1f}H{WIDTH - RIGHT}"/>'
             f'<text class="soft" x="{left - 5}" y="{at + 4:.1f}" text-anchor="end">'
-            f"{_number(tick)}</text>"
+            f"{number(tick)}</text>"
         )
     gap = min(2.0, 0.15 * step)
     for place, value in enumerate(values):
@@ -72,7 +72,7 @@ def column_chart(
             parts.append(
                 f'<rect class="bar" x="{left + step * place + gap / 2:.2f}" y="{y(value):.1f}" '
                 f'width="{step - gap:.2f}" height="{bottom - y(value):.1f}" fill="var(--c0)">'
-                f"<title>{escape(x_label)} {first + place}: {_number(value)}</title></rect>"
+                f"<title>{escape(x_label)} {first + place}: {number(value)}</title></rect>"
             )
     every = next(s for p in range(9) for s in (10**p, 2 * 10**p, 5 * 10**p) if len(values) / s <= 9)
     parts += [
@@ -85,10 +85,10 @@ def column_chart(
     parts.append(
         f'<text class="soft" text-anchor="middle" x="{left + width / 2}" y="{height - 5}">'
         f"{escape(x_label)}</text>"
-        f'<text class="soft" text-anchor="middle" transform="translate(11 {(_TOP + bottom) / 2}) '
+        f'<text class="soft" text-anchor="middle" transform="translate(11 {(TOP + bottom) / 2}) '
         f'rotate(-90)">{escape(names)}</text>'
     )
-    return _svg("columns", title, height, parts)
+    return svg("columns", title, height, parts)
 
 
 def _ticks_up_to(top: float, log: bool) -> list[float]:
@@ -111,7 +111,7 @@ def dot_chart(
     height: int = 330,
 ) -> str:
     """A cloud of dots; ranges make several clouds comparable."""
-    frame = _Frame(x_range or dots.x, dots.y, False, y_range, height)
+    frame = Frame(x_range or dots.x, dots.y, False, y_range, height)
     radius = 2.6 if len(dots.x) <= 400 else 1.7
     # One path per colour: a dot is a line of no length with round ends, a few bytes each.
     ways: dict[int, list[str]] = {}
@@ -124,7 +124,7 @@ def dot_chart(
         f'stroke-linecap="round" d="{"".join(way)}"/>'
         for step, way in sorted(ways.items())
     ]
-    return _svg("cloud", title, height, parts)
+    return svg("cloud", title, height, parts)
 
 
 def step_legend(names: Sequence[tuple[int, str]]) -> str:

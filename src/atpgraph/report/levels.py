@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from atpgraph._typing import IntArray
 from atpgraph.report.distributions import column_chart
 
 
-def level_figure(level: npt.NDArray[np.integer[Any]]) -> str:
+def level_figure(level: IntArray) -> str:
     """How many nodes each level has, from the level of every node.
 
     Examples

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from atpgraph import __version__
 from atpgraph._files import atomic_path
+from atpgraph._palette import DARK, LIGHT, variables
+from atpgraph._version import __version__
 from atpgraph.errors import InputError
-from atpgraph.report.palette import DARK, LIGHT, variables
 
 _STYLE = (
     f"""
@@ -22,8 +23,9 @@ _STYLE = (
     + """
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; padding: 1.2rem 1rem 3rem; max-width: 66rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif;
+  margin: 0 auto; padding: 1.2rem clamp(1rem, 3vw, 3rem) 3rem; max-width: 92rem;
+  background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif;
 }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0; }
 h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; }
@@ -46,8 +48,22 @@ td.text, th.text { text-align: left; white-space: normal; }
 table.facts th { font-weight: 400; border-bottom-width: 1px; text-align: left; white-space: normal;
   vertical-align: top; }
 tr:hover td { background: var(--wash); }
+td ul { margin: 0; padding-left: 1.1rem; }
+/* On a phone a row with a list in it is a block: each cell under its head, the list in full. */
+@media (max-width: 40rem) {
+  table.lists, .lists tbody { display: block; }
+  .lists thead { position: absolute; clip-path: inset(50%); }
+  .lists tr { display: flex; flex-wrap: wrap; gap: 0 1.4rem; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); }
+  .lists td { border: 0; padding: .15rem 0; text-align: left; white-space: normal; }
+  .lists td[data-head]::before { content: attr(data-head); display: block; color: var(--quiet);
+    font-size: .72rem; }
+  .lists td:first-child { flex-basis: 100%; font-weight: 600; }
+  .lists td:first-child::before, .lists td.text::before { content: none; }
+  .lists td.text { flex-basis: 100%; }
+}
 .grid { display: grid; gap: 1.6rem;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
 .grid.small { gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }
 figure { margin: 0 0 .8rem; }
 svg.chart { width: 100%; height: auto; max-width: 40rem; display: block; }
@@ -115,12 +131,19 @@ def write_page(path: str | os.PathLike[str], html: str) -> Path:
     return Path(path)
 
 
-def write_index(folder: str | os.PathLike[str], html: str) -> Path:
-    """Write a document as ``index.html`` into a folder, which is made if need be."""
+def write_index(
+    folder: str | os.PathLike[str], html: str, beside: Mapping[str, str] | None = None
+) -> Path:
+    """Write a document as ``index.html`` into a folder, created if needed, and files beside it.
+
+    Returns the path of the document.
+    """
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    for name, text in (beside or {}).items():
+        write_page(Path(folder) / name, text)
     return write_page(Path(folder) / "index.html", html)
 
 
@@ -149,21 +172,33 @@ def _fact(value: object) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that scrolls sideways on a narrow screen; heads and cells are HTML.
 
+    Where cells hold lists, it does not scroll: its rows become blocks.
+
     Examples
     --------
     >>> "<td><b>0.9</b></td>" in table(["method", "AUC"], [["x", "<b>0.9</b>"]])
     True
+    >>> '<td data-head="why"><ul>' in table(["who", "why"], [["x", "<ul><li>y</li></ul>"]])
+    True
     """
-    head = "".join(
-        name if name.startswith("<th") else f'<th scope="col">{name}</th>' for name in columns
-    )
-    lines = "\n".join(
-        "<tr>"
-        + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
-        + "</tr>"
-        for row in rows
-    )
+    heads = [name if name.startswith("<th") else f'<th scope="col">{name}</th>' for name in columns]
+    body = [
+        [cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row] for row in rows
+    ]
+    kind = ""
+    if any("<ul" in cell for row in body for cell in row):
+        kind = ' class="lists"'
+        labels = [escape(re.sub(r"<[^>]*>", "", head), quote=True) for head in heads]
+        body = [
+            [
+                cell.replace("<td", f'<td data-head="{label}"', 1)
+                for label, cell in zip(labels, row, strict=True)
+            ]
+            for row in body
+        ]
+    head = "".join(heads)
+    lines = "\n".join(f"<tr>{''.join(row)}</tr>" for row in body)
     return (
-        f'<div class="scroll" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll" tabindex="0"><table{kind}>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
     )

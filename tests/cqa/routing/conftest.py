@@ -1,4 +1,4 @@
-"""A small simulated community, ingested once."""
+"""A small simulated community, ingested once, and what is trained on it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from atpgraph.cqa import Site, ingest, simulate_community, write_dump
-from atpgraph.cqa.routing import Records, Router
-from atpgraph.cqa.routing.training import TrainingPlan
+from atpgraph.cqa import Advisor, Site, ingest, simulate_community, write_dump
+from atpgraph.cqa.routing.model.router import Router
+from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.records import Records
 
 SMALL = TrainingPlan(questions=150, refit_days=365.0, folds=2, hard=10, random=20)
 
@@ -33,5 +35,22 @@ def records(site: Site) -> Records:
 
 
 @pytest.fixture(scope="session")
-def router(records: Records) -> Router:
-    return Router("all", plan=SMALL).fit(records.at(records.at().last_ms))
+def latest(records: Records) -> History:
+    """Everything, right after the last post."""
+    return History.latest(records, shared=True)
+
+
+@pytest.fixture(scope="session")
+def router(latest: History) -> Router:
+    return Router("all", plan=SMALL).fit(latest)
+
+
+@pytest.fixture(scope="session")
+def advisor(site: Site) -> Advisor:
+    return Advisor.train(site, plan=SMALL, n_components=8)
+
+
+@pytest.fixture(scope="session")
+def model(advisor: Advisor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The advisor's folder; copy it before damaging it."""
+    return advisor.save(tmp_path_factory.mktemp("trained") / "model")

@@ -1,0 +1,304 @@
+"""The one reader and writer of our ``.npz`` files: plain arrays and JSON, no pickle.
+
+A file from a stranger is checked before anything of it is used: its members against the fields
+that are expected, their headers against the bytes that are there, then every array against the
+sizes and ranges it must have. Members are stored, not compressed, so that reading a file never
+takes much more memory than the file has bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from atpgraph._files import atomic_path
+from atpgraph._typing import AnyArray, ByteArray
+from atpgraph._version import __version__
+from atpgraph.errors import InputError
+
+T = TypeVar("T")
+DESCRIPTION = "description"
+_HEADER_BYTES = 10_000
+_BLOCK = 1 << 24
+_DAMAGE = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, OSError, EOFError,
+    NotImplementedError, RuntimeError, SyntaxError, TokenError, zipfile.BadZipFile,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """What one array of an archive has to look like.
+
+    Attributes
+    ----------
+    kind : str
+        NumPy's letter for the kind of element: "f", "i", "u" or "b".
+    shape : tuple
+        For each dimension a number, a letter that stands for the same number in every field
+        ("n+1" is one more), or None for any number.
+    low, high : number or letter, optional
+        Every element lies in [low, high).
+    ascending : bool
+        No element is smaller than the one before.
+    unique : bool
+        No element is there twice.
+    optional : bool
+        The array may be missing.
+    """
+
+    kind: str
+    shape: tuple[int | str | None, ...]
+    low: float | None = None
+    high: float | str | None = None
+    ascending: bool = False
+    unique: bool = False
+    optional: bool = False
+
+
+def pointers(rows: str, entries: str) -> Field:
+    """The field of a CSR index pointer; its ends are checked by :func:`check_pointers`."""
+    return Field("i", (f"{rows}+1",), low=0, high=f"{entries}+1", ascending=True)
+
+
+def text(*, optional: bool = False) -> Field:
+    """The field of UTF-8 text, as bytes."""
+    return Field("u", (None,), optional=optional)
+
+
+def write_archive(
+    path: str | os.PathLike[str], description: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+) -> None:
+    """Write arrays and a JSON description; the same content gives the same bytes.
+
+    The description has the keys ``format`` and ``version``, by which :func:`read_archive` knows
+    what it reads.
+    """
+    described = {**description, "written_by": f"atpgraph {__version__}"}
+    content = {
+        **arrays,
+        DESCRIPTION: as_bytes(json.dumps(described, sort_keys=True, allow_nan=False)),
+    }
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **content)
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+    format: str,
+    version: int | tuple[int, ...],
+    hint: str,
+    fields: Mapping[str, Field],
+    restore: Callable[[dict[str, Any], dict[str, AnyArray]], T],
+) -> T:
+    """What `restore` makes of the description and the arrays of an archive.
+
+    Anything else than such an archive, or one that `restore` fails on with a ``ValueError`` or its
+    like, is refused with a sentence. `version` is the one that can be read, or all of those. `hint`
+    names the kind of file and how to make one, such as "an atpgraph model; make one with 'atp
+    embed'".
+    """
+    file = Path(path)
+    kind, _, remedy = hint.partition("; ")
+    known = (version,) if isinstance(version, int) else version
+    try:
+        if file.is_dir():
+            raise InputError(f"{file} is a directory; name a file.")
+        if not file.exists():
+            raise InputError(f"{file} does not exist; {remedy}.")
+        with file.open("rb") as opened, zipfile.ZipFile(opened) as archive:
+            members = _members(archive, file.stat().st_size)
+            if DESCRIPTION not in members:
+                raise InputError(f"{file} is not {hint}.")
+            description = parse_json(as_text(_array(archive, members.pop(DESCRIPTION))))
+            if not isinstance(description, dict) or description.get("format") != format:
+                raise InputError(f"{file} is not {hint}.")
+            if description.get("version") not in known:
+                raise InputError(
+                    f"{file} has version {description.get('version')!r}, and this atpgraph "
+                    f"({__version__}) reads version {' and '.join(map(str, known))}; {remedy}."
+                )
+            arrays = _arrays(archive, members, fields)
+        return restore(description, arrays)
+    except InputError:
+        raise
+    except (*_DAMAGE, MemoryError) as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{file} is damaged or not {kind} ({why}).") from error
+
+
+def archive_format(path: str | os.PathLike[str]) -> str | None:
+    """The format that an archive says it has, "" for one that says none; None for other files."""
+    file = Path(path)
+    if not file.is_file():
+        return None
+    try:
+        with file.open("rb") as opened:
+            if opened.read(4) != b"PK\x03\x04":
+                return None
+            with zipfile.ZipFile(opened) as archive:
+                members = _members(archive, file.stat().st_size)
+                return str(parse_json(as_text(_array(archive, members[DESCRIPTION])))["format"])
+    except _DAMAGE:
+        return ""
+
+
+def parse_json(raw: str) -> Any:
+    """JSON from a stranger: no NaN or infinity, no nesting that would exhaust the stack."""
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"its JSON holds {name}")
+
+    try:
+        return json.loads(raw, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+
+
+def read_json(path: str | os.PathLike[str], hint: str) -> Any:
+    """The content of a JSON file; `hint` says what it should be and how to get one."""
+    file = Path(path)
+    kind, _, remedy = hint.partition("; ")
+    try:
+        return parse_json(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{file} does not exist; {remedy}.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{file} is damaged or not {kind} ({error}).") from error
+
+
+def check_pointers(pointer: AnyArray, entries: int) -> None:
+    """Refuse a CSR index pointer that does not begin at 0 and end at the number of entries."""
+    if not len(pointer) or pointer[0] != 0 or pointer[-1] != entries:
+        raise ValueError("its rows do not fit its entries")
+
+
+def as_bytes(content: str) -> ByteArray:
+    """Text as an array of bytes."""
+    return np.frombuffer(content.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def as_text(raw: AnyArray) -> str:
+    """Text from an array of bytes."""
+    return raw.tobytes().decode("utf-8", "surrogatepass")
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by the name of their array, none of them compressed, encrypted or too long."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in members or name == info.filename:
+            raise ValueError(f"unexpected member {info.filename[:60]!r}")
+        if info.flag_bits & 1 or info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"the member {name[:60]!r} is compressed or encrypted")
+        members[name] = info
+    if sum(info.file_size for info in members.values()) > size:
+        raise ValueError("its members are longer than the file")
+    return members
+
+
+def _arrays(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], fields: Mapping[str, Field]
+) -> dict[str, AnyArray]:
+    unknown = sorted(members.keys() - fields.keys())
+    missing = sorted(
+        name for name, field in fields.items() if not field.optional and name not in members
+    )
+    if unknown or missing:
+        raise ValueError(f"unknown member {unknown[0][:60]!r}" if unknown else f"no {missing[0]!r}")
+    sizes: dict[str, int] = {}
+    arrays: dict[str, AnyArray] = {}
+    for name, field in fields.items():
+        if name in members:
+            arrays[name] = _array(archive, members[name])
+            _check_shape(name, arrays[name], field, sizes)
+    for name, array in arrays.items():
+        _check_content(name, array, fields[name], sizes)
+    return arrays
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
+    with archive.open(info) as member:
+        shape, fortran, dtype = _header(member)
+        count = math.prod(shape)
+        if dtype.hasobject or dtype.kind not in "fiub" or min(shape, default=0) < 0:
+            raise ValueError(f"{info.filename[:60]!r} holds {dtype}, not numbers")
+        if count * dtype.itemsize != info.file_size - member.tell():
+            raise ValueError(f"{info.filename[:60]!r} has another length than its header says")
+        flat = np.empty(count, dtype=dtype)
+        view, done = flat.view(np.uint8), 0
+        while done < len(view):
+            part = member.read(min(len(view) - done, _BLOCK))
+            if not part:
+                raise EOFError(f"{info.filename[:60]!r} is cut off")
+            view[done : done + len(part)] = np.frombuffer(part, dtype=np.uint8)
+            done += len(part)
+    native = flat.astype(dtype.newbyteorder("="), copy=False)
+    return native.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(member, max_header_size=_HEADER_BYTES)
+    if version == (2, 0):
+        return np.lib.format.read_array_header_2_0(member, max_header_size=_HEADER_BYTES)
+    raise ValueError("an array of an unknown format")
+
+
+def _check_shape(name: str, array: AnyArray, field: Field, sizes: dict[str, int]) -> None:
+    if array.dtype.kind != field.kind or array.ndim != len(field.shape):
+        raise ValueError(f"{name!r} is not {field.kind!r} of {len(field.shape)} dimensions")
+    for length, expected in zip(array.shape, field.shape, strict=True):
+        if expected is None:
+            continue
+        if isinstance(expected, int):
+            fits = length == expected
+        else:
+            letter, _, more = expected.partition("+")
+            fits = sizes.setdefault(letter, length - int(more or 0)) == length - int(more or 0) >= 0
+        if not fits:
+            raise ValueError(f"{name!r} has {length} entries where {expected} fit")
+
+
+def _check_content(name: str, array: AnyArray, field: Field, sizes: Mapping[str, int]) -> None:
+    if field.kind == "f" and not bool(np.isfinite(array).all()):
+        raise ValueError(f"{name!r} holds numbers that are not finite")
+    if not array.size:
+        return
+    if field.low is not None and array.min() < field.low:
+        raise ValueError(f"{name!r} holds {array.min()}, below {field.low}")
+    if field.high is not None and array.max() >= _number(field.high, sizes):
+        raise ValueError(f"{name!r} holds {array.max()}, past the end")
+    if field.ascending and bool(np.any(array[1:] < array[:-1])):
+        raise ValueError(f"{name!r} is not ascending")
+    if field.unique and len(np.unique(array)) < array.size:
+        raise ValueError(f"{name!r} holds an entry twice")
+
+
+def _number(bound: float | str, sizes: Mapping[str, int]) -> float:
+    if not isinstance(bound, str):
+        return bound
+    letter, _, more = bound.partition("+")
+    return sizes[letter] + int(more or 0)
+
+
+def unique_names(names: Iterable[Any]) -> None:
+    """Refuse labels that are there twice."""
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"the label {str(name)[:60]!r} is there twice")
+        seen.add(name)

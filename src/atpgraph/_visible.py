@@ -1,0 +1,24 @@
+"""Text from strangers on its way to a terminal: control characters are shown, not obeyed."""
+
+from __future__ import annotations
+
+import re
+
+# Controls, the C1 range that 8-bit terminals obey, and what turns the direction of writing round.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""`text` with every control character written as an escape, but for those in `keep`.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mred\nb"))
+    a\x1b[31mred\nb
+    >>> print(visible("one\ntwo\x9b", keep="\n"))
+    one
+    two\x9b
+    """
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else ascii(match[0])[1:-1], text)

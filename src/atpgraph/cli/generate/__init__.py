@@ -1,0 +1,1 @@
+"""``atp generate``: random graphs, and a simulated community."""

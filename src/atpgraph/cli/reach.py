@@ -1,0 +1,150 @@
+"""``atp reach``: exact paths of a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atpgraph.cli._console import Json, Quiet, Session, session, table
+from atpgraph.cli._nodes import known_labels, same_labels
+
+if TYPE_CHECKING:
+    from atpgraph.closure.reachability import Reachability
+
+
+def reach(
+    graph: Annotated[
+        Path,
+        typer.Argument(
+            help="Edge list, .gz or not, - for standard input; or what --output wrote.",
+            show_default=False,
+        ),
+    ],
+    nodes: Annotated[
+        list[str] | None, typer.Argument(help="Pairs of nodes: U V [U V …].", show_default=False)
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
+    ] = None,
+    descendants: Annotated[
+        str | None, typer.Option(metavar="NODE", help="List what this node reaches.")
+    ] = None,
+    ancestors: Annotated[
+        str | None, typer.Option(metavar="NODE", help="List what reaches this node.")
+    ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Only say how many descendants or ancestors.")
+    ] = False,
+    path: Annotated[
+        bool, typer.Option("--path", help="Show a shortest path for every pair.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write graph and index to this file (.npz)."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory budget of an index such as 4GB.", show_default="half of what is free"
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Does a path lead from U to V? Exact, cycles or not.
+
+    A node reaches itself; it is not listed among its own descendants and ancestors. With --pairs,
+    pairs with a node that the graph does not have are marked as such.
+    """
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph._archive import archive_format
+        from atpgraph._files import check_writable
+        from atpgraph.closure.reachability import FORMAT, Reachability
+        from atpgraph.errors import InputError
+        from atpgraph.graph.edgelist import read_edgelist, read_pairs
+
+        asked = [bool(nodes), pairs is not None, descendants is not None, ancestors is not None]
+        if sum(asked) > 1 or not (any(asked) or output):
+            raise InputError(
+                "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
+                "NODE or --ancestors NODE."
+            )
+        if path and not (nodes or pairs):
+            raise InputError("--path goes with pairs of nodes.")
+        if count and not (descendants or ancestors):
+            raise InputError("--count goes with --descendants or --ancestors.")
+        if output is not None:
+            check_writable(output)
+        if archive_format(graph) == FORMAT:
+            index = Reachability.load(graph)
+        else:
+            index = Reachability(read_edgelist(graph), memory=memory)
+        if output is not None:
+            index.save(output)
+            if any(asked):
+                out.note(f"{output}: written")
+        if nodes:
+            if len(nodes) % 2:
+                raise InputError(f"{nodes[-1]!r} has no partner; name an even number of nodes.")
+            labels = known_labels(index.graph, nodes)
+            _pairs(out, index, labels[0::2], labels[1::2], path)
+        elif pairs is not None:
+            sources, targets = (same_labels(index.graph, side) for side in read_pairs(pairs))
+            _pairs(out, index, sources, targets, path)
+        elif descendants is not None:
+            _listed(out, index, "descendants", descendants, count)
+        elif ancestors is not None:
+            _listed(out, index, "ancestors", ancestors, count)
+        else:
+            payload = {"nodes": index.graph.n_nodes, "edges": index.graph.n_edges, "output": output}
+            out.result(payload, f"{output}: written; next: atp reach {output} U V")
+
+
+def _pairs(
+    out: Session, index: Reachability, sources: list[Any], targets: list[Any], path: bool
+) -> None:
+    import numpy as np
+
+    graph = index.graph
+    known = np.array([graph.codes_or_minus_one(side) >= 0 for side in (sources, targets)])
+    both = np.flatnonzero(known.all(axis=0)).tolist()
+    answers: list[bool | None] = [None] * len(sources)
+    found = index.reaches([sources[at] for at in both], [targets[at] for at in both])
+    for at, answer in zip(both, np.asarray(found).tolist(), strict=True):
+        answers[at] = answer
+    rows: list[dict[str, Any]] = []
+    for at, (u, v) in enumerate(zip(sources, targets, strict=True)):
+        row: dict[str, Any] = {"source": u, "target": v, "path": answers[at]}
+        row["unknown"] = [
+            label for label, here in zip((u, v), known[:, at], strict=True) if not here
+        ]
+        if path:
+            row["nodes"] = index.path(u, v) if answers[at] else None
+        rows.append(row)
+    missing = len(rows) - len(both)
+    if missing:
+        out.note(f"{missing:,} of {len(rows):,} pairs name a node that the graph does not have")
+    columns = ["source", "target", "path"] + ["nodes"] * path
+    shown = [
+        [str(row["source"]), str(row["target"]), _answer(row["path"])]
+        + ([" → ".join(map(str, row["nodes"] or []))] if path else [])
+        for row in rows
+    ]
+    out.result({"pairs": rows}, table(columns, shown))
+
+
+def _answer(path: bool | None) -> str:
+    return "unknown node" if path is None else "yes" if path else "no"
+
+
+def _listed(out: Session, index: Reachability, kind: str, node: str, count: bool) -> None:
+    (label,) = known_labels(index.graph, [node])
+    find = index.descendants if kind == "descendants" else index.ancestors
+    names = find(label).tolist()
+    payload: dict[str, Any] = {"node": label, "direction": kind, "count": len(names)}
+    if count:
+        out.result(payload, f"{len(names):,}")
+    else:
+        out.result(payload | {"nodes": names}, *map(str, names))

@@ -1,0 +1,165 @@
+"""``atp tune``: how many components, and which penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from atpgraph.cli._choices import METHODS, PURPOSES, completer
+from atpgraph.cli._console import Json, Quiet, Seed, session, table
+
+if TYPE_CHECKING:
+    from atpgraph.embedding import ATP
+    from atpgraph.graph.digraph import DiGraph
+
+    Judge = Callable[[ATP], dict[str, Any]]
+
+_SHOWN = (
+    "components", "penalty", "auc", "true_yes", "false_yes", "precision", "average_precision",
+    "seconds",
+)  # fmt: skip
+_NEAR = 0.002  # of AUC that a shorter vector may cost
+
+
+def tune(
+    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    purpose: Annotated[
+        str,
+        typer.Option(
+            "--purpose",
+            "-p",
+            help="reachability judges by fidelity to the paths; links and paper by held-out edges.",
+            autocompletion=completer(PURPOSES),
+        ),
+    ] = "reachability",
+    dims: Annotated[
+        str, typer.Option(help="Lengths of the vectors to try, separated by commas.")
+    ] = "16,32,64,128",
+    penalties: Annotated[
+        str, typer.Option(help="Penalties to try, separated by commas; auto is by purpose.")
+    ] = "auto,0.01,0.1",
+    protocol: Annotated[
+        str, typer.Option(help="For links: what held-out edges are told from, as in 'linkpred'.")
+    ] = "paper",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+        ),
+    ] = "h-voting",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory budget such as 4GB.", show_default="half of what is free"),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose the length of the vectors and the penalty for a graph."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph._registry import unknown_name
+        from atpgraph.cycles import break_cycles
+        from atpgraph.embedding import ATP
+        from atpgraph.graph.edgelist import read_edgelist
+
+        if purpose not in PURPOSES:
+            raise unknown_name("purpose", purpose, PURPOSES)
+        lengths = [_length(part) for part in dims.split(",")]
+        weights = [_penalty(part) for part in penalties.split(",")]
+        read = read_edgelist(graph)
+        train, judge = _by_fidelity(read)
+        if purpose != "reachability":
+            train, judge = _by_links(read, protocol, seed)
+        dag = break_cycles(train, method, random_state=seed).dag  # once for all
+        trials = []
+        for length in lengths:
+            for weight in weights:
+                model = ATP(
+                    length, purpose=purpose, regularization=weight, memory=memory, n_jobs=threads,
+                    random_state=seed,
+                ).fit(dag)  # fmt: skip
+                seconds = round(model.timings_["factorization"], 4)
+                tried = {"components": length, "penalty": weight, "seconds": seconds}
+                trials.append(tried | judge(model))
+        best = _choice(trials)
+        columns = [name for name in _SHOWN if name in trials[0]]
+        rows = [
+            ["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials
+        ]
+        command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
+        if best["penalty"] != "auto":
+            command += f" --regularization {best['penalty']:g}"
+        out.result(
+            {"purpose": purpose, "trials": trials, "best": best},
+            table(["", *(name.replace("_", " ") for name in columns)], rows),
+            f"* is the shortest within {_NEAR} of the best AUC; next: {command}",
+        )
+
+
+def _by_fidelity(read: DiGraph) -> tuple[DiGraph, Judge]:
+    """Fit the whole graph; the fit judges itself."""
+    return read, lambda model: model.fidelity_.to_dict() if model.fidelity_ is not None else {}
+
+
+def _by_links(read: DiGraph, protocol: str, seed: int) -> tuple[DiGraph, Judge]:
+    """Fit what is left when edges are held out, and judge by those."""
+    from atpgraph.embedding.ranking import pair_scores
+    from atpgraph.errors import InputError
+    from atpgraph.evaluation.metrics import auc, average_precision
+    from atpgraph.linkpred.protocols import PairTest
+    from atpgraph.linkpred.splits import make_split
+
+    split = make_split(read, protocols=[protocol], random_state=seed)
+    test = split.tests.get(protocol)
+    if not isinstance(test, PairTest):
+        why = split.unavailable.get(protocol, "it does not compare pairs")
+        raise InputError(f"Cannot judge by the protocol {protocol!r}: {why}.")
+
+    def judge(model: ATP) -> dict[str, Any]:
+        good, bad = (
+            pair_scores(model.source_, model.target_, pairs.sources, pairs.targets)
+            for pairs in (test.positives, test.negatives)
+        )
+        return {"auc": auc(good, bad), "average_precision": average_precision(good, bad)}
+
+    return split.train, judge
+
+
+def _choice(trials: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The shortest vectors among the best; where nothing can be asked, the first."""
+    known = [trial for trial in trials if trial["auc"] is not None]
+    if not known:
+        return next(iter(trials))
+    most = max(trial["auc"] for trial in known)
+    near = [trial for trial in known if trial["auc"] >= most - _NEAR]
+    return min(near, key=lambda trial: (trial["components"], -trial["auc"]))
+
+
+def _length(text: str) -> int:
+    from atpgraph._checks import whole_number
+    from atpgraph.errors import InputError
+
+    try:
+        return whole_number("dims", int(text))
+    except ValueError:
+        raise InputError(f"dims has {text.strip()!r}; it takes whole numbers from 1.") from None
+
+
+def _penalty(text: str) -> float | Literal["auto"]:
+    from atpgraph.errors import InputError
+
+    if text.strip() == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise InputError(f"penalties has {text.strip()!r}; it takes auto and numbers from 0.")
+    return value

@@ -1,0 +1,1 @@
+"""From a Stack Exchange data dump to a site on disk, and the site as arrays."""

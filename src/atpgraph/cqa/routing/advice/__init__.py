@@ -1,0 +1,1 @@
+"""Whom to ask: suggestions with reasons, under policies, newcomers included."""

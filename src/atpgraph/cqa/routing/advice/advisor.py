@@ -1,0 +1,222 @@
+"""The one object for whoever wants to know whom to ask: a script, the command line, a service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.data.site import Site
+from atpgraph.cqa.expertise import Expertise
+from atpgraph.cqa.routing.advice.model_folder import ModelFolder, write_model
+from atpgraph.cqa.routing.advice.newcomers import MOST_ANSWERS, welcome
+from atpgraph.cqa.routing.advice.policies import AskLog, Dispatcher, Policy
+from atpgraph.cqa.routing.advice.suggest import LEAST_CONFIDENCE, Suggestions, suggest
+from atpgraph.cqa.routing.features.structure import Structure
+from atpgraph.cqa.routing.model.router import Router
+from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.newcomer import Newcomer
+from atpgraph.cqa.routing.timeline.query import Query, Question
+from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.errors import InputError
+
+_SAME_SITE = (
+    0.5  # a later dump of a site has at least this share of the questions of an earlier one
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Advisor:
+    """Says who should answer a question.
+
+    An advisor never changes: :meth:`welcome` and :meth:`update` give a new one, so that a service
+    goes on answering with the old one until the new one is there.
+
+    Attributes
+    ----------
+    history : History
+        The site as it was when the advisor was trained.
+    router : Router
+        Ranks people.
+    newcomers : tuple of Newcomer
+        Who was welcomed since.
+    embedding : mapping
+        How to embed the site for :attr:`expertise`: parameters of
+        :meth:`~atpgraph.cqa.Expertise.fit`.
+
+    Examples
+    --------
+    A small simulated community stands for a site:
+
+    >>> import tempfile
+    >>> from atpgraph.cqa import Newcomer, Policy, Question
+    >>> from atpgraph.cqa import ingest, simulate_community, write_dump
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> community = simulate_community(40, 120, n_topics=2, random_state=1)
+    >>> summary = write_dump(community, folder / "dump", random_state=1)
+    >>> report = ingest(folder / "dump", folder / "site")
+
+    Train once and save; open where the questions come in:
+
+    >>> Advisor.train(Site(folder / "site")).save(folder / "model").name
+    'model'
+    >>> advisor = Advisor.open(folder / "model")
+    >>> question = Question("Why do my tomato leaves turn yellow?", tags=["tomatoes"], asker=7)
+    >>> first = advisor.ask(question).people[0]
+    >>> print(first.user, first.reasons[1].text)
+    27 18 answers tagged tomatoes, 14 accepted
+
+    Not everybody may be asked, and newcomers should be:
+
+    >>> rules = Policy(opted_out=frozenset({27}), newcomer_share=0.5)
+    >>> opened = advisor.welcome([Newcomer(9001, tags=("tomatoes",))])
+    >>> found = opened.ask(question, rules, top=2)
+    >>> print(found.people[1].user, found.people[1].reasons[0].text)
+    9001 newcomer, knows about tomatoes; nearest questions here: #158, #303, #318
+    """
+
+    history: History
+    router: Router
+    newcomers: tuple[Newcomer, ...] = ()
+    embedding: Mapping[str, Any] = field(default_factory=dict)
+    fitted: Expertise | None = field(default=None, repr=False)
+
+    @classmethod
+    def train(
+        cls,
+        site: Site,
+        *,
+        plan: TrainingPlan | None = None,
+        random_state: int = 0,
+        **embedding: Any,
+    ) -> Self:
+        """Learn from everything that happened on a site.
+
+        Parameters
+        ----------
+        site : Site
+        plan : TrainingPlan, optional
+            Which past questions the router learns from.
+        random_state : int
+            Same state, same suggestions.
+        **embedding
+            For :attr:`expertise`: parameters of :meth:`~atpgraph.cqa.Expertise.fit`.
+        """
+        history = History.latest(Records.of(site), shared=True)
+        router = Router("all", random_state, plan=plan).fit(history)
+        history.records.memo.clear()  # embeddings of the past are of no use any more
+        return cls(history, router, embedding={"random_state": random_state, **embedding})
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a model that :meth:`save` or ``atp cqa train`` wrote."""
+        folder = ModelFolder.open(path)
+        history = folder.history()
+        return cls(history, folder.router(history), folder.newcomers(), fitted=folder.expertise())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model folder, whole or not at all; returns its path."""
+        return write_model(path, self.history, self.router, self.expertise, self.newcomers)
+
+    @cached_property
+    def expertise(self) -> Expertise:
+        """Difficulty of questions and expertise of people; computed when first asked for."""
+        if self.fitted is not None:
+            return self.fitted
+        return Expertise.fit(History(self.history.records).posts(), **self.embedding)
+
+    def experts(self, top: int = 20, tag: str | None = None) -> tuple[Int64Array, Float64Array]:
+        """Users with the most expertise, overall or in a tag, and how much."""
+        if tag is None:
+            return self.expertise.experts(top)
+        return self.expertise.tag_experts(History(self.history.records).posts(), tag, top)
+
+    def ask(
+        self,
+        question: Question,
+        policy: Policy | None = None,
+        *,
+        log: AskLog | None = None,
+        top: int = 5,
+        least_confidence: float = LEAST_CONFIDENCE,
+    ) -> Suggestions:
+        """Suggest who should answer a question, with reasons.
+
+        Parameters
+        ----------
+        question : Question
+        policy : Policy, optional
+            Rules for whom to ask.
+        log : AskLog, optional
+            Who was asked before, for caps and spread; the people suggested are added to it.
+        top : int
+            How many people.
+        least_confidence : float
+            Say so if nobody reaches it.
+        """
+        router, history = self._open
+        query = Query.now(history, question)
+        if query.asked_ms < history.last_ms:
+            raise InputError(
+                f"The question is asked at {question.at}, before the last post of the site; it "
+                "must be after."
+            )
+        dispatcher = Dispatcher(policy, log)
+        return suggest(router, query, dispatcher, top=top, least_confidence=least_confidence)
+
+    def warm_up(self) -> None:
+        """Compute what all questions share, so that the first one does not have to wait for it."""
+        titles = self.history.records.texts.titles
+        self.ask(Question(titles[-1] if titles else ""), top=1)
+
+    def welcome(self, people: Iterable[Newcomer]) -> Self:
+        """An advisor that also suggests newcomers, by what they declare or their first answers.
+
+        Somebody who was welcomed before is placed anew.
+        """
+        arriving = tuple(people)
+        again = {person.user for person in arriving}
+        staying = tuple(person for person in self.newcomers if person.user not in again)
+        made = replace(self, newcomers=staying + arriving)
+        made._open  # noqa: B018 - refuse here, not at the first question
+        return made
+
+    def unplaced(self) -> list[int]:
+        """Newcomers of whom nothing is known here, so that they are never suggested."""
+        arrivals = self._open[1].records.newcomers
+        return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
+
+    def update(self, site: Site) -> Self:
+        """An advisor with the same weights that knows a later dump of its site."""
+        records = Records.of(site)
+        before = self.history.questions.id
+        if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
+            raise InputError(
+                f"{site.path} is another site than the one the advisor was trained on: train anew."
+            )
+        history = History.latest(records, shared=True)
+        structure = Structure.of(history, self.router.settings, self.router.random_state)
+        codes = history.codes([person.user for person in self.newcomers])
+        new = tuple(
+            person
+            for person, code in zip(self.newcomers, codes.tolist(), strict=True)
+            if code < 0 or history.n_given[code] <= MOST_ANSWERS
+        )
+        return replace(
+            self, history=history, router=self.router.over(structure), newcomers=new, fitted=None
+        )
+
+    @cached_property
+    def _open(self) -> tuple[Router, History]:
+        """The router and the history with the newcomers in them."""
+        if not self.newcomers:
+            return self.router, self.history
+        structure, history = welcome(self.router.space_.structure, self.history, self.newcomers)
+        return self.router.over(structure), history

@@ -1,0 +1,144 @@
+"""Suggestions for one new question: ranked people, confidence, reasons; or none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.advice.policies import Dispatcher
+from atpgraph.cqa.routing.advice.reasons import Reason, explain
+from atpgraph.cqa.routing.model.router import Router
+from atpgraph.cqa.routing.timeline.candidates import active_users
+from atpgraph.cqa.routing.timeline.query import Query
+
+LEAST_CONFIDENCE = 0.01
+HOUR_MS = DAY_MS // 24
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One person to ask.
+
+    Attributes
+    ----------
+    user : int
+        User id.
+    score : float
+        The router's score; differences are log-odds.
+    confidence : float
+        Calibrated probability that this person gives the accepted answer.
+    reasons : tuple of Reason
+    """
+
+    user: int
+    score: float
+    confidence: float
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """Whom to ask.
+
+    Attributes
+    ----------
+    people : tuple of Suggestion
+        Best first.
+    abstains : str
+        Why nobody is suggested, or why the list should not be trusted; empty if it may be.
+    candidates : int
+        How many people were ranked.
+    notes : tuple of str
+        What of the question the site does not know.
+    """
+
+    people: tuple[Suggestion, ...]
+    abstains: str
+    candidates: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def suggest(
+    router: Router,
+    query: Query,
+    dispatcher: Dispatcher | None = None,
+    *,
+    top: int = 5,
+    least_confidence: float = LEAST_CONFIDENCE,
+) -> Suggestions:
+    """Rank everybody who ever answered and explain the first few.
+
+    Parameters
+    ----------
+    router : Router
+        Fitted, with ``pool="all"``.
+    query : Query
+    dispatcher : Dispatcher, optional
+        Applies the rules for whom to ask.
+    top : int
+        How many people.
+    least_confidence : float
+        Abstain if nobody reaches it.
+    """
+    notes = _unknown(query)
+    # Activity is looked at by the hour, so that the questions of an hour share the work.
+    hourly = replace(query, asked_ms=query.asked_ms // HOUR_MS * HOUR_MS)
+    people = active_users(query)
+    if not len(people):
+        return Suggestions((), "Nobody has answered a question on this site yet.", 0, notes)
+    learnt = router.questions_ > 0
+    scores = router.score(hourly, people) if learnt else _plain_scores(hourly, people)
+    chosen = (dispatcher or Dispatcher()).choose(query, people, scores, top).positions
+    if not len(chosen):
+        return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
+    confidence = router.confidence(scores, chosen)
+    suggested = tuple(
+        Suggestion(user, score, sure, tuple(explain(hourly, user, router.space_.structure)))
+        for user, score, sure in zip(
+            people[chosen].tolist(), scores[chosen].tolist(), confidence.tolist(), strict=True
+        )
+    )
+    why = _doubt(learnt, float(confidence.max()), least_confidence)
+    return Suggestions(suggested, why, len(people), notes)
+
+
+def _doubt(learnt: bool, best: float, least: float) -> str:
+    """Why the list should not be trusted; empty if it may be."""
+    if not learnt:
+        return (
+            "There is no accepted answer to learn from: people are ranked by the similar questions "
+            "they answered and how many, and the confidence is not calibrated."
+        )
+    if best < least:
+        return f"The evidence is weak: the best confidence is {best:.1%}, below {least:.1%}."
+    return ""
+
+
+def _plain_scores(query: Query, people: Int64Array) -> Float64Array:
+    """Similar questions answered, then number of answers: what can be said without learning."""
+    history = query.history
+    match = query.match / (query.best_match or 1.0)
+    similar = np.log1p(history.per_user((match**2)[history.answers.question]))
+    codes = history.codes(people)
+    return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
+
+
+def _unknown(query: Query) -> tuple[str, ...]:
+    """What of the question the site does not know."""
+    question, history = query.question, query.history
+    tags = history.records.tag_index
+    notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]
+    text = (question.title + question.body).strip()
+    if text and not len(history.corpus.query(question.title, question.body, ())[0]):
+        notes.append("No word of the question was used here before.")
+    if question.asker >= 0 and query.asker < 0:
+        notes.append(f"User {question.asker} never posted here: taken for a new asker.")
+    return tuple(notes)

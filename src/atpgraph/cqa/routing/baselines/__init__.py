@@ -1,0 +1,1 @@
+"""Other ways of ranking people, to set against the router."""

@@ -1,0 +1,47 @@
+"""Every row of the evaluation, by name."""
+
+from __future__ import annotations
+
+from atpgraph._registry import Registry
+from atpgraph.cqa.routing.baselines.coldroute import ColdRoute
+from atpgraph.cqa.routing.baselines.cqarank import CqaRank
+from atpgraph.cqa.routing.baselines.doc2vec import Doc2Vec
+from atpgraph.cqa.routing.baselines.method import Method
+from atpgraph.cqa.routing.baselines.popularity import (
+    Chance,
+    MeanVotes,
+    NumberAccepted,
+    NumberOfAnswers,
+    RecentActivity,
+)
+from atpgraph.cqa.routing.baselines.structural import (
+    FoldedAtp,
+    Level,
+    PaperAtp,
+    Qdee,
+    RouterWithoutAtp,
+)
+from atpgraph.cqa.routing.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
+from atpgraph.cqa.routing.model.router import Router
+
+_ROWS: tuple[type[Method], ...] = (
+    Router,
+    RouterWithoutAtp,
+    PaperAtp,
+    FoldedAtp,
+    BagOfWords,
+    Doc2Vec,
+    Topics,
+    CqaRank,
+    Qdee,
+    ColdRoute,
+    NumberOfAnswers,
+    NumberAccepted,
+    MeanVotes,
+    RecentActivity,
+    Level,
+    Bm25,
+    TagExperts,
+    Chance,
+)
+METHODS: Registry[type[Method]] = Registry("method", {row.name: row for row in _ROWS})

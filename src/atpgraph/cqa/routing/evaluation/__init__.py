@@ -1,0 +1,1 @@
+"""How good a way of routing is, on questions whose answers are known."""

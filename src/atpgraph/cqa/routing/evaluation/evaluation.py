@@ -1,0 +1,252 @@
+"""All methods under all protocols on a site."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from atpgraph._progress import stage
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.data.site import Site
+from atpgraph.cqa.routing.baselines.method import Method
+from atpgraph.cqa.routing.baselines.oracle import Oracle
+from atpgraph.cqa.routing.baselines.registry import METHODS
+from atpgraph.cqa.routing.evaluation.metrics import Ranks
+from atpgraph.cqa.routing.evaluation.protocols import (
+    Case,
+    Protocol,
+    Split,
+    make_protocol,
+    protocol_names,
+)
+from atpgraph.cqa.routing.model.router import Router
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.evaluation.calibration import reliability
+from atpgraph.evaluation.comparison import Comparison
+from atpgraph.evaluation.metrics import rank_of
+from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
+
+ROUTER = "router"
+
+
+@dataclass(frozen=True, eq=False)
+class ProtocolResult:
+    """Results of one protocol.
+
+    Attributes
+    ----------
+    name : str
+    candidates : int64 array
+        People ranked, question by question.
+    reachable : int
+        Questions whose accepted answerer was among them.
+    ranks : dict
+        Ranks of the accepted answerer by method.
+    seconds : dict
+        Time of every method: learning, bringing up to date, ranking.
+    activity : int64 array
+        Earlier answers of the accepted answerer.
+    stated, right : float64 arrays
+        Confidence of the router in its first choice, and whether it was right.
+    load : dict
+        By method, how often each of the people chosen first was chosen, largest first.
+    """
+
+    name: str
+    candidates: Int64Array
+    reachable: int
+    ranks: dict[str, Ranks]
+    seconds: dict[str, float]
+    activity: Int64Array
+    stated: Float64Array
+    right: Float64Array
+    load: dict[str, Int64Array]
+
+    def paired(self, other: str, metric: str = "mrr") -> Comparison:
+        """The router against another method on the same questions."""
+        first, second = (self.ranks[name].metrics()[metric] for name in (ROUTER, other))
+        return paired_bootstrap(first, second)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that ``atp cqa evaluate --json`` prints."""
+        methods: dict[str, Any] = {}
+        for name, ranks in self.ranks.items():
+            spread = {metric: bootstrap(v).to_json() for metric, v in ranks.metrics().items()}
+            row: dict[str, Any] = {"mrr": spread.pop("mrr")}
+            row |= {metric: interval["mean"] for metric, interval in spread.items()}
+            row["intervals"] = spread
+            row["seconds"] = round(self.seconds[name], 3)
+            if ROUTER in self.ranks and name != ROUTER and len(ranks.rank):
+                gap = self.paired(name)
+                row["router_above"] = {**gap.difference.to_json(), "p": gap.p_value}
+            methods[name] = row
+        return {
+            "questions": len(self.candidates),
+            "candidates_mean": float(self.candidates.mean()) if len(self.candidates) else 0.0,
+            "reachable": self.reachable,
+            "methods": methods,
+            "calibration": reliability(self.stated, self.right),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RoutingReport:
+    """Results of a site under all protocols."""
+
+    site: str
+    results: dict[str, ProtocolResult]
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """One key per protocol."""
+        return {name: result.to_dict() for name, result in self.results.items()}
+
+
+def evaluate_routing(
+    site: Site | Records,
+    *,
+    protocols: Iterable[str] | None = None,
+    methods: Iterable[str] | None = None,
+    split: Split | None = None,
+    truth: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+) -> RoutingReport:
+    """Rank the candidates of all test questions by all methods.
+
+    Parameters
+    ----------
+    site : Site or Records
+    protocols, methods : names, optional
+        All by default. With all methods, those whose library is not installed are skipped and
+        named in the report.
+    split : Split, optional
+        See :class:`~atpgraph.cqa.routing.evaluation.protocols.Split`.
+    truth : path, optional
+        What is planted in a simulated community; adds the row ``oracle``.
+    random_state : int
+    """
+    wanted = protocol_names(protocols)
+    names = ["all"] if methods is None else list(methods)
+    rows = METHODS.select(names)
+    if not rows:
+        raise InputError(f"Name at least one method of {', '.join(METHODS)}.")
+    records = site if isinstance(site, Records) else Records.of(site)
+    skipped: dict[str, str] = {}
+    results = {}
+    for protocol_name in wanted:
+        protocol = make_protocol(records, protocol_name, split)
+        ready: list[Method] = [
+            row(protocol.pool, random_state) for name, row in rows.items() if name not in skipped
+        ]
+        if truth is not None:
+            ready.append(Oracle(truth, protocol.pool, random_state))
+        results[protocol_name] = run(protocol, ready, skipped if names == ["all"] else None)
+    where = str(site.path) if isinstance(site, Site) else ""
+    return RoutingReport(where, results, skipped)
+
+
+def run(
+    protocol: Protocol, methods: Sequence[Method], skipped: dict[str, str] | None = None
+) -> ProtocolResult:
+    """Rank the candidates of one protocol's questions.
+
+    With `skipped`, a method whose library is missing is noted there and left out.
+    """
+    rows: list[_Row] = []
+    with stage(f"{protocol.name}: learning", len(methods)) as step:
+        for method in methods:
+            row = _Row(method)
+            try:
+                row.fit(protocol.training)
+                rows.append(row)
+            except MissingDependencyError as error:
+                if skipped is None:
+                    raise
+                skipped[method.name] = str(error)
+            finally:
+                step.advance()
+    sizes, activity = [], []
+    with stage(f"{protocol.name}: ranking", len(protocol.test)) as step:
+        for number, (known, cases) in enumerate(protocol.periods()):
+            for row in rows if number else ():
+                row.update(known)
+            for case in cases:
+                sizes.append(len(case.candidates))
+                activity.append(_answers_before(case))
+                for row in rows:
+                    row.rank(case)
+                step.advance()
+    candidates = np.array(sizes, dtype=np.int64)
+    ranks = {row.method.name: Ranks(np.array(row.ranks), candidates) for row in rows}
+    router = next((row for row in rows if row.method.name == ROUTER), None)
+    return ProtocolResult(
+        protocol.name,
+        candidates,
+        int(np.isfinite(rows[0].ranks).sum()) if rows else 0,
+        ranks,
+        {row.method.name: row.seconds for row in rows},
+        np.array(activity, dtype=np.int64),
+        np.array(router.stated if router else []),
+        np.array(router.right if router else []),
+        {row.method.name: row.load() for row in rows},
+    )
+
+
+class _Row:
+    """One method on its way through the test questions."""
+
+    def __init__(self, method: Method) -> None:
+        self.method = method
+        self.seconds = 0.0
+        self.ranks: list[float] = []
+        self.first: list[int] = []
+        self.stated: list[float] = []
+        self.right: list[float] = []
+
+    def fit(self, history: History) -> None:
+        with self._clock():
+            self.method.fit(history)
+
+    def update(self, history: History) -> None:
+        with self._clock():
+            self.method.update(history)
+
+    def rank(self, case: Case) -> None:
+        with self._clock():
+            scores = self.method.score(case.query, case.candidates)
+        place = case.place
+        self.ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
+        if not len(scores):
+            return
+        top = int(np.argmax(scores))
+        self.first.append(int(case.candidates[top]))
+        if isinstance(self.method, Router):
+            self.stated.append(float(self.method.confidence(scores)[top]))
+            self.right.append(float(top == place))
+
+    def load(self) -> Int64Array:
+        """How often each person was ranked first, the most frequent one first."""
+        counts = np.unique(np.array(self.first, dtype=np.int64), return_counts=True)[1]
+        return np.sort(counts)[::-1].astype(np.int64)
+
+    @contextlib.contextmanager
+    def _clock(self) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+def _answers_before(case: Case) -> int:
+    """Earlier answers of the accepted answerer."""
+    code = int(case.query.history.codes([case.truth])[0])
+    return int(case.query.history.n_given[code]) if code >= 0 else 0

@@ -1,0 +1,48 @@
+"""Names of the features, in the order in which weights are kept."""
+
+from __future__ import annotations
+
+POPULARITY = (
+    "answers",
+    "accepted",
+    "acceptance_rate",
+    "win_rate",
+    "mean_votes",
+    "vote_wins",
+)
+RECENCY = (
+    "days_since",
+    "fading_3",
+    "fading_15",
+    "fading_60",
+    "fading_365",
+    "accepted_60",
+    "accepted_365",
+)
+HABIT = ("hour", "speed", "first", "tenure", "asked")
+TEXT = (
+    "text_sum",
+    "text_max",
+    "text_near",
+    "text_recent",
+    "text_accepted",
+    "text_mean",
+)
+TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
+ASKER = ("helped_asker", "accepted_by_asker")
+ATP = ("atp_score", "level", "level_gap", "atp_target")
+GROUPS = {
+    "popularity": POPULARITY,
+    "recency": RECENCY,
+    "habit": HABIT,
+    "text": TEXT,
+    "tags": TAGS,
+    "asker": ASKER,
+    "atp": ATP,
+}
+NAMES = tuple(name for group in GROUPS.values() for name in group)
+
+
+def names_of(groups: tuple[str, ...]) -> set[str]:
+    """Names of the features of some groups."""
+    return {name for group in groups for name in GROUPS[group]}

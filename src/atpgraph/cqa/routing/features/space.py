@@ -1,0 +1,140 @@
+"""All features together: one row of numbers per person for a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.routing.features.activity import Activity, is_timeless, timeless, week_start
+from atpgraph.cqa.routing.features.names import NAMES
+from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
+from atpgraph.cqa.routing.features.standing import asker_features, standing
+from atpgraph.cqa.routing.features.structure import Structure
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
+from atpgraph.cqa.routing.timeline.query import Query
+
+Columns = dict[str, Float64Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Week:
+    """Standing of all users at the start of a week, and how to carry their activity on."""
+
+    standing: Columns
+    activity: Activity | None
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What all questions asked at the same time share.
+
+    Attributes
+    ----------
+    columns : dict
+        Standing and activity of all users.
+    fresh : float64 array
+        See :func:`~.similarity.freshness`.
+    log_given : float64 array
+        log(answers + 5) of every user.
+    """
+
+    columns: Columns
+    fresh: Float64Array
+    log_given: Float64Array
+
+
+WEEKS: Shelf[Week] = Shelf("weeks", keep=2)
+MOMENTS: Shelf[Moment] = Shelf("moments", keep=1)
+OWN: Shelf[Columns] = Shelf("features of a question", keep=1)
+SHARED: Shelf[Float64Array] = Shelf("weighted moments", keep=4)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """Computes features of people for a question.
+
+    Attributes
+    ----------
+    structure : Structure or None
+        The embedded competition graph; without one, its features are 0.
+
+    Notes
+    -----
+    Counts and rates of users are those of the last Monday, which spares most of the work when many
+    questions are ranked; activity, text, tags and the asker's own history are of the very moment.
+    """
+
+    structure: Structure | None
+
+    def moment(self, query: Query) -> Moment:
+        """The part that does not depend on what is asked, but on when."""
+        history = query.history
+
+        def make() -> Moment:
+            week = _week(history)
+            timing = week.activity.features(query) if week.activity else timeless(query)
+            log_given = np.log(history.n_given + 5.0)
+            return Moment({**week.standing, **timing}, freshness(query), log_given)
+
+        return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
+
+    def own(self, query: Query, moment: Moment) -> Columns:
+        """The part that no two questions share."""
+
+        def make() -> Columns:
+            return {
+                **text_features(query, moment.fresh, moment.log_given),
+                **tag_features(query, moment.fresh, moment.log_given),
+                **asker_features(query),
+            }
+
+        # Kept, since several methods rank the people for the same question.
+        columns = query.history.records.memo.get(OWN, query, make)
+        return columns if self.structure is None else columns | self.structure.features(query)
+
+    def columns(self, query: Query) -> Columns:
+        """Every feature of all users; those of the graph only where there is a structure."""
+        moment = self.moment(query)
+        return moment.columns | self.own(query, moment)
+
+    def rows(self, query: Query, codes: Int64Array) -> Float64Array:
+        """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
+        return rows_of(self.columns(query), codes)
+
+    def weighted(self, query: Query, weight: Float64Array) -> Float64Array:
+        """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
+        moment, n = self.moment(query), query.history.n_users
+        shared = query.history.records.memo.get(
+            SHARED, (moment, weight.tobytes()), lambda: _weighted(moment.columns, weight, n)
+        )
+        return shared + _weighted(self.own(query, moment), weight, n)
+
+
+def rows_of(columns: Columns, codes: Int64Array) -> Float64Array:
+    """Columns as one array, for users by code; zeros for −1 and for features that are not there."""
+    rows = np.zeros((len(codes), len(NAMES)))
+    known = codes >= 0
+    for place, name in enumerate(NAMES):
+        if name in columns:
+            rows[known, place] = columns[name][codes[known]]
+    return rows
+
+
+def _week(history: History) -> Week:
+    known = history if is_timeless(history) else week_start(history)
+
+    def make() -> Week:
+        return Week(standing(known), None if is_timeless(known) else Activity(known))
+
+    return history.records.memo.get(WEEKS, known.now, make)
+
+
+def _weighted(columns: Columns, weight: Float64Array, n: int) -> Float64Array:
+    total, part = np.zeros((2, n))
+    for name, value in zip(NAMES, weight.tolist(), strict=True):
+        if value and name in columns:
+            total += np.multiply(columns[name], value, out=part)
+    return total

@@ -1,0 +1,101 @@
+"""What people have done so far, whatever is asked; and what they did for the asker.
+
+Counts enter as logarithms, rates are shrunk to the mean of the site, so that one lucky answer is
+not worth a hundred good ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atpgraph._typing import Float64Array
+from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.features.names import ASKER
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.query import Query
+
+_SHRINK = 5.0
+
+
+def standing(history: History) -> dict[str, Float64Array]:
+    """Popularity and habits of all users; the question plays no part in it."""
+    given = history.n_given
+    asker = history.questions.asker
+    asked = np.bincount(asker[asker >= 0], minlength=history.n_users)
+    return {
+        "answers": np.log1p(given),
+        "accepted": np.log1p(history.n_won),
+        **_success(history),
+        **_votes(history),
+        **_pace(history),
+        "asked": np.log1p(asked),
+    }
+
+
+def _success(history: History) -> dict[str, Float64Array]:
+    """How often somebody's answers were accepted, and how often against others."""
+    won, question = history.n_won, history.answers.question
+    resolved = history.best_answer >= 0
+    decided = history.per_user(resolved[question].astype(np.float64))
+    usual = float(won.sum() / max(decided.sum(), 1.0))
+    people = np.bincount(question, minlength=history.n_questions)
+    contested = (resolved & (people > 1))[question]
+    matches = history.per_user(contested.astype(np.float64))
+    wins = history.per_user((contested & history.is_accepted).astype(np.float64))
+    par = history.per_user(np.where(contested, 1.0 / np.maximum(people[question], 1), 0))
+    return {
+        "acceptance_rate": _logit((won + _SHRINK * usual) / (decided + _SHRINK)),
+        # Against the chance of winning among that many answers.
+        "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
+    }
+
+
+def _votes(history: History) -> dict[str, Float64Array]:
+    given, votes = history.n_given, history.answer_votes
+    mean = float(votes.mean()) if len(votes) else 0.0
+    ahead = history.per_user(_ahead(history))
+    return {
+        "mean_votes": np.arcsinh((history.per_user(votes) + 3 * mean) / (given + 3.0)),
+        # Answers with more votes than the mean of their question, less those with fewer.
+        "vote_wins": ahead / np.sqrt(given + _SHRINK),
+    }
+
+
+def _ahead(history: History) -> Float64Array:
+    """For every answer, the sign of its votes less the mean of the question's answers."""
+    question, votes = history.answers.question, history.answer_votes
+    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
+    mean = np.bincount(question, votes, minlength=history.n_questions) / count
+    gap = votes - mean[question]
+    return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
+
+
+def _pace(history: History) -> dict[str, Float64Array]:
+    """How soon somebody answers, and how often before everybody else."""
+    given, question = history.n_given, history.answers.question
+    delay = (history.answers.given_ms - history.questions.asked_ms[question]) / DAY_MS
+    log_delay = np.log(np.maximum(delay, 1e-3))
+    usual = float(log_delay.mean()) if len(log_delay) else 0.0
+    first = np.zeros(history.n_answers)
+    if history.n_answers:
+        first[np.unique(question, return_index=True)[1]] = 1.0
+    return {
+        "speed": -(history.per_user(log_delay) + 3 * usual) / (given + 3.0),
+        "first": (history.per_user(first) + 1.0) / (given + 2.0),
+    }
+
+
+def asker_features(query: Query) -> dict[str, Float64Array]:
+    """Who helped this asker before."""
+    history = query.history
+    helped, accepted = np.zeros((2, history.n_users))
+    answers = history.answers_to(query.earlier_by_asker)
+    owner, best = history.answers.owner[answers], history.is_accepted[answers]
+    helped[owner[owner >= 0]] = 1.0
+    accepted[owner[(owner >= 0) & best]] = 1.0
+    return dict(zip(ASKER, (helped, accepted), strict=True))
+
+
+def _logit(p: Float64Array) -> Float64Array:
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(p / (1 - p)))

@@ -1,0 +1,1 @@
+"""The learned ranker: a conditional logit over the features, with calibrated confidence."""

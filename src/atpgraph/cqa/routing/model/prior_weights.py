@@ -1,0 +1,44 @@
+"""Weights that the router starts from, learnt from one large site.
+
+A site with a few hundred resolved questions cannot tell by itself how much a recent answer is worth
+against an old one; and sites do not differ much in it. ``prior_weights.json`` is made by
+``benchmarks/teach_router.py``, which says from which questions.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from atpgraph._typing import Float64Array
+from atpgraph.cqa.routing.features.names import NAMES, names_of
+from atpgraph.cqa.routing.timeline.candidates import Pool
+
+
+@cache
+def _stored() -> dict[str, dict[str, float]]:
+    file = files("atpgraph.cqa.routing.model").joinpath("prior_weights.json")
+    stored: dict[str, dict[str, float]] = json.loads(file.read_text(encoding="utf-8"))
+    return stored
+
+
+def prior_weights(pool: Pool, without: tuple[str, ...] = ()) -> Float64Array:
+    """Weight of every feature, not standardised, in the order of ``features.names.NAMES``.
+
+    Parameters
+    ----------
+    pool : {"own", "all"}
+    without : names of feature groups
+        Their weights are 0. Without ``atp`` the others were learnt without it, too.
+
+    Examples
+    --------
+    >>> float(prior_weights("all")[NAMES.index("days_since")]) > 0
+    True
+    """
+    stored = _stored()[f"{pool}-without-atp" if "atp" in without else pool]
+    hidden = names_of(without)
+    return np.array([0.0 if name in hidden else stored.get(name, 0.0) for name in NAMES])

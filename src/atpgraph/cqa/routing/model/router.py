@@ -1,0 +1,167 @@
+"""The learned ranker.
+
+Chosen over gradient-boosted trees: on the last part of the training period of the sites at hand
+lambdarank did not do better (see docs/evidence/routing.md), needs more questions than a small site
+has, and takes longer for a hundred thousand people than a router may.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.routing.features.names import NAMES, names_of
+from atpgraph.cqa.routing.features.space import FeatureSpace
+from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
+from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
+from atpgraph.cqa.routing.model.conditional_logit import ConditionalLogit, fit_logit
+from atpgraph.cqa.routing.model.prior_weights import prior_weights
+from atpgraph.cqa.routing.model.training import TrainingPlan, collect
+from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.query import Query
+
+PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
+_VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
+
+
+class Router:
+    """Ranks people by all features together.
+
+    Parameters
+    ----------
+    pool : {"own", "all"}
+        Whom it will rank. One model answers "who of those who answered will be accepted", another
+        "who of all will give the accepted answer".
+    random_state : int
+        Same state, same scores.
+    without : names of feature groups
+        Groups to leave out, for ablations; see :mod:`~atpgraph.cqa.routing.features.names`.
+    plan : TrainingPlan, optional
+    settings : AtpSettings, optional
+
+    Attributes
+    ----------
+    model_ : ConditionalLogit
+    calibration_ : Calibration
+    penalty_ : float
+    questions_ : int
+        Past questions that it learnt from.
+    from_prior_ : bool
+        Whether weights start from those of :mod:`~atpgraph.cqa.routing.model.prior_weights`, or
+        from 0. This and the penalty are chosen by the likelihood of the last training questions.
+    space_ : FeatureSpace
+        With the competition graph it was brought up to date with.
+    """
+
+    name: ClassVar[str] = "router"
+    without: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        pool: Pool = "all",
+        random_state: int = 0,
+        *,
+        without: tuple[str, ...] | None = None,
+        plan: TrainingPlan | None = None,
+        settings: AtpSettings | None = None,
+    ) -> None:
+        self.pool = pool
+        self.random_state = random_state
+        if without is not None:
+            self.without = without
+        self.plan = plan or TrainingPlan()
+        self.settings = settings or AtpSettings()
+
+    def fit(self, history: History) -> Self:
+        """Learn weights from past questions, then :meth:`update`."""
+        examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
+        hidden = names_of(self.without)
+        use = np.array([name not in hidden for name in NAMES])
+        early, held_out = examples.split(_VALIDATION)
+        trials = [
+            (fit_logit(early, penalty, use, prior), penalty, prior)
+            for prior in (prior_weights(self.pool, self.without), None)
+            for penalty in PENALTIES
+        ]
+        losses = [model.loss(held_out) for model, _, _ in trials]
+        model, self.penalty_, prior = trials[int(np.argmin(losses))]
+        self.from_prior_ = prior is not None
+        self.questions_ = examples.choices.n_questions
+        self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
+        self.model_ = fit_logit(examples.choices, self.penalty_, use, prior)
+        return self.update(history)
+
+    def update(self, history: History) -> Self:
+        """Take in what has become known; the weights stay."""
+        structure = None
+        if "atp" not in self.without:
+            structure = Structure.of(history, self.settings, self.random_state)
+        self.space_ = FeatureSpace(structure)
+        return self
+
+    def over(self, structure: Structure | None) -> Self:
+        """The same weights over another embedded graph."""
+        made = copy.copy(self)
+        made.space_ = FeatureSpace(structure)
+        return made
+
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        """One number per candidate (user id); differences are log-odds."""
+        weight = self.model_.raw_weight
+        nobody = -float(self.model_.mean @ weight)
+        total = self.space_.weighted(query, weight) + nobody
+        codes = query.history.codes(candidates)
+        if not len(total):
+            return np.full(len(codes), nobody)
+        return np.where(codes >= 0, total[np.maximum(codes, 0)], nobody)
+
+    def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
+        """Calibrated probability that each candidate (or those in `which`) is accepted."""
+        stated = self.calibration_(scores)
+        return stated if which is None else stated[which]
+
+    def weights(self) -> dict[str, float]:
+        """Weight of every feature in units of its standard deviation."""
+        return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """What was learnt."""
+        return {
+            "pool": self.pool,
+            "random_state": self.random_state,
+            "settings": asdict(self.settings),
+            "features": list(NAMES),
+            "penalty": self.penalty_,
+            "from_prior": self.from_prior_,
+            "questions": self.questions_,
+            "model": self.model_.to_json(),
+            "calibration": asdict(self.calibration_),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Back from :meth:`to_json`; needs :meth:`over` or :meth:`update` before it ranks.
+
+        Raises ValueError where the data are not those of a router with today's features.
+        """
+        if tuple(data["features"]) != NAMES or data["pool"] not in ("own", "all"):
+            raise ValueError("it was trained with other features")
+        router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
+        router.penalty_ = float(data["penalty"])
+        router.from_prior_ = bool(data["from_prior"])
+        router.questions_ = int(data["questions"])
+        router.model_ = ConditionalLogit.from_json(data["model"])
+        stated = data["calibration"]
+        router.calibration_ = Calibration(float(stated["sharpness"]), float(stated["reach"]))
+        model = router.model_
+        if any(len(part) != len(NAMES) for part in (model.mean, model.scale, model.weight)):
+            raise ValueError("it does not have one weight for every feature")
+        numbers = np.concatenate([model.mean, model.scale, model.weight])
+        if not np.isfinite(numbers).all() or np.any(model.scale <= 0):
+            raise ValueError("it has weights out of range")
+        return router

@@ -1,0 +1,272 @@
+"""Training examples of the router: past questions, each with what was known when it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph._progress import stage
+from atpgraph._random import generator
+from atpgraph._typing import BoolArray, Float64Array, Int64Array
+from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.features.names import NAMES
+from atpgraph.cqa.routing.features.space import Columns, FeatureSpace, rows_of
+from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
+from atpgraph.cqa.routing.model.conditional_logit import Choices
+from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
+from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.cqa.routing.timeline.visibility import FOREVER
+
+_PROMISING = ("fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted")
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Past questions to learn from, by date.
+
+    Attributes
+    ----------
+    choices : Choices
+    position : int64 array
+        Position of every question.
+    accepted : boolean array
+        True where an accepted answer says who was right, False where votes do.
+    missed : int64 array
+        Positions of questions with an accepted answer by somebody who was not a candidate.
+    """
+
+    choices: Choices
+    position: Int64Array
+    accepted: BoolArray
+    missed: Int64Array
+
+    def reach(self, share: float) -> float:
+        """How often the right person was a candidate, over the last `share`; 1 if unknown."""
+        resolved = self.position[self.accepted]
+        if not len(resolved):
+            return 1.0
+        late = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
+        reached = np.count_nonzero(resolved >= late)
+        return reached / (reached + np.count_nonzero(self.missed >= late))
+
+    def split(self, share: float) -> tuple[Choices, Choices]:
+        """All questions before, and those with an accepted answer among the last `share`."""
+        resolved = self.position[self.accepted]
+        if not len(resolved):
+            return self.choices, self.choices.part(self.accepted)
+        cut = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
+        late = self.position >= cut
+        return self.choices.part(~late), self.choices.part(late & self.accepted)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Which past questions the router learns from.
+
+    Attributes
+    ----------
+    questions : int
+        At most this many, the latest.
+    refit_days : float
+        On the way through them, the competition graph is embedded anew after this many days.
+    folds : int
+        Where time plays no part: parts of the questions that are hidden in turn.
+    voted : bool
+        Learn also from questions without an accepted answer, where votes tell the best one. Most
+        questions of small sites are such; held-out questions, all with an accepted answer, became
+        likelier with them.
+    hard, random : int
+        People ranked against the right one when all active users are candidates: the most
+        promising by several counts, and a random sample of the others.
+    """
+
+    questions: int = 2000
+    refit_days: float = 60.0
+    folds: int = 5
+    voted: bool = True
+    hard: int = 25
+    random: int = 40
+
+
+EXAMPLES: Shelf[Examples] = Shelf("training examples", keep=2)
+
+
+def collect(
+    history: History,
+    pool: Pool,
+    plan: TrainingPlan | None = None,
+    settings: AtpSettings | None = None,
+    random_state: int = 0,
+) -> Examples:
+    """Examples from a history.
+
+    With a history that ends at a moment, every question is seen with what was known when it was
+    asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
+    questions are.
+    """
+    plan, settings = plan or TrainingPlan(), settings or AtpSettings()
+
+    def make() -> Examples:
+        return _Collector(history, pool, plan, random_state).run(settings)
+
+    return history.remember(EXAMPLES, (history.now, pool, plan, settings, random_state), make)
+
+
+@dataclass(frozen=True, eq=False)
+class _Example:
+    """One question: features of people, what each stands for, and the row of the right one."""
+
+    position: int
+    x: Float64Array
+    offset: Float64Array
+    chosen: int
+
+
+class _Collector:
+    def __init__(self, history: History, pool: Pool, plan: TrainingPlan, random_state: int) -> None:
+        self.history, self.pool, self.plan = history, pool, plan
+        self.random_state = random_state
+        self.rng = generator(random_state)
+        self.right = right_answers(history, pool, plan.voted)
+        self.timeless = history.now == FOREVER
+
+    def run(self, settings: AtpSettings) -> Examples:
+        """Go through the questions, period by period or fold by fold."""
+        history = self.history
+        chosen = np.flatnonzero(self.right >= 0)[-self.plan.questions :]
+        examples: list[_Example] = []
+        missed: list[int] = []
+        with stage("training examples", len(chosen)) as step:
+            for group in self._groups(chosen):
+                known = self._known(group)
+                space = FeatureSpace(Structure.of(known, settings, self.random_state))
+                for position in group.tolist():
+                    query = Query.again(history.records, position, known if self.timeless else None)
+                    example = self._example(query, position, space)
+                    step.advance()
+                    if example is not None:
+                        examples.append(example)
+                    elif history.best_answer[position] >= 0:
+                        missed.append(position)
+        return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
+
+    def _groups(self, chosen: Int64Array) -> list[Int64Array]:
+        """Questions that share an embedding."""
+        if self.timeless:
+            folds = np.array_split(self.rng.permutation(chosen), self.plan.folds)
+            return [np.sort(fold) for fold in folds if len(fold)]
+        return _periods(self.history, chosen, self._step_ms)
+
+    def _known(self, group: Int64Array) -> History:
+        """What the embedding of a group may be made from."""
+        if self.timeless:
+            return self.history.without(group)
+        return self.history.at(_start(self.history, int(group[0]), self._step_ms))
+
+    @property
+    def _step_ms(self) -> int:
+        return round(self.plan.refit_days * DAY_MS)
+
+    def _example(self, query: Query, position: int, space: FeatureSpace) -> _Example | None:
+        history = self.history
+        asker = int(history.questions.asker[position])
+        truth = int(history.answers.owner[self.right[position]])
+        if self.pool == "own":
+            people = history.answerers(position)
+            people = people[people != asker]
+            right = int(np.flatnonzero(people == truth)[0])
+            return _Example(position, space.rows(query, people), np.zeros(len(people)), right)
+        active = np.flatnonzero(query.history.n_given > 0)
+        active = active[active != asker]
+        right = int(np.searchsorted(active, truth))
+        if right == len(active) or active[right] != truth:
+            return None
+        columns = space.columns(query)
+        people, offset = self._sample(columns, active, right)
+        x = rows_of(columns, active[people])
+        return _Example(position, x, offset, int(np.flatnonzero(people == right)[0]))
+
+    def _sample(
+        self, columns: Columns, active: Int64Array, right: int
+    ) -> tuple[Int64Array, Float64Array]:
+        """Positions of the most promising people and some others, and what each stands for."""
+        hard = [largest(columns[name][active], self.plan.hard) for name in _PROMISING]
+        sure = np.unique(np.concatenate([*hard, [right]]))
+        others = np.ones(len(active), dtype=np.bool_)
+        others[sure] = False
+        rest = np.flatnonzero(others)
+        drawn = self.rng.choice(rest, min(self.plan.random, len(rest)), replace=False)
+        stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
+        offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])
+        return np.concatenate([sure, drawn]), offset
+
+
+def largest(values: Float64Array, count: int) -> Int64Array:
+    """Positions of the largest values; of equals the first ones."""
+    if count >= len(values):
+        return np.arange(len(values))
+    # Most people share the smallest value, that of having nothing to show.
+    some = np.flatnonzero(values > values.min())
+    if len(some) < count:
+        rest = np.flatnonzero(values == values.min())
+        return np.concatenate([some, rest[: count - len(some)]])
+    order = np.argsort(-values[some], kind="stable")
+    return some[order[:count]]
+
+
+def _joined(history: History, examples: list[_Example], missed: Int64Array) -> Examples:
+    # By date, whatever the folds were: the last ones serve for validation.
+    examples = sorted(examples, key=lambda example: example.position)
+    position = np.array([example.position for example in examples], dtype=np.int64)
+    sizes = np.array([len(example.x) for example in examples], dtype=np.int64)
+    first = np.cumsum(sizes) - sizes
+    choices = Choices(
+        np.concatenate([np.zeros((0, len(NAMES))), *(example.x for example in examples)]),
+        np.repeat(np.arange(len(examples)), sizes),
+        first + np.array([example.chosen for example in examples], dtype=np.int64),
+        np.concatenate([np.zeros(0), *(example.offset for example in examples)]),
+    )
+    return Examples(choices, position, history.best_answer[position] >= 0, missed)
+
+
+def _start(history: History, position: int, step: int) -> int:
+    """Start of the period of a question; periods are counted back from the end of the history."""
+    back = (history.now - int(history.questions.asked_ms[position]) - 1) // step + 1
+    return history.now - back * step
+
+
+def _periods(history: History, chosen: Int64Array, step: int) -> list[Int64Array]:
+    number = (history.now - history.questions.asked_ms[chosen] - 1) // step
+    return [chosen[number == n] for n in np.unique(number)[::-1]]
+
+
+def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
+    """The answer that teaches who was right, for every question; −1 for none.
+
+    It is the accepted one; with `voted`, where none is, the one with at least two votes and more
+    than any other. Answers by the asker do not count, nor, among the people who answered, do
+    questions with one of them.
+    """
+    owner, question = history.answers.owner, history.answers.question
+    right = history.best_answer.copy()
+    usable = (owner >= 0) & (owner != history.questions.asker[question])
+    if voted and history.has_votes:
+        votes = np.where(usable, history.answer_votes, -np.inf)
+        order = np.lexsort((votes, question))
+        order = order[usable[order]]
+        last = np.append(question[order][1:] != question[order][:-1], True)[: len(order)]
+        top, runner_up = order[last], np.full(history.n_questions, -np.inf)
+        second = np.flatnonzero(last) - 1
+        there = (second >= 0) & (question[order[second]] == question[top])
+        runner_up[question[top[there]]] = votes[order[second[there]]]
+        clear = (votes[top] >= 2) & (votes[top] > runner_up[question[top]])
+        clear &= right[question[top]] < 0
+        right[question[top[clear]]] = top[clear]
+    bad = (right >= 0) & ~usable[np.maximum(right, 0)] if history.n_answers else right >= 0
+    right[bad] = -1
+    if pool == "own":
+        right[history.answerer_counts(but_asker=True) < 2] = -1
+    return right

@@ -1,0 +1,280 @@
+"""What was known of a site at a moment: the only thing a routing method gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._jit import kernel
+from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.cqa.competition import Posts
+from atpgraph.cqa.data.site import NOBODY, Answers, Questions, QuestionTags
+from atpgraph.cqa.routing.timeline.corpus import Corpus
+from atpgraph.cqa.routing.timeline.memo import Shelf
+from atpgraph.cqa.routing.timeline.records import Records, first_tags
+from atpgraph.cqa.routing.timeline.tables import AnswerTable, QuestionTable
+from atpgraph.cqa.routing.timeline.visibility import FOREVER
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A site as it was known just before a moment: a prefix of each table of its records.
+
+    Users are codes, positions in `users`; per-user arrays have one entry for each of them.
+
+    Attributes
+    ----------
+    records : Records
+        Everything, later events included: not for ranking.
+    now : int
+        The moment; by default the end of time.
+    shared : bool
+        Many questions are asked of this history, so that it pays to prepare for them.
+    """
+
+    records: Records
+    now: int = FOREVER
+    shared: bool = False
+
+    def __repr__(self) -> str:
+        return f"History(questions={self.n_questions}, answers={self.n_answers})"
+
+    @classmethod
+    def latest(cls, records: Records, *, shared: bool = False) -> History:
+        """The history right after the last post."""
+        return cls(records, cls(records).last_ms, shared)
+
+    def at(self, moment_ms: int) -> History:
+        """What was known at an earlier moment."""
+        return History(self.records, min(int(moment_ms), self.now))
+
+    def without(self, positions: npt.ArrayLike) -> History:
+        """The same, but for these questions and what belongs to them."""
+        return History(self.records.without(positions), self.now, self.shared)
+
+    @cached_property
+    def n_questions(self) -> int:
+        """Questions asked so far."""
+        return int(np.searchsorted(self.records.questions.asked_ms, self.now))
+
+    @cached_property
+    def n_answers(self) -> int:
+        """Answers given so far."""
+        return int(np.searchsorted(self.records.answers.given_ms, self.now))
+
+    @cached_property
+    def _n_acceptances(self) -> int:
+        return int(np.searchsorted(self.records.acceptances.known_ms, self.now, side="right"))
+
+    @cached_property
+    def _n_votes(self) -> int:
+        return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
+
+    def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, kept for whoever asks again while nothing new has become known."""
+        extent = self.n_questions, self.n_answers, self._n_acceptances, self._n_votes
+        return self.records.memo.get(shelf, (extent, key), make)
+
+    @property
+    def last_ms(self) -> int:
+        """`now`, or the time of the last post if all of time is known."""
+        if self.now < FOREVER:
+            return self.now
+        ends = (self.questions.asked_ms[-1:], self.answers.given_ms[-1:])
+        return max([0, *(int(end[0]) for end in ends if len(end))]) + 1
+
+    @property
+    def users(self) -> Int64Array:
+        """Ids of users, ascending."""
+        return self.records.users
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.records.users)
+
+    def codes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Codes of users by id, −1 for unknown ones."""
+        return self.records.codes(ids)
+
+    @cached_property
+    def questions(self) -> QuestionTable:
+        """The questions asked so far."""
+        return self.records.questions.take(slice(self.n_questions))
+
+    @cached_property
+    def answers(self) -> AnswerTable:
+        """The answers given so far."""
+        return self.records.answers.take(slice(self.n_answers))
+
+    @property
+    def corpus(self) -> Corpus:
+        """Words of the questions."""
+        return self.records.corpus
+
+    @cached_property
+    def damped_counts(self) -> Float64Array | None:
+        """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
+        return self.corpus.damped(self.questions.present) if self.shared else None
+
+    @cached_property
+    def is_accepted(self) -> BoolArray:
+        """For every answer, whether it is known to be accepted."""
+        result = np.zeros(self.n_answers, dtype=np.bool_)
+        accepted = self.records.acceptances.answer[: self._n_acceptances]
+        result[accepted[accepted < self.n_answers]] = True
+        return result
+
+    @cached_property
+    def best_answer(self) -> Int64Array:
+        """For every question, its accepted answer, −1 for none."""
+        result = np.full(self.n_questions, NOBODY, dtype=np.int64)
+        accepted = np.flatnonzero(self.is_accepted)
+        result[self.answers.question[accepted]] = accepted
+        return result
+
+    @cached_property
+    def answer_votes(self) -> Float64Array:
+        """Votes for every answer, up minus down, as far as dated votes tell."""
+        votes = self.records.votes.take(slice(self._n_votes))
+        answers, values = votes.answer, votes.value
+        keep = answers < self.n_answers
+        counted = np.bincount(answers[keep], values[keep], minlength=self.n_answers)
+        return counted.astype(np.float64)
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether the site has dated votes for answers."""
+        return len(self.records.votes) > 0
+
+    def answers_to(self, positions: Int64Array) -> Int64Array:
+        """The answers given so far to some questions."""
+        indptr, answers = self.records.by_question
+        width = indptr[positions + 1] - indptr[positions]
+        first = np.repeat(indptr[positions] - (np.cumsum(width) - width), width)
+        given = answers[first + np.arange(len(first))]
+        return given[given < self.n_answers]
+
+    def answers_by(self, code: int) -> Int64Array:
+        """The answers that a user gave so far, by date."""
+        indptr, answers = self.records.by_owner
+        given = answers[indptr[code] : indptr[code + 1]]
+        return given[: int(np.searchsorted(given, self.n_answers))]
+
+    def answerers(self, position: int) -> Int64Array:
+        """Codes of the people who answered a question."""
+        owner = self.answers.owner[self.answers_to(np.array([position]))]
+        return np.unique(owner[owner >= 0])
+
+    def answerer_counts(self, *, but_asker: bool = False) -> Int64Array:
+        """Number of people who answered each question, the asker included or not."""
+        owner, question = self.answers.owner, self.answers.question
+        counts = owner >= 0
+        if but_asker:
+            counts &= owner != self.questions.asker[question]
+        width = self.n_users + 1
+        pairs = np.unique(question[counts] * width + owner[counts])
+        return np.bincount(pairs // width, minlength=self.n_questions).astype(np.int64)
+
+    def per_user(self, weights: FloatArray | None = None) -> Float64Array:
+        """Sum over every user's answers of a weight each (1 by default)."""
+        total = np.zeros(self.n_users)
+        if weights is None:
+            weights = np.ones(self.n_answers)
+        sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
+        return total
+
+    @cached_property
+    def by_person(self) -> ByPerson:
+        """The answers given so far, person by person."""
+        indptr, answers = self.records.by_owner
+        if self.n_answers < len(self.records.answers):
+            known = answers < self.n_answers
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            answers = answers[known]
+        place = np.full(self.n_answers, NOBODY, dtype=np.int64)
+        place[answers] = np.arange(len(answers))
+        question = self.answers.question[answers].astype(np.int32)
+        return ByPerson(indptr, answers, question, self.is_accepted[answers], place)
+
+    @cached_property
+    def n_given(self) -> Float64Array:
+        """Answers of every user."""
+        return self.per_user()
+
+    @cached_property
+    def n_won(self) -> Float64Array:
+        """Accepted answers of every user."""
+        return self.per_user(self.is_accepted.astype(np.float64))
+
+    @cached_property
+    def last_answer_ms(self) -> Int64Array:
+        """When every user last answered, 0 for never."""
+        result = np.zeros(self.n_users, dtype=np.int64)
+        known = self.answers.owner >= 0
+        result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
+        return result
+
+    @cached_property
+    def tags(self) -> QuestionTags:
+        """Tags of the questions asked so far."""
+        return first_tags(self.records.tags, self.n_questions)
+
+    def tag_codes(self, names: Sequence[str]) -> Int64Array:
+        """Codes of tags by name; unknown names are left out."""
+        index = self.records.tag_index
+        return np.array(sorted({index[n] for n in names if n in index}), dtype=np.int64)
+
+    def tagged(self, code: int) -> Int64Array:
+        """The questions asked so far that have a tag."""
+        indptr, questions = self.records.by_tag
+        tagged = questions[indptr[code] : indptr[code + 1]]
+        return tagged[: int(np.searchsorted(tagged, self.n_questions))]
+
+    def posts(self) -> Posts:
+        """The posts as a site has them, for the competition graph."""
+        asked, given = self.questions, self.answers
+        nothing = np.zeros(max(len(asked), len(given)), dtype=np.int64)
+        unknown, scores = nothing[: len(asked)], nothing[: len(given)]
+        asker, owner = self.records.ids(asked.asker), self.records.ids(given.owner)
+        return Posts(
+            Questions(asked.id, asked.asked_ms, asker, self.best_answer, unknown, unknown),
+            Answers(scores, given.given_ms, given.question, owner, scores),
+            self.tags,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ByPerson:
+    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
+
+    Attributes
+    ----------
+    indptr, answer : int64 arrays
+    question : int32 array
+        Question of every answer.
+    accepted : boolean array
+    place : int64 array
+        Where every answer of the history stands in this order, −1 for those without owner.
+    """
+
+    indptr: Int64Array
+    answer: Int64Array
+    question: Int32Array
+    accepted: BoolArray
+    place: Int64Array
+
+
+@kernel
+def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -> None:
+    """Add the weight of every answer to its owner's total; −1 owns nothing."""
+    for answer in range(len(owner)):
+        if owner[answer] >= 0:
+            total[owner[answer]] += weight[answer]

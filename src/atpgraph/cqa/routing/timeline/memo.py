@@ -1,0 +1,75 @@
+"""One place for results that are costly and asked for more than once.
+
+Everything in a timeline is immutable, so a result may be kept under what it was made from. Only so
+many results of each kind are kept: the ones used last.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Shelf(Generic[T]):
+    """A kind of result.
+
+    Attributes
+    ----------
+    name : str
+    keep : int
+        At most this many are kept.
+    """
+
+    name: str
+    keep: int
+
+
+class Memo:
+    """Keeps results, the least recently used ones giving way.
+
+    Examples
+    --------
+    >>> squares: Shelf[int] = Shelf("squares", keep=2)
+    >>> memo = Memo()
+    >>> [memo.get(squares, n, lambda: n * n) for n in (2, 3, 4)]
+    [4, 9, 16]
+    >>> memo.get(squares, 4, lambda: 0), memo.get(squares, 2, lambda: -1)
+    (16, -1)
+    """
+
+    def __init__(self) -> None:
+        self._shelves: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._lock = Lock()
+
+    def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
+        """The result kept under `key`, or that of `make`, which is then kept.
+
+        `key` names everything the result depends on. Objects without an equality of their own
+        stand for themselves, and stay alive as long as the result.
+        """
+        with self._lock:
+            kept = self._shelves.setdefault(shelf.name, OrderedDict())
+            if key in kept:
+                kept.move_to_end(key)
+                result: T = kept[key]
+                return result
+        result = make()
+        with self._lock:
+            kept[key] = result
+            while len(kept) > shelf.keep:
+                kept.popitem(last=False)
+        return result
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._shelves.clear()
+
+    def __len__(self) -> int:
+        return sum(len(kept) for kept in self._shelves.values())

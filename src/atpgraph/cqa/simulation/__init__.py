@@ -1,0 +1,1 @@
+"""Simulated communities with planted expertise and difficulty."""

@@ -1,0 +1,136 @@
+"""Baselines that lay the nodes out in a line or a tree: DFS back edges and Eades' heuristic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from atpgraph._jit import kernel
+from atpgraph._typing import Float64Array, Int64Array
+
+
+@kernel
+def dfs_climb(indptr: Any, targets: Any, climb: Any) -> None:
+    """Depth-first search from the nodes in order; for a back edge, how many levels it climbs.
+
+    `climb` has one entry per edge and stays 0 for all edges that are not back edges.
+    """
+    n = len(indptr) - 1
+    depth = np.empty(n, dtype=np.int32)
+    open_ = np.empty(n, dtype=np.bool_)
+    cursor = np.empty(n, dtype=np.int64)
+    path = np.empty(n, dtype=np.int32)
+    for v in range(n):
+        depth[v] = -1
+        open_[v] = False
+        cursor[v] = indptr[v]
+    for root in range(n):
+        if depth[root] >= 0:
+            continue
+        length = 1
+        path[0] = root
+        depth[root] = 0
+        open_[root] = True
+        while length > 0:
+            v = path[length - 1]
+            e = cursor[v]
+            if e == indptr[v + 1]:
+                open_[v] = False
+                length -= 1
+                continue
+            cursor[v] = e + 1
+            w = targets[e]
+            if depth[w] < 0:
+                depth[w] = length
+                open_[w] = True
+                path[length] = w
+                length += 1
+            elif open_[w]:
+                climb[e] = depth[v] - depth[w] + 1
+
+
+@kernel
+def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any) -> Any:
+    """Positions of the nodes in the line that Eades, Lin and Smyth's greedy heuristic makes.
+
+    Sinks go to the end, sources to the front, else the node with the largest out-degree minus
+    in-degree goes to the front. Nodes sit in buckets by that difference (doubly linked lists), so
+    the whole is O(n + m); no self-loops.
+    """
+    n = len(indptr) - 1
+    position = np.empty(n, dtype=np.int64)
+    out = np.empty(n, dtype=np.int64)
+    into = np.empty(n, dtype=np.int64)
+    widest = 0
+    for v in range(n):
+        position[v] = -1
+        out[v] = indptr[v + 1] - indptr[v]
+        into[v] = rev_indptr[v + 1] - rev_indptr[v]
+        widest = max(widest, out[v], into[v])  # degrees only shrink, their difference may grow
+    # Bucket 0: sinks; bucket 1: sources; bucket widest + 2 + d: out-degree − in-degree = d.
+    first = np.empty(2 * widest + 3, dtype=np.int64)
+    for b in range(2 * widest + 3):
+        first[b] = -1
+    follow = np.empty(n, dtype=np.int64)
+    before = np.empty(n, dtype=np.int64)
+    bucket = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        before[v] = -1
+        b = 0 if out[v] == 0 else (1 if into[v] == 0 else widest + 2 + out[v] - into[v])
+        bucket[v] = b
+        follow[v] = first[b]
+        if first[b] >= 0:
+            before[first[b]] = v
+        first[b] = v
+    front, back = 0, n - 1
+    best = 2 * widest + 2
+    for _ in range(n):
+        if first[0] >= 0:
+            v = first[0]
+            position[v] = back
+            back -= 1
+        else:
+            v = first[1]
+            if v < 0:
+                while first[best] < 0:
+                    best -= 1
+                v = first[best]
+            position[v] = front
+            front += 1
+        first[bucket[v]] = follow[v]
+        if follow[v] >= 0:
+            before[follow[v]] = -1
+        for side in range(2):
+            begin = indptr[v] if side == 0 else rev_indptr[v]
+            end = indptr[v + 1] if side == 0 else rev_indptr[v + 1]
+            for e in range(begin, end):
+                w = targets[e] if side == 0 else rev_targets[e]
+                if position[w] >= 0:
+                    continue
+                if side == 0:
+                    into[w] -= 1
+                else:
+                    out[w] -= 1
+                if before[w] >= 0:
+                    follow[before[w]] = follow[w]
+                else:
+                    first[bucket[w]] = follow[w]
+                if follow[w] >= 0:
+                    before[follow[w]] = before[w]
+                b = 0 if out[w] == 0 else (1 if into[w] == 0 else widest + 2 + out[w] - into[w])
+                bucket[w] = b
+                before[w] = -1
+                follow[w] = first[b]
+                if first[b] >= 0:
+                    before[first[b]] = w
+                first[b] = w
+                best = max(best, b)
+    return position
+
+
+def degree_ratio(out_degree: Int64Array, in_degree: Int64Array) -> Float64Array:
+    """How one-sided each node is: the larger of in/out and out/in."""
+    low = np.minimum(out_degree, in_degree)
+    high = np.maximum(out_degree, in_degree)
+    return np.asarray(high / np.maximum(low, 1))

@@ -1,0 +1,131 @@
+"""New edges for a graph whose cycles are broken: which of them have to go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph._random import generator
+from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.cycles.offline_scc import closes_cycle
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.scc import cyclic_edges
+
+_SWEEPS = 10  # of the guess at the levels of new nodes
+
+
+@dataclass(frozen=True, eq=False)
+class GrownGraph:
+    """A graph with new nodes and edges, its cycles still broken.
+
+    Attributes
+    ----------
+    graph : DiGraph
+        The nodes of the old graph first, with their numbers, then the new ones.
+    removed : int64 array
+        Edges of `graph` that are left out to break cycles: those of before, and new ones.
+    new_edges : int64 array
+        Edges of `graph` that the old one did not have.
+    """
+
+    graph: DiGraph
+    removed: Int64Array
+    new_edges: Int64Array
+
+    @property
+    def dag(self) -> DiGraph:
+        """The graph without the removed edges."""
+        return self.graph.without_edges(self.removed)
+
+
+def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -> GrownGraph:
+    """Add nodes and edges to a graph whose cycles are broken; what was kept stays kept.
+
+    Only new edges are removed, and only those that close a cycle: in the order of how far they go
+    down the levels, an edge goes if it closes a cycle with the acyclic graph and the new edges
+    before it. New nodes stand where their edges suggest.
+
+    Parameters
+    ----------
+    graph : DiGraph
+        The graph with its cycles.
+    removed : integer array
+        Edges of `graph` that are left out to break them.
+    levels : int32 array
+        Level of every node of `graph`.
+    more : DiGraph
+        New nodes and edges, told from the old ones by their labels. Weights of edges that both
+        have are added up.
+
+    Examples
+    --------
+    >>> old = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    >>> more = DiGraph.from_edges([("c", "a"), ("c", "d"), ("b", "c")])
+    >>> grown = grow(old, [], np.array([1, 2, 3], dtype=np.int32), more)
+    >>> list(grown.graph.edges()), list(grown.dag.edges())
+    ([('a', 'b'), ('b', 'c'), ('c', 'a'), ('c', 'd')], [('a', 'b'), ('b', 'c'), ('c', 'd')])
+    """
+    n = graph.n_nodes
+    code = graph.codes_or_minus_one(more.labels)
+    unknown = np.flatnonzero(code < 0)
+    code[unknown] = n + np.arange(len(unknown))
+    whole = DiGraph.from_codes(
+        np.concatenate([graph.sources, code[more.sources]]),
+        np.concatenate([graph.targets, code[more.targets]]),
+        _joined(graph.labels, more.labels[unknown]),
+        _joined_weights(graph, more),
+    )
+    old = whole.find_edges(graph.sources, graph.targets)
+    new = np.ones(whole.n_edges, dtype=np.bool_)
+    new[old] = False
+    gone = np.zeros(whole.n_edges, dtype=np.bool_)
+    gone[old[np.asarray(removed, dtype=np.int64)]] = True
+    gone |= new & (whole.sources == whole.targets)
+    gone |= _closing(whole, new, gone, _guessed_levels(whole, levels))
+    return GrownGraph(whole, np.flatnonzero(gone), np.flatnonzero(new))
+
+
+def _closing(graph: DiGraph, new: AnyArray, gone: AnyArray, levels: Float64Array) -> AnyArray:
+    """True for the new edges that have to go, self-loops apart."""
+    here = np.flatnonzero(~gone)
+    rest = graph.keep_edges(~gone)
+    here = here[cyclic_edges(rest)]
+    end = levels[graph.targets[here]]
+    drop = levels[graph.sources[here]] - end
+    # Old edges come first, all at once: they close no cycle among themselves. Of equal drops those
+    # that end higher come first; what is equal in both is drawn.
+    time = np.empty(len(here), dtype=np.int64)
+    time[np.lexsort([generator(0).permutation(len(here)), -end, drop])] = np.arange(len(here)) + 1
+    time[~new[here]] = 0
+    closes = np.zeros(graph.n_edges, dtype=np.bool_)
+    closes[here] = closes_cycle(graph.n_nodes, graph.sources[here], graph.targets[here], time)
+    return closes & new
+
+
+def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
+    """The levels, and for new nodes what their edges suggest: the mean over their neighbours."""
+    n, known = graph.n_nodes, len(levels)
+    level = np.full(n, float(np.median(levels)) if known else 1.0)
+    level[:known] = levels
+    fresh = (graph.sources >= known) | (graph.targets >= known)
+    u, v = graph.sources[fresh], graph.targets[fresh]
+    count = np.maximum(np.bincount(u, minlength=n) + np.bincount(v, minlength=n), 1)
+    for _ in range(_SWEEPS if len(u) else 0):
+        total = np.bincount(u, level[v] - 1, n) + np.bincount(v, level[u] + 1, n)
+        level[known:] = (total / count)[known:]
+    return level
+
+
+def _joined(first: AnyArray, second: AnyArray) -> AnyArray:
+    if first.dtype == second.dtype or not len(second):
+        return np.concatenate([first, second.astype(first.dtype)])
+    return np.concatenate([first.astype(object), second.astype(object)])
+
+
+def _joined_weights(graph: DiGraph, more: DiGraph) -> Float64Array | None:
+    """None unless the old graph has weights; new edges without any weigh 1."""
+    if graph.weights is None:
+        return None
+    added = np.ones(more.n_edges) if more.weights is None else more.weights
+    return np.concatenate([graph.weights, added])

@@ -1,0 +1,96 @@
+"""What a model is for, and the settings that follow from it where none are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from atpgraph._checks import whole_number
+from atpgraph._registry import unknown_name
+from atpgraph.closure import KERNELS
+from atpgraph.errors import InputError
+
+PURPOSES = ("reachability", "links", "paper")
+SOLVERS = ("pairs", "nnls", "svd")
+
+# Chosen on validation splits and validation graphs, see docs/evidence/defaults.md.
+ROUNDS = 32
+DECAY = 1e-4
+ITERATIONS = 3
+ZERO_SHARE = 0.02
+PENALTY = 4.0
+MAX_PENALTY = 0.3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a fit uses, every "auto" resolved.
+
+    Attributes
+    ----------
+    solver : {"pairs", "nnls", "svd"}
+    zero_weight, regularization : float
+        0 where the solver has none.
+    max_iter : int
+    """
+
+    solver: str
+    zero_weight: float
+    regularization: float
+    max_iter: int
+
+
+def check(params: dict[str, Any]) -> str:
+    """Refuse names and kinds of parameters that mean nothing; the solver that will be used."""
+    if params["purpose"] not in PURPOSES:
+        raise unknown_name("purpose", params["purpose"], PURPOSES)
+    solver = params["solver"]
+    if solver == "auto":
+        solver = "pairs" if params["purpose"] == "reachability" else "nnls"
+    if solver not in SOLVERS:
+        raise unknown_name("solver", solver, SOLVERS)
+    if not callable(params["kernel"]):
+        KERNELS[params["kernel"]]  # an unknown name is refused before the work
+    whole_number("n_components", params["n_components"])
+    if params["max_iter"] != "auto":
+        whole_number("max_iter", params["max_iter"])
+    if solver == "pairs" and params["zero_weight"] != "auto":
+        raise InputError(
+            f"zero_weight is {params['zero_weight']}, but the solver 'pairs' has no such weight; "
+            "say purpose='links' or solver='nnls' with it."
+        )
+    return str(solver)
+
+
+def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
+    """The settings of a fit to a graph of `n_nodes` nodes, `n_pairs` of them joined by paths.
+
+    Examples
+    --------
+    >>> from atpgraph import ATP
+    >>> settle(ATP().get_params(), 1000, 50_000)
+    Settings(solver='pairs', zero_weight=0.0, regularization=0.0001, max_iter=32)
+    >>> settle(ATP(purpose="links", max_iter=5).get_params(), 1000, 100_000).max_iter
+    5
+    """
+    solver = check(params)
+    zero_weight, regularization = 0.0, 0.0
+    iterations = 1
+    if solver == "pairs":
+        regularization, iterations = DECAY, ROUNDS
+    elif solver == "nnls":
+        iterations = ITERATIONS
+        # Relative to the number of pairs: for each pair without a path, for each number to learn.
+        zeros = n_nodes * (n_nodes - 1) - n_pairs
+        if params["purpose"] != "paper" and zeros > 0:
+            zero_weight = min(ZERO_SHARE * n_pairs / zeros, 1.0)
+        regularization = min(
+            PENALTY * params["n_components"] * n_nodes / max(n_pairs, 1), MAX_PENALTY
+        )
+    given = {name: params[name] for name in ("zero_weight", "regularization", "max_iter")}
+    return Settings(
+        solver,
+        zero_weight if given["zero_weight"] == "auto" else float(given["zero_weight"]),
+        regularization if given["regularization"] == "auto" else float(given["regularization"]),
+        iterations if given["max_iter"] == "auto" else int(given["max_iter"]),
+    )

@@ -1,0 +1,62 @@
+"""Means with intervals over independent runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the ends of its interval.
+
+    Attributes
+    ----------
+    mean, low, high : float
+        `low` and `high` are NaN where there is no interval, as for a single value.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, float | None]:
+        """The three numbers, None for ends that are not known."""
+        known = bool(np.isfinite(self.low))
+        return {
+            "mean": self.mean,
+            "low": self.low if known else None,
+            "high": self.high if known else None,
+        }
+
+
+def interval(
+    values: npt.ArrayLike,
+    level: float = 0.95,
+    *,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Interval:
+    """Mean and Student's t interval of independent runs.
+
+    The ends are cut to `within`, the range of the quantity. The t interval suits a handful of
+    seeds, where a bootstrap over five values would be far too narrow. It covers the randomness of
+    the split and of the method, not the choice of the graph.
+
+    Examples
+    --------
+    >>> interval([0.75, 0.8125, 0.875]).mean
+    0.8125
+    >>> round(interval([0.90, 0.92, 0.94]).low, 4)
+    0.8703
+    >>> interval([0.0, 0.5], within=(0.0, 1.0)).high
+    1.0
+    """
+    x = np.asarray(values, dtype=np.float64).reshape(-1)
+    mean = float(x.mean())
+    if len(x) < 2:
+        return Interval(mean, float("nan"), float("nan"))
+    half = float(student.ppf(0.5 + level / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    return Interval(mean, max(mean - half, within[0]), min(mean + half, within[1]))

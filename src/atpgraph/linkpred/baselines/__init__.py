@@ -1,0 +1,23 @@
+"""Published and trivial link predictors to compare with, behind one interface."""
+
+from atpgraph.linkpred.baselines.app import APP
+from atpgraph.linkpred.baselines.hope import HOPE
+from atpgraph.linkpred.baselines.line import LINE
+from atpgraph.linkpred.baselines.nrp import NRP
+from atpgraph.linkpred.baselines.trivial import (
+    AdjacencySVD,
+    CommonNeighbours,
+    DegreeProduct,
+    PreferentialAttachment,
+)
+
+__all__ = [
+    "APP",
+    "HOPE",
+    "LINE",
+    "NRP",
+    "AdjacencySVD",
+    "CommonNeighbours",
+    "DegreeProduct",
+    "PreferentialAttachment",
+]

@@ -1,0 +1,253 @@
+"""How a link predictor is judged: each protocol supplies its own negatives.
+
+``paper``
+    Negatives are pairs (u, v) where v reaches u and u does not reach v in the whole network.
+``random``
+    Negatives are ordered pairs u ≠ v without an edge.
+``reversed``
+    Positives are the test edges (u, v) whose reverse is not an edge, negatives their reverses.
+``ranking``
+    The target of each test edge (u, v) is ranked among the nodes that u has no edge to, all of
+    them and a sample of 100. Other true edges of u, training and test, are left out.
+
+All draws are uniform (:mod:`atpgraph.linkpred.negatives`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from atpgraph._registry import Registry
+from atpgraph._typing import Float64Array, FloatArray, Int64Array
+from atpgraph.errors import AtpError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.measures import Measures, pair_measures, ranking_measures
+from atpgraph.linkpred.method import Scorer
+from atpgraph.linkpred.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
+
+_BLOCK_SCORES = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class PairTest:
+    """Positives that should score above negatives."""
+
+    positives: Pairs
+    negatives: Pairs
+
+    def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
+        """Measures under the name of the protocol."""
+        return {name: pair_measures(*self.scores(scorer))}
+
+    def scores(self, scorer: Scorer) -> tuple[FloatArray, FloatArray]:
+        """Scores of the positives and of the negatives."""
+        good = scorer.score(self.positives.sources, self.positives.targets)
+        bad = scorer.score(self.negatives.sources, self.negatives.targets)
+        return _numbers(scorer, good), _numbers(scorer, bad)
+
+
+@dataclass(frozen=True, eq=False)
+class RankingTest:
+    """Targets to be ranked among nodes their source has no edge to.
+
+    Attributes
+    ----------
+    queries : Pairs
+        The true edges (u, v).
+    sampled : int64 array of shape (queries, sample size)
+        Sampled non-neighbours of u; −1 fills up rows of sources that have fewer.
+    known : DiGraph
+        All true edges, training and test: what the ranking against all nodes leaves out.
+    """
+
+    queries: Pairs
+    sampled: Int64Array
+    known: DiGraph
+
+    def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
+        """Measures against all nodes, and against the sample with its size in the name."""
+        return {
+            name: ranking_measures(*self.ranks_among_all(scorer)),
+            f"{name}-{self.sampled.shape[1]}": ranking_measures(*self.ranks_in_sample(scorer)),
+        }
+
+    def ranks_among_all(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
+        """Rank of each true target among all nodes its source has no edge to; how many they are."""
+        u, v, known = self.queries.sources, self.queries.targets, self.known
+        order = np.argsort(u, kind="stable")
+        ranks = np.empty(len(u), dtype=np.float64)
+        candidates = np.empty(len(u), dtype=np.int64)
+        step = max(1, _BLOCK_SCORES // max(known.n_nodes, 1))
+        for low in range(0, len(u), step):
+            part = order[low : low + step]
+            sources, row = np.unique(u[part], return_inverse=True)
+            scores = _numbers(scorer, np.asarray(scorer.score_from(sources)))
+            truth = scores[row, v[part]]
+            # The source itself and its true targets are not candidates, the true one included.
+            hidden = scores.copy() if scores.base is not None else scores
+            for i, source in enumerate(sources):
+                hidden[i, known.targets[known.indptr[source] : known.indptr[source + 1]]] = np.nan
+                hidden[i, source] = np.nan
+            for i, position in enumerate(part):
+                line = hidden[row[i]]
+                above = np.count_nonzero(line > truth[i])
+                equal = np.count_nonzero(line == truth[i])
+                ranks[position] = 1 + above + equal / 2
+            candidates[part] = (~np.isnan(hidden)).sum(axis=1)[row]
+        return ranks, candidates
+
+    def ranks_in_sample(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
+        """Rank of each true target among the sampled nodes; how many they are."""
+        u, v = self.queries.sources, self.queries.targets
+        real = self.sampled >= 0
+        truth = _numbers(scorer, scorer.score(u, v))
+        sources = np.broadcast_to(u[:, None], real.shape)
+        others = np.full(real.shape, np.nan)
+        others[real] = _numbers(scorer, scorer.score(sources[real], self.sampled[real]))
+        above = (others > truth[:, None]).sum(axis=1)
+        equal = (others == truth[:, None]).sum(axis=1)
+        return 1 + above + equal / 2, real.sum(axis=1)
+
+
+class Protocol(ABC):
+    """A way to judge test edges.
+
+    Attributes
+    ----------
+    name : str
+    stream : int
+        Number of its stream of random numbers, so that its draws do not depend on which other
+        protocols are asked for; 0 is that of the test edges.
+    missing : str
+        Why a graph may have no such test.
+    """
+
+    name: ClassVar[str]
+    stream: ClassVar[int]
+    missing: ClassVar[str]
+
+    @abstractmethod
+    def test(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> PairTest | RankingTest | None:
+        """The test of edges taken out of `graph`, the whole network; None if there is none."""
+
+    def limited(self, max_queries: int | None) -> Protocol:
+        """The same protocol on a sample of this many test edges, where judging each is slow."""
+        return self
+
+
+class PairProtocol(Protocol):
+    """A protocol that sets positives against negatives."""
+
+    def test(self, graph: DiGraph, positives: Pairs, rng: np.random.Generator) -> PairTest | None:
+        """The positives, and as many negatives where the graph has them."""
+        good, bad = self.pairs(graph, positives, rng)
+        return PairTest(good, bad) if len(good) and len(bad) else None
+
+    @abstractmethod
+    def pairs(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> tuple[Pairs, Pairs]:
+        """The positives that can be judged, and the negatives."""
+
+
+class AgainstDirection(PairProtocol):
+    """``paper``: negatives join what is joined by paths in the other direction only."""
+
+    name, stream = "paper", 1
+    missing = "no pair of nodes is reachable in one direction only"
+
+    def pairs(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> tuple[Pairs, Pairs]:
+        """All positives, and pairs that paths join the other way round."""
+        return positives, one_way_pairs(graph, len(positives), rng)
+
+
+class RandomPairs(PairProtocol):
+    """``random``: negatives are pairs without an edge."""
+
+    name, stream = "random", 2
+    missing = "every pair of nodes has an edge"
+
+    def pairs(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> tuple[Pairs, Pairs]:
+        """All positives, and non-edges."""
+        return positives, non_edges(graph, len(positives), rng)
+
+
+class ReversedEdges(PairProtocol):
+    """``reversed``: negatives are the positives reversed."""
+
+    name, stream = "reversed", 4
+    missing = "the reverse of every test edge is an edge too"
+
+    def pairs(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> tuple[Pairs, Pairs]:
+        """The positives whose reverse is not an edge, and their reverses."""
+        good = positives.take(graph.find_edges(positives.targets, positives.sources) < 0)
+        return good, Pairs(good.targets, good.sources)
+
+
+@dataclass(frozen=True)
+class Ranking(Protocol):
+    """``ranking``: true targets among all nodes their source has no edge to, and in a sample.
+
+    Parameters
+    ----------
+    sample_size : int
+        Nodes in the sample.
+    max_queries : int, optional
+        Rank only a random sample of this many test edges.
+    """
+
+    sample_size: int = 100
+    max_queries: int | None = None
+
+    name, stream = "ranking", 3
+    missing = "there is no test edge"
+
+    def test(
+        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
+    ) -> RankingTest | None:
+        """The positives as queries, or a sample of them."""
+        queries = positives
+        if self.max_queries is not None and len(queries) > self.max_queries:
+            some = rng.choice(len(queries), self.max_queries, replace=False)
+            queries = queries.take(np.sort(some))
+        sampled = non_neighbours(graph, queries.sources, self.sample_size, rng)
+        return RankingTest(queries, sampled, graph) if len(queries) else None
+
+    def limited(self, max_queries: int | None) -> Ranking:
+        """At most this many queries, and no more than before."""
+        known = [limit for limit in (self.max_queries, max_queries) if limit is not None]
+        return replace(self, max_queries=min(known, default=None))
+
+
+PROTOCOLS: Registry[Protocol] = Registry(
+    "protocol",
+    {
+        protocol.name: protocol
+        for protocol in (AgainstDirection(), RandomPairs(), ReversedEdges(), Ranking())
+    },
+)
+
+
+def choose_protocols(wanted: Iterable[str | Protocol]) -> list[Protocol]:
+    """Protocols from names and objects, each name once."""
+    made = [PROTOCOLS[entry] if isinstance(entry, str) else entry for entry in wanted]
+    return list({protocol.name: protocol for protocol in made}.values())
+
+
+def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
+    if np.isnan(scores).any():
+        raise AtpError(f"{scorer.name} gave a score that is not a number.")
+    return scores

@@ -1,0 +1,221 @@
+"""An embedding as one HTML page: what came in, what was made of it, and at what cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from atpgraph._palette import N_STEPS
+from atpgraph.embedding.estimator import ATP
+from atpgraph.embedding.fidelity import Fidelity
+from atpgraph.embedding.projection import projection
+from atpgraph.report import (
+    Bar,
+    Dots,
+    Line,
+    Section,
+    bar_chart,
+    dot_chart,
+    facts,
+    line_chart,
+    page,
+    table,
+    write_index,
+)
+from atpgraph.report.charts import figure, grid
+from atpgraph.report.distributions import step_legend
+from atpgraph.report.levels import level_figure
+
+_DOTS = 2000
+_EDGES = 10
+
+
+def write_report(
+    model: ATP,
+    folder: str | os.PathLike[str],
+    command: str = "",
+    *,
+    name: str = "a graph",
+    seconds: Mapping[str, float] | None = None,
+    memory_mb: float | None = None,
+) -> Path:
+    """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
+    html = render(model, command, name=name, seconds=seconds, memory_mb=memory_mb)
+    return write_index(folder, html)
+
+
+def render(
+    model: ATP,
+    command: str = "",
+    *,
+    name: str = "a graph",
+    seconds: Mapping[str, float] | None = None,
+    memory_mb: float | None = None,
+) -> str:
+    """The page as a string.
+
+    Parameters
+    ----------
+    model : ATP
+        A fitted model.
+    command : str
+        The command that made it, for the footer.
+    name : str
+        What the graph is called.
+    seconds : mapping from stage to seconds, optional
+        By default the stages of the fit.
+    memory_mb : float, optional
+        Peak memory in megabytes.
+    """
+    spent = model.timings_ if seconds is None else seconds
+    graph = model.graph_
+    top = int(model.levels_.max(initial=0))
+    subtitle = (
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {len(model.removed_):,} edges removed "
+        f"by {model.method}; {top:,} levels; vectors of {model.n_components} numbers per side"
+    )
+    sections = [Section("In short", _summary(model, memory_mb))]
+    if model.fidelity_ is not None:
+        sections.append(Section("Fidelity", _fidelity(model.fidelity_, model.solver_)))
+    if graph.n_nodes:
+        sections.append(Section("Levels", level_figure(model.levels_)))
+        sections.append(Section("Map of the vectors", vector_map(model)))
+    stages = {key: value for key, value in spent.items() if key != "total"}
+    figures = [_time(stages)] if stages else []
+    if len(model.objective_) > 1:
+        figures.append(_objective(model))
+    if figures:
+        sections.append(Section("The fit", grid(figures)))
+    if len(model.removed_):
+        sections.append(Section("Removed edges", _removed(model)))
+    settings = [(key, str(value)) for key, value in model.get_params().items()]
+    sections.append(Section("Settings", facts(settings)))
+    return page(f"Embedding of {name}", subtitle, sections, command)
+
+
+def _summary(model: ATP, memory_mb: float | None) -> str:
+    graph = model.graph_
+    pairs = model.n_reachable_pairs_
+    possible = graph.n_nodes * (graph.n_nodes - 1)
+    rows: list[tuple[str, object]] = [
+        ("purpose", model.purpose),
+        ("solver", model.solver_),
+        ("nodes", graph.n_nodes),
+        ("edges", graph.n_edges),
+        ("self-loops among them", graph.n_self_loops),
+        ("edges removed to break cycles", len(model.removed_)),
+        ("levels", int(model.levels_.max(initial=0))),
+        ("pairs joined by a path", pairs),
+        ("share of all pairs", f"{100 * pairs / possible:.2g} %" if possible else "–"),
+        ("entries the closure forests store for them", model.n_extras_),
+        ("iterations", model.n_iter_),
+        ("weight of an unreachable pair", model.zero_weight_),
+        ("penalty", model.regularization_),
+    ]
+    if memory_mb is not None:
+        rows.append(("peak memory, MB", round(memory_mb)))
+    return facts(rows)
+
+
+def _fidelity(judged: Fidelity, solver: str) -> str:
+    rows: list[tuple[str, object]] = [
+        ("paths asked about, and as many hard non-paths", judged.pairs),
+        ("a path scores above a non-path (AUC)", _share(judged.auc)),
+        ("the same for the difference of levels alone", _share(judged.level_auc)),
+        ("yes to a path", _share(judged.true_yes)),
+        ("yes to a non-path", _share(judged.false_yes)),
+        ("five best targets that are reached", _share(judged.precision)),
+        ("rank correlation of score and difference of levels", f"{judged.correlation:.3f}"),
+        ("effective rank of the scores", f"{judged.effective_rank:.1f}"),
+    ]
+    warning = f"<p>{escape(judged.advice(solver))}</p>" if judged.is_poor else ""
+    note = (
+        '<p class="quiet">A path is a node and one of its descendants; a hard non-path has the '
+        "same node and a descendant of another one, of a higher level and out of reach.</p>"
+    )
+    return facts(rows) + warning + note
+
+
+def _share(value: float) -> str:
+    return "–" if value != value else f"{100 * value:.1f} %"
+
+
+def vector_map(model: ATP) -> str:
+    """Source and target vectors as two clouds of dots, coloured by level."""
+    sources, targets, shares = projection(model)
+    both = np.concatenate([sources, targets])
+    x_range, y_range = ((float(both[:, at].min()), float(both[:, at].max())) for at in (0, 1))
+    margin = 0.05 * (y_range[1] - y_range[0]) or 0.05
+    y_range = (y_range[0] - margin, y_range[1] + margin)
+    n, top = len(sources), int(model.levels_.max())
+    # Evenly spaced nodes, the same on both sides and in every run.
+    shown = np.unique(np.linspace(0, n - 1, min(n, _DOTS)).astype(np.int64))
+    step = ((model.levels_ - 1) * N_STEPS // max(top, 1)).astype(np.int64)
+    figures = []
+    for name, points in (("Source vectors", sources), ("Target vectors", targets)):
+        chart = dot_chart(
+            Dots(points[shown, 0].tolist(), points[shown, 1].tolist(), step[shown].tolist()),
+            title=name,
+            x_label=f"axis 1, {100 * shares[0]:.0f} % of the variance",
+            y_label=f"axis 2, {100 * shares[1]:.0f} %",
+            x_range=x_range,
+            y_range=y_range,
+        )
+        figures.append(figure(name, chart))
+    names = []
+    for at in range(N_STEPS):
+        inside = np.flatnonzero((np.arange(top) * N_STEPS) // max(top, 1) == at) + 1
+        if len(inside):
+            low, high = int(inside[0]), int(inside[-1])
+            names.append((at, f"level {low}" if low == high else f"levels {low} – {high}"))
+    part = f" {len(shown):,} of {n:,} nodes are shown." if len(shown) < n else ""
+    note = (
+        '<p class="quiet">Principal axes of all source and target vectors together, coloured by '
+        f"level.{part}</p>"
+    )
+    return grid(figures) + f"{step_legend(names)}{note}"
+
+
+def _objective(model: ATP) -> str:
+    values = model.objective_ / (model.objective_[0] or 1.0)
+    iterations = list(range(1, len(values) + 1))
+    every = -(-len(values) // 10)
+    chart = line_chart(
+        [Line("objective", iterations, values.tolist(), 0, markers=True)],
+        title="Objective by iteration",
+        x_label="iteration",
+        y_label="objective, first = 1",
+        x_ticks=iterations[::every],
+        height=220,
+    )
+    first, last = (f"{value:,.4g}" for value in model.objective_[[0, -1]])
+    text = f"{first} after the first iteration, {last} after the last; no step raises it."
+    if model.solver_ == "pairs":
+        text = (
+            f"Mean loss for a path, on fresh pairs: {first} in the first round, {last} in the last."
+        )
+    note = f'<p class="quiet">{text}</p>'
+    return figure("Objective", chart, note)
+
+
+def _time(seconds: Mapping[str, float]) -> str:
+    bars = [Bar(stage, value) for stage, value in seconds.items()]
+    chart = bar_chart(bars, title="Seconds by stage", unit="seconds")
+    total = sum(seconds.values())
+    note = f'<p class="quiet">{total:.2f} s in all.</p>'
+    return figure("Time", chart, note)
+
+
+def _removed(model: ATP) -> str:
+    sources, targets = model.graph_.edge_labels(model.removed_[:_EDGES])
+    rows = [
+        [escape(str(u)), f'<td class="text">{escape(str(v))}</td>']
+        for u, v in zip(sources.tolist(), targets.tolist(), strict=True)
+    ]
+    rest = len(model.removed_) - len(rows)
+    note = f'<p class="quiet">And {rest:,} more, in the model file.</p>' if rest else ""
+    return table(["from", '<th class="text" scope="col">to</th>'], rows) + note

@@ -1,0 +1,189 @@
+"""Run a command in a forked child: crashes, hangs and kills cost milliseconds and hurt nobody.
+
+The parent has imported and compiled everything once; each child starts from there.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HANG_SECONDS = 20.0
+MEMORY_OVER = 1 << 30
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_OPERATIONS = {
+    "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate", "os.link",
+    "os.symlink", "shutil.rmtree", "shutil.move",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended: a negative code is the signal that killed it."""
+
+    code: int
+    stdout: str
+    stderr: str
+    operations: int
+    hung: bool = False
+
+    def complaint(self) -> str:
+        """What a user could rightly complain about; empty if nothing."""
+        if self.hung:
+            return f"hangs for more than {HANG_SECONDS:g} s"
+        if self.code not in (0, 2, 3):
+            return f"exit code {self.code}: {self.stderr[-300:]}"
+        for text in ("Traceback", "a bug in atpgraph"):
+            if text in self.stderr + self.stdout:
+                return self.stderr[-400:]
+        lines = [line for line in self.stderr.splitlines() if line.startswith("atp: error:")]
+        if self.code and len(lines) > 1:
+            return f"more than one sentence: {self.stderr[-300:]}"
+        if any(unprintable(character) for character in self.stdout + self.stderr):
+            return "a control character reaches the terminal"
+        return ""
+
+
+def unprintable(character: str) -> bool:
+    return (ord(character) < 32 and character not in "\n\t\r") or 127 <= ord(character) < 160
+
+
+def run(
+    *arguments: object, within: Path | None = None, kill_at: int = 0, setup: Callable[[], None]
+    = lambda: None,
+) -> Outcome:  # fmt: skip
+    """Run ``atp ARGUMENTS`` in a child.
+
+    Parameters
+    ----------
+    within : path, optional
+        Count the file operations below this folder.
+    kill_at : int
+        SIGKILL the child just before this operation (from 1); 0 lets it live.
+    setup : callable
+        Runs in the child before the command.
+    """
+    return forked(lambda: command(list(map(str, arguments))), within, kill_at, setup)
+
+
+def command(arguments: Sequence[str]) -> int:
+    """What the console script does, as a function that returns the exit code."""
+    from atpgraph.cli import main
+
+    sys.argv = ["atp", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return 0
+
+
+def forked(
+    work: Callable[[], int],
+    within: Path | None = None,
+    kill_at: int = 0,
+    setup: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run `work` in a child and collect what it wrote."""
+    pipes = [os.pipe() for _ in range(3)]
+    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of the parent are idle
+        child = os.fork()
+    if child == 0:
+        _live_and_die(work, [end for _, end in pipes], within, kill_at, setup)
+    for _, end in pipes:
+        os.close(end)
+    return _collect(child, [end for end, _ in pipes])
+
+
+def _live_and_die(
+    work: Callable[[], int],
+    ends: list[int],
+    within: Path | None,
+    kill_at: int,
+    setup: Callable[[], None],
+) -> None:
+    code = 70
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(ends[0], 1)
+        os.dup2(ends[1], 2)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY_OVER, held + MEMORY_OVER))
+        setup()
+        counter = _Counter(within, kill_at)
+        sys.addaudithook(counter)
+        code = work()
+        counter.active = False
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.write(ends[2], str(counter.count).encode())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+class _Counter:
+    """An audit hook that counts file operations, and dies before one of them."""
+
+    def __init__(self, within: Path | None, kill_at: int) -> None:
+        self.root = None if within is None else os.fspath(within) + os.sep
+        self.kill_at = kill_at
+        self.count = 0
+        self.active = self.root is not None
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.active:
+            return
+        if event == "open":
+            mode, flags = arguments[1], arguments[2]
+            writes = bool(flags & _WRITES) if mode is None else not set("wax+").isdisjoint(mode)
+            if not writes:
+                return
+        elif event not in _OPERATIONS:
+            return
+        name = arguments[0]
+        if not isinstance(name, (str, bytes, os.PathLike)):
+            return
+        if self.root is None or not os.path.abspath(os.fsdecode(name)).startswith(self.root):
+            return
+        self.count += 1
+        if self.count == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _collect(child: int, ends: list[int]) -> Outcome:
+    said: dict[int, bytes] = dict.fromkeys(ends, b"")
+    waiting, give_up, hung = set(ends), time.monotonic() + HANG_SECONDS, False
+    while waiting:
+        left = give_up - time.monotonic()
+        if left <= 0 and not hung:
+            hung = True
+            os.kill(child, signal.SIGKILL)
+        for end in select.select(list(waiting), [], [], max(left, 0.1))[0]:
+            part = os.read(end, 1 << 16)
+            said[end] += part
+            if not part:
+                waiting.discard(end)
+    for end in ends:
+        os.close(end)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    out, err, count = (said[end].decode("utf-8", "replace") for end in ends)
+    return Outcome(code, out, err, int(count or 0), hung)

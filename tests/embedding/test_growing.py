@@ -1,0 +1,161 @@
+"""Models that grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atpgraph import ATP, InputError, levels
+from atpgraph.closure import closure_forests
+from atpgraph.graph import DiGraph, generators
+
+
+@pytest.fixture(scope="module")
+def fitted() -> ATP:
+    graph = generators.noisy_hierarchy(150, 700, 40, random_state=1).graph
+    return ATP(n_components=16, purpose="links", random_state=0).fit(graph)
+
+
+def pairs_of(graph: DiGraph) -> list[tuple]:
+    return list(graph.edges())
+
+
+def check(model: ATP) -> None:
+    """What holds of every model."""
+    n = model.graph_.n_nodes
+    assert model.source_.shape == model.target_.shape == (n, model.n_components)
+    assert np.all(np.isfinite(model.source_))
+    assert np.all(np.isfinite(model.target_))
+    assert model.levels_.tolist() == levels(model.dag_).tolist()
+    assert model.n_reachable_pairs_ == closure_forests(model.dag_)[0].n_pairs
+    assert len(model.kernel_table_) >= model.levels_.max(initial=1)
+
+
+def separation(model: ATP) -> float:
+    """Share of paths that score above their reverses."""
+    rows, _ = closure_forests(model.dag_)
+    u, v = (model.labels_[side] for side in rows.to_sparse(model.levels_).nonzero())
+    return float(np.mean(model.score_pairs(u, v) > model.score_pairs(v, u)))
+
+
+def test_add_returns_a_model_that_has_them(fitted: ATP) -> None:
+    low, high = (
+        int(fitted.labels_[at]) for at in (fitted.levels_.argmin(), fitted.levels_.argmax())
+    )
+    before = fitted.source_.copy(), fitted.graph_, fitted.levels_.copy()
+    grown = fitted.add([(low, "x"), ("x", "y"), ("y", high), (high, "z")], nodes=["alone"])
+    check(grown)
+    assert grown.labels_.tolist() == [*fitted.labels_.tolist(), "x", "y", "z", "alone"]
+    assert grown.reaches("x", high)
+    there = grown.score_pairs([low, "x", low, low], [high, "y", "y", "z"])
+    back = grown.score_pairs([high, "y", "y", "z"], [low, "x", low, low])
+    assert np.all(there > back)
+    assert not np.any(grown.transform(["alone"]))
+    assert np.array_equal(fitted.source_, before[0])
+    assert fitted.graph_ is before[1]
+    assert np.array_equal(fitted.levels_, before[2])
+
+
+def test_what_does_not_change_keeps_its_vectors(fitted: ATP) -> None:
+    leaf = int(fitted.labels_[np.argmin(np.where(fitted.levels_ > 1, fitted.levels_, 999))])
+    grown = fitted.add([(leaf, "new")])
+    touched = set(grown.reachability_.ancestors("new").tolist()) | {"new"}
+    rest = [label for label in fitted.labels_.tolist() if label not in touched]
+    assert rest
+    codes = fitted.graph_.codes(rest)
+    assert np.array_equal(grown.source_[codes], fitted.source_[codes])
+    others = fitted.graph_.codes(fitted.labels_)
+    assert np.array_equal(grown.target_[others], fitted.target_[others])
+
+
+def test_one_new_node_is_folded_in(fitted: ATP) -> None:
+    out = [int(fitted.labels_[np.argmax(fitted.dag_.out_degree)])]
+    source, _ = fitted.fold_in(out_edges=out)
+    grown = fitted.add([("new", out[0])])
+    assert grown.source_[-1] == pytest.approx(source, rel=0.01, abs=1e-4)
+
+
+def test_update_takes_edges_between_known_nodes_in_place() -> None:
+    graph = generators.noisy_hierarchy(150, 700, 40, random_state=2).graph
+    late = np.random.default_rng(0).permutation(graph.n_edges)[:35]
+    model = ATP(n_components=16).fit(graph.without_edges(late))
+    more = list(zip(*(side.tolist() for side in graph.edge_labels(late)), strict=True))
+    known = [pair for pair in more if min(model.graph_.codes_or_minus_one(list(pair))) >= 0]
+    assert model.update(known) is model
+    check(model)
+    assert set(model.graph_.edges()) == set(graph.without_edges(late).edges()) | set(known)
+    refitted = ATP(n_components=16).fit(model.graph_)
+    assert separation(model) > separation(refitted) - 0.02
+    with pytest.raises(InputError, match="no node 'nobody'; add"):
+        model.update([("nobody", known[0][0])])
+
+
+def test_edges_that_are_there_change_nothing(fitted: ATP) -> None:
+    again = fitted.add(pairs_of(fitted.graph_)[:5])
+    assert np.array_equal(again.source_, fitted.source_)
+    assert again.removed_edges_ == fitted.removed_edges_
+    assert again.graph_.n_edges == fitted.graph_.n_edges
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=15),
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=15),
+)
+def test_any_small_graph_grows(old: list, new: list) -> None:
+    grown = ATP(n_components=3).fit(old).add(new)
+    check(grown)
+    assert set(grown.graph_.edges()) == set(old) | set(new)
+
+
+def test_a_grown_model_is_saved_and_grows_on(fitted: ATP, tmp_path: Path) -> None:
+    top = int(fitted.labels_[fitted.levels_.argmax()])
+    grown = fitted.add([(top, "a"), ("a", "b")])
+    assert len(grown.kernel_table_) > len(fitted.kernel_table_)
+    grown.save(tmp_path / "m.npz")
+    loaded = ATP.load(tmp_path / "m.npz")
+    assert np.array_equal(loaded.add([("b", "c")]).source_, grown.add([("b", "c")]).source_)
+    function = ATP(n_components=2, kernel=np.sqrt).fit([(0, 1), (1, 2)])
+    function.save(tmp_path / "f.npz")
+    check(ATP.load(tmp_path / "f.npz").add([(2, 3), (3, 4)]))
+
+
+def test_fold_in_keeps_its_solver_until_the_vectors_change(fitted: ATP) -> None:
+    model = ATP(n_components=4).fit(fitted.graph_)
+    node = fitted.labels_[:1].tolist()
+    model.fold_in(node)
+    solver = model._folding
+    model.fold_in([], node)
+    assert model._folding is solver
+    model.fit(fitted.graph_)
+    model.fold_in(node)
+    assert model._folding is not solver
+
+
+def test_top_for_a_vector(fitted: ATP) -> None:
+    node = int(fitted.labels_[3])
+    vector = fitted.source_[3]
+    names, scores = fitted.top_targets(vector=vector, k=5)
+    expected = np.argsort(-(fitted.target_ @ vector), kind="stable")[:5]
+    assert names.tolist() == fitted.labels_[expected].tolist()
+    assert scores == pytest.approx((fitted.target_ @ vector)[expected])
+    rows, _ = fitted.top_sources(vector=fitted.target_[[3, 4]], k=2)
+    assert rows.shape == (2, 2)
+    for arguments in ({}, {"u": node, "vector": vector}):
+        with pytest.raises(InputError, match="not both"):
+            fitted.top_targets(**arguments)
+    with pytest.raises(InputError, match="16 components"):
+        fitted.top_targets(vector=[1.0, 2.0])
+    with pytest.raises(InputError, match="k is 0"):
+        fitted.top_targets(node, 0)
+
+
+def test_singular_vectors_do_not_grow() -> None:
+    model = ATP(n_components=2, solver="svd").fit([(0, 1), (1, 2)])
+    for call in (lambda: model.add([(2, 3)]), lambda: model.fold_in([0])):
+        with pytest.raises(InputError, match="another solver"):
+            call()

@@ -1,0 +1,25 @@
+"""The best targets, against a full sort."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph.embedding.ranking import top_by_product
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_top_equals_sorting_all_products(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    queries = rng.integers(0, 3, (4, 2)).astype(np.float32)  # small integers: many ties
+    vectors = rng.integers(0, 3, (9, 2)).astype(np.float32)
+    skip = rng.integers(-1, 9, 4)
+    rows, scores = top_by_product(queries, vectors, k, skip)
+    for i in range(4):
+        product = (queries[i] @ vectors.T).astype(float)
+        if skip[i] >= 0:
+            product[skip[i]] = -np.inf
+        expected = np.argsort(-product, kind="stable")[: rows.shape[1]]
+        assert rows[i].tolist() == expected.tolist()
+        assert scores[i].tolist() == product[expected].tolist()

@@ -1,0 +1,301 @@
+"""The five reports: what they say, and how they look in a browser on a phone and a desk."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from atpgraph import ATP, DiGraph, break_cycles, noisy_hierarchy, write_edgelist
+from atpgraph.cli._app import app
+from atpgraph.linkpred.laboratory import run
+from atpgraph.report import Section, table, write_page
+from atpgraph.report import page as whole_page
+from atpgraph.report.pages.cycles import write_report as write_cycles
+from atpgraph.report.pages.embedding import write_report as write_embedding
+from atpgraph.report.pages.linkpred import write_report as write_linkpred
+from tests.report.browser import Browser, browser, find_chromium
+
+
+def text_of(page: Path) -> str:
+    """What a reader sees: no tags, no style."""
+    body = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page.read_text(encoding="utf-8"), flags=re.S)
+    return " ".join(html.unescape(body).split())
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[DiGraph, np.ndarray]:
+    return noisy_hierarchy(150, 700, 60, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def pages(planted, tmp_path_factory) -> dict[str, Path]:
+    """Every report, small; the two on sites only with the extra ``cqa``."""
+    graph, truth = planted
+    root = tmp_path_factory.mktemp("reports")
+    model = ATP(n_components=6).fit(graph)
+    several = [break_cycles(graph, method) for method in ("dfs", "sa-g", "h-voting")]
+    lab = run(graph, "trivial,nrp,hope-katz,svd", dim=[8, 4], seeds=2, name="a graph")
+    made = {
+        "embed": write_embedding(model, root / "embed", "atp embed g.txt", name="g.txt"),
+        "break-cycles": write_cycles(several, root / "cycles", "atp", agony=9, truth=truth),
+        "break-cycles-one": write_cycles(several[2:], root / "one", "atp"),
+        "linkpred": write_linkpred(lab, root / "linkpred", "atp linkpred"),
+    }
+    for name in ("lxml", "pyarrow", "sklearn"):
+        try:
+            __import__(name)
+        except ImportError:
+            return made
+    from atpgraph.cqa import Site, ingest, simulate_community, write_dump
+    from atpgraph.cqa.difficulty.evaluation import evaluate_site
+    from atpgraph.cqa.routing.evaluation.evaluation import evaluate_routing
+    from atpgraph.report.pages.difficulty import write_report as write_difficulty
+    from atpgraph.report.pages.routing import write_report as write_routing
+
+    community = simulate_community(120, 600, n_topics=4, bounty_share=0.2, random_state=3)
+    write_dump(community, root / "dump")
+    ingest(root / "dump", root / "site")
+    site = Site(root / "site")
+    found = evaluate_site(site, n_bootstrap=50, min_tag_questions=10)
+    made["difficulty"] = write_difficulty(found, root / "difficulty", "atp cqa difficulty")
+    routed = evaluate_routing(site, protocols=["time"], methods=["answers", "bm25", "random"])
+    made["routing"] = write_routing(routed, root / "routing", "atp cqa evaluate")
+    return made
+
+
+def test_every_page_has_one_shape() -> None:
+    for name in ("cycles", "difficulty", "embedding", "linkpred", "routing"):
+        page = import_module(f"atpgraph.report.pages.{name}")
+        subject, *rest = inspect.signature(page.render).parameters.values()
+        written, folder, *same = inspect.signature(page.write_report).parameters.values()
+        assert (subject.name, folder.name, rest[0].name) == (written.name, "folder", "command")
+        assert [p.name for p in rest] == [p.name for p in same]
+
+
+def test_a_method_keeps_its_colour_in_every_panel(pages) -> None:
+    for name in ("linkpred", "routing"):
+        if name not in pages:
+            continue
+        source = pages[name].read_text(encoding="utf-8")
+        seen: dict[str, set[str]] = {}
+        marks = [
+            (r'class="bar"[^>]* fill="([^"]*)"><title>([^<:]*)', (2, 1)),
+            (r'class="point"[^>]* fill="([^"]*)"><title>([^<:]*)', (2, 1)),
+            (r'class="line"[^>]* stroke="([^"]*)"[^>]*><title>([^<]*)', (2, 1)),
+        ]
+        for pattern, (label, colour) in marks:
+            for mark in re.finditer(pattern, source):
+                seen.setdefault(mark[label], set()).add(mark[colour])
+        assert len(seen) >= 3
+        assert all(len(colours) == 1 for colours in seen.values()), seen
+        coloured = [colours for colours in seen.values() if colours != {"var(--muted)"}]
+        assert len(coloured) == len(set(map(frozenset, coloured))), "two methods share a colour"
+
+
+def test_pages_are_self_contained(pages) -> None:
+    for page in pages.values():
+        source = page.read_text(encoding="utf-8")
+        assert not re.search(r"https?://|<script|src=|@import|url\(", source)
+        assert source.count("<html") == source.count("</html>") == 1
+
+
+def test_embedding_says_what_the_model_says(planted, pages) -> None:
+    graph, _ = planted
+    model = ATP(n_components=6).fit(graph)
+    text = text_of(pages["embed"])
+    for name, value in (
+        ("nodes", graph.n_nodes),
+        ("edges", graph.n_edges),
+        ("edges removed to break cycles", len(model.removed_)),
+        ("levels", model.levels_.max()),
+        ("pairs joined by a path", model.n_reachable_pairs_),
+    ):
+        assert f"{name} {value:,}" in text
+    source = pages["embed"].read_text(encoding="utf-8")
+    assert source.count('class="bar"') == len(np.unique(model.levels_)) + len(model.timings_)
+    # Every node is a dot on each side: a step of no length.
+    dots = re.findall(r'class="dots"[^>]* d="([^"]*)"', source)
+    assert sum(way.count("h0") for way in dots) == 2 * graph.n_nodes
+    u, v = model.removed_edges_[0]
+    assert f"from to {u} {v}" in text
+
+
+def test_cycles_say_what_the_methods_did(planted, pages) -> None:
+    graph, truth = planted
+    text = text_of(pages["break-cycles"])
+    votes = np.zeros(graph.n_edges, dtype=int)
+    for method in ("dfs", "sa-g", "h-voting"):
+        result = break_cycles(graph, method)
+        votes[result.removed] += 1
+        found = result.agreement(truth)
+        share = 100 * len(result.removed) / graph.n_edges
+        assert f"{method} {len(result.removed):,} {share:.2f} %" in text
+        assert f"{found.precision:.3f} {found.recall:.3f} {found.f1:.3f}" in text
+    for count in (1, 2, 3):
+        assert f"{count} of 3 {np.count_nonzero(votes == count):,}" in text
+    single = break_cycles(graph)
+    worst = single.removed_edges[int(np.lexsort((single.removed, -single.scores))[0])]
+    assert f"from to score {worst[0]} {worst[1]}" in text_of(pages["break-cycles-one"])
+
+
+def test_odd_graphs_have_reports_too(tmp_path) -> None:
+    for edges in ([], [("<a>", "<a>")], [("a", "b")]):
+        graph = DiGraph.from_edges(edges)
+        page = write_cycles([break_cycles(graph)], tmp_path / "cycles", name="<odd>")
+        assert "<odd>" in text_of(page)
+        assert "<a>" not in page.read_text(encoding="utf-8")
+    model = ATP(n_components=1, solver="svd").fit([("a", "b")])
+    assert "Settings" in text_of(write_embedding(model, tmp_path / "embed"))
+
+
+def test_commands_write_reports(planted, tmp_path) -> None:
+    write_edgelist(planted[0], tmp_path / "g.txt")
+    runner = CliRunner()
+    typed = ["embed", str(tmp_path / "g.txt"), "-o", str(tmp_path / "m.npz"), "--dim", "4"]
+    done = runner.invoke(app, [*typed, "--report", str(tmp_path / "a" / "b"), "--json"])
+    assert done.exit_code == 0, done.stderr
+    assert "report written to" in done.stderr
+    page = Path(json.loads(done.stdout)["report"])
+    assert page == tmp_path / "a" / "b" / "index.html"
+    assert "Embedding of g.txt" in text_of(page)
+    typed = ["break-cycles", str(tmp_path / "g.txt"), "--all", "--report", str(tmp_path / "c")]
+    done = runner.invoke(app, typed)
+    assert done.exit_code == 0, done.stderr
+    assert "14 methods compared" in text_of(tmp_path / "c" / "index.html")
+    (tmp_path / "file").write_text("")
+    done = runner.invoke(app, [*typed[:2], "--report", str(tmp_path / "file" / "x"), "-q"])
+    assert done.exit_code == 2
+    assert "Cannot make the folder" in done.stderr
+
+
+_MEASURE = """(() => {
+  document.querySelectorAll("details").forEach(d => d.open = true);
+  const charts = [...document.querySelectorAll("svg.chart")];
+  const drawn = charts.filter(s => {
+    const box = s.getBoundingClientRect(), ink = s.getBBox();
+    const marks = [...s.querySelectorAll(".bar, .line, .point, .area, .dots")];
+    const inside = marks.every(m => {
+      const b = m.getBBox(); return Number.isFinite(b.x + b.y) && b.x >= -1 && b.y >= -1; });
+    return box.width > 50 && box.height > 30 && ink.width > 0 && marks.length && inside; });
+  const rgb = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const lum = c => c.slice(0, 3).map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const paper = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  let contrast = 21, smallest = 100, cut = 0;
+  const view = document.documentElement.clientWidth;
+  for (const e of document.body.querySelectorAll("*")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    if (e.tagName === "title" || e.tagName === "SCRIPT") continue;
+    const style = getComputedStyle(e), svg = e.closest("svg");
+    const [a, b] = [lum(rgb(svg ? style.fill : style.color)), lum(paper(e))].sort((x, y) => x - y);
+    contrast = Math.min(contrast, (b + 0.05) / (a + 0.05));
+    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    smallest = Math.min(smallest, parseFloat(style.fontSize) * scale);
+    const box = e.getBoundingClientRect();
+    if (svg) {
+      const frame = svg.getBoundingClientRect();
+      if (box.left < frame.left - 2 || box.right > frame.right + 2) cut += 1;
+    } else if (!e.closest(".scroll") && box.right > view + 1) cut += 1;
+  }
+  const tables = [...document.querySelectorAll("table")].every(t => {
+    const box = t.parentElement.getBoundingClientRect();
+    return t.parentElement.className === "scroll" && box.right <= view + 1; });
+  return {charts: charts.length, drawn: drawn.length, contrast, smallest, cut, tables,
+          wide: document.documentElement.scrollWidth - view};
+})()"""
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[Browser]:
+    if find_chromium() is None:
+        pytest.skip("no Chromium on this machine")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def test_the_measurement_notices_what_is_wrong(tmp_path_factory, tmp_path) -> None:
+    if find_chromium() is None:
+        pytest.skip("no Chromium on this machine")
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        '<meta name="viewport" content="width=device-width">'
+        '<body><p style="width:900px;color:#999;font-size:8px">wide, pale and small</p>'
+        '<table><tr><td>x</td></tr></table><svg class="chart" viewBox="0 0 9 9"></svg>'
+        "<script>console.error('oh')</script>"
+    )
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        opened.open(bad.as_uri(), 390, "light")
+        found = opened.evaluate(_MEASURE)
+        assert found["wide"] > 0
+        assert found["cut"] == 1
+        assert found["contrast"] < 4.5
+        assert found["smallest"] == 8
+        assert (found["charts"], found["drawn"], found["tables"]) == (1, 0, False)
+        assert len(opened.messages) == 1
+        assert "oh" in opened.messages[0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_in_a_browser(pages, chromium, tmp_path, width, scheme) -> None:
+    for name, page in pages.items():
+        chromium.open(page.as_uri(), width, scheme)
+        found = chromium.evaluate(_MEASURE)
+        assert found["wide"] <= 0, f"{name} scrolls sideways"
+        assert found["tables"], f"{name}: a table leaves its box"
+        assert found["cut"] == 0, f"{name}: text is cut off"
+        assert found["charts"] == found["drawn"] > 0, f"{name}: a chart is empty"
+        assert found["contrast"] >= 4.5, name
+        assert found["smallest"] >= 9, f"{name}: text too small to read"
+        paper = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == ("rgb(253, 253, 252)" if scheme == "light" else "rgb(22, 24, 27)")
+        chromium.screenshot(tmp_path / "page.png")
+        assert (tmp_path / "page.png").stat().st_size > 10_000
+    assert chromium.messages == []
+
+
+REASONS = [
+    "answered 6 similar questions, the nearest about pruning an old apple tree in late winter",
+    "41 answers tagged fruit-trees, 23 of them accepted, the latest three days ago",
+]
+
+
+@pytest.mark.parametrize(("width", "stacked"), [(500, True), (1280, False)])
+def test_reasons_are_readable_at_any_width(chromium, tmp_path, width, stacked) -> None:
+    reasons = "".join(f"<li>{reason}</li>" for reason in REASONS)
+    rows = [["user 31 (accepted)", "62 %", "88 %", f'<td class="text"><ul>{reasons}</ul></td>']] * 3
+    why = '<th scope="col" class="text">why</th>'
+    text = table(["who", "confidence", "know-how", why], rows)
+    whole = whole_page("Routing", "", [Section("Whom to ask", text)])
+    file = write_page(tmp_path / "page.html", whole)
+    chromium.open(file.as_uri(), width, "light")
+    found = chromium.evaluate(_MEASURE)
+    assert found["wide"] <= 0
+    assert found["cut"] == 0
+    box, row = (
+        chromium.evaluate(f"document.querySelector('{what}').getBoundingClientRect().toJSON()")
+        for what in ("td.text", "tbody tr")
+    )
+    assert box["width"] >= min(0.85 * width, 500)
+    assert box["right"] <= width
+    assert (box["width"] == pytest.approx(row["width"])) == stacked
+    head = chromium.evaluate(
+        "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
+    )
+    assert head == ('"confidence"' if stacked else "none")

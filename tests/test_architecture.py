@@ -1,0 +1,123 @@
+"""The imports keep to the order of the packages, the one list in tools/architecture.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tools import architecture
+from tools.architecture import INSIDE, ROOT
+
+IMPORTS = architecture.imports()
+Rows = tuple[tuple[str, ...], ...]
+
+
+def against_the_order(prefix: str, rows: Rows) -> list[str]:
+    """Imports from a part of `prefix` to one that is not in an earlier row."""
+    row_of = {name: number for number, row in enumerate(rows) for name in row}
+    wrong = []
+    for module, imported in IMPORTS.items():
+        here = part_of(module, prefix)
+        for other in sorted(imported):
+            there = part_of(other, prefix)
+            if here not in row_of or there is None or here == there:
+                continue
+            if there not in row_of and prefix == ROOT and there in architecture.shared():
+                continue
+            if row_of.get(there, len(rows)) >= row_of[here]:
+                wrong.append(f"{module} imports {other}")
+    return wrong
+
+
+def part_of(module: str, prefix: str) -> str | None:
+    """The part of `prefix` that a module belongs to; "" for the package itself."""
+    if module == prefix:
+        return ""
+    if not module.startswith(f"{prefix}."):
+        return None
+    return module.removeprefix(f"{prefix}.").partition(".")[0]
+
+
+def listed(lines: Iterable[str]) -> str:
+    return "\n".join(["", *lines])
+
+
+def test_every_package_has_its_place() -> None:
+    placed = {part.name for part in architecture.parts()}
+    for path in architecture.SOURCE.iterdir():
+        if path.is_dir() and path.name != "__pycache__":
+            assert path.name in placed, f"give {path.name}/ its place in tools/architecture.py"
+    for part in architecture.parts():
+        assert part.path.exists(), part.name
+
+
+def test_packages_import_earlier_ones_only() -> None:
+    wrong = against_the_order(ROOT, architecture.order())
+    assert not wrong, listed(wrong)
+
+
+def test_cqa_is_in_order() -> None:
+    wrong = against_the_order(f"{ROOT}.cqa", INSIDE["cqa"])
+    assert not wrong, listed(wrong)
+
+
+def test_routing_is_in_order() -> None:
+    names = {name for row in INSIDE["cqa.routing"] for name in row}
+    folder = architecture.SOURCE / "cqa" / "routing"
+    inside = {path.stem for path in folder.iterdir() if path.stem != "__pycache__"}
+    assert inside - {"__init__"} == names
+    wrong = against_the_order(f"{ROOT}.cqa.routing", INSIDE["cqa.routing"])
+    assert not wrong, listed(wrong)
+
+
+@pytest.mark.parametrize("part", [part.name for part in architecture.parts()])
+def test_no_modules_import_each_other_in_a_ring(part: str) -> None:
+    # A ring over several packages would break their order; here are those within one.
+    inside = {name for name in IMPORTS if part_of(name, ROOT) == part}
+    ring = architecture.ring({name: IMPORTS[name] & inside for name in inside})
+    assert not ring, " ← ".join(ring)
+
+
+def test_private_modules_stay_in_their_package() -> None:
+    wrong = []
+    for module, imported in IMPORTS.items():
+        for other in imported:
+            names = other.split(".")
+            for depth, name in enumerate(names):
+                home = ".".join(names[:depth])
+                if name.startswith("_") and not (
+                    home == ROOT or f"{module}.".startswith(f"{home}.")
+                ):
+                    wrong.append(f"{module} imports {other}")
+    assert not wrong, listed(wrong)
+
+
+def test_private_names_stay_in_their_module() -> None:
+    wrong = [f"{module} imports {name}" for module, name in architecture.private_names()]
+    assert not wrong, listed(wrong)
+
+
+def test_shared_helpers_import_no_package() -> None:
+    helpers = {f"{ROOT}.{name}" for name in architecture.shared()}
+    wrong = [
+        f"{helper} imports {other}"
+        for helper in sorted(helpers)
+        for other in sorted(IMPORTS[helper] - helpers)
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_contributing_shows_the_list() -> None:
+    page = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
+    table = architecture.table()
+    assert table in page.read_text("utf-8"), f"paste into CONTRIBUTING.md:\n{table}"
+
+
+def test_a_ring_is_found() -> None:
+    assert architecture.ring({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in (
+        ["b", "c", "b"],
+        ["c", "b", "c"],
+    )
+    assert architecture.ring({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
