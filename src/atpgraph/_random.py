@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from atpgraph.errors import InputError
+
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
@@ -15,7 +17,13 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
     >>> bool(generator(0).integers(10) == generator(0).integers(10))
     True
     """
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state is {random_state!r}; it takes a whole number from 0, a NumPy generator "
+            "or a seed sequence."
+        ) from None
 
 
 def kernel_seed(rng: np.random.Generator) -> np.uint64:

@@ -18,10 +18,11 @@ from atpgraph.cli import (
     reach,
     tune,
 )
+from atpgraph.cli._commands import Commands
 from atpgraph.cli.cqa.app import app as cqa
 from atpgraph.cli.generate.app import app as generate
 
-app = typer.Typer(
+app = Commands(
     name="atp",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

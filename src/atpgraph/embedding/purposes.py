@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from atpgraph._checks import whole_number
+import numpy as np
+
+from atpgraph._checks import real_number, whole_number
 from atpgraph._registry import unknown_name
 from atpgraph.closure import KERNELS
 from atpgraph.errors import InputError
@@ -20,6 +22,8 @@ ITERATIONS = 3
 ZERO_SHARE = 0.02
 PENALTY = 4.0
 MAX_PENALTY = 0.3
+_LARGEST_PENALTY = 1e6
+_MOST_ROUNDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,11 @@ def check(params: dict[str, Any]) -> str:
         KERNELS[params["kernel"]]  # an unknown name is refused before the work
     whole_number("n_components", params["n_components"])
     if params["max_iter"] != "auto":
-        whole_number("max_iter", params["max_iter"])
+        whole_number("max_iter", params["max_iter"], most=_MOST_ROUNDS)
+    if params["regularization"] != "auto":
+        real_number("regularization", params["regularization"], most=_LARGEST_PENALTY)
+    real_number("tol", params["tol"])
+    real_number("c", params["c"], least=-np.inf)
     if solver == "pairs" and params["zero_weight"] != "auto":
         raise InputError(
             f"zero_weight is {params['zero_weight']}, but the solver 'pairs' has no such weight; "

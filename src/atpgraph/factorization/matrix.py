@@ -13,6 +13,7 @@ from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.factorization import _update
 from atpgraph.factorization._gram import PANEL
+from atpgraph.factorization.deep import Exponentials, update_rows_deep
 
 _TASK_COUNTS = (256, 128, 64, 32, 16, 8, 4)
 _ALLOWED_OVERHEAD = 0.08
@@ -79,9 +80,21 @@ class ImplicitMatrix:
         )  # fmt: skip
         return histogram
 
-    def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
+    def exponentials(self, form: Exponentials | None) -> Exponentials | None:
+        """`form` if sums of exponentials are cheaper here than sums by level, else None."""
+        if form is None:
+            return None
+        f = self.forest
+        by_level = np.minimum(self.highest - self.levels, f.sizes).sum()
+        return form if 2 * len(form.weights) * (f.n_nodes + f.n_extras) < by_level else None
+
+    def times(
+        self, table: Float64Array, x: Float64Array, deep: Exponentials | None = None
+    ) -> Float64Array:
         """The product of this matrix and a vector."""
         f = self.forest
+        if deep is not None:
+            return deep.times(f, self.levels, x)
         y = np.empty(f.n_nodes, dtype=np.float64)
         sums = np.empty((self.n_slots, self.n_levels + 1), dtype=np.float64)
         _update.multiply(
@@ -90,7 +103,7 @@ class ImplicitMatrix:
         )  # fmt: skip
         return y
 
-    def tasks(self, width: int) -> list[tuple[int, int]]:
+    def tasks(self, width: int, deep: Exponentials | None = None) -> list[tuple[int, int]]:
         """Ranges of the preorder of about equal cost, whatever the number of threads.
 
         A range that starts below a node has to sum up that node's closure first, so cuts are put
@@ -102,7 +115,8 @@ class ImplicitMatrix:
         entered = parent >= 0
         spans = (self.highest - self.levels).astype(np.int64)
         # In products of two vector components, about as measured at 64 components.
-        cost = np.diff(f.extras_indptr)[f.order] + 10 + np.minimum(spans, f.sizes)[f.order] // 8
+        cost = np.diff(f.extras_indptr)[f.order] + 10
+        cost += np.minimum(spans, f.sizes)[f.order] // 8 if deep is None else len(deep.weights)
         cost = np.where(entered, cost, 1)
         depth = self._highest_and_depth[1][f.order]
         restart = np.where(entered, f.sizes[parent] + 5 * depth, 0)
@@ -130,11 +144,24 @@ class ImplicitMatrix:
         regularization: float,
         max_inner: int,
         tolerance: float,
+        deep: Exponentials | None = None,
     ) -> float:
         """Solve the rows of a task for `x`, given the `vectors` of the other side."""
         f = self.forest
         width = vectors.shape[1]
         kind = vectors.dtype
+        if deep is not None:
+            return float(
+                update_rows_deep(
+                    *task, f.order, f.parent, f.slot, f.extras_indptr, f.extras, f.sizes,
+                    self.levels, deep.rates, deep.weights, vectors, x, n_components, shared,
+                    float(observed), float(regularization), max_inner, float(tolerance),
+                    np.empty((self.n_slots * width, width), dtype=kind),
+                    np.empty((self.n_slots * len(deep.weights), width), dtype=np.float64),
+                    np.empty((PANEL, width), dtype=kind),
+                    np.zeros((3 + width, width), dtype=kind),
+                )
+            )  # fmt: skip
         return float(
             _update.update_rows(
                 task[0],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +10,13 @@ import numpy.typing as npt
 
 from atpgraph._progress import stage
 from atpgraph._random import RandomState, generator
-from atpgraph._threads import thread_count
+from atpgraph._threads import Workers
 from atpgraph._typing import Float64Array, FloatArray
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products
 from atpgraph.factorization._simd import TILE
+from atpgraph.factorization.deep import Exponentials, deep_form
 from atpgraph.factorization.matrix import ImplicitMatrix
 
 _CHUNK = 4096
@@ -134,21 +134,28 @@ def factorize(
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
     values = values[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
-    pairs = down.differences()
-    n_pairs = int(pairs.sum())
-    square = float(pairs @ values**2)
-    mean = float(pairs @ values) / max(n_pairs, 1)
+    n_pairs = rows.n_pairs
+    form = deep_form(values, down.n_levels)
+    forms = {id(matrix): matrix.exponentials(form) for matrix in (down, up)}
+    squares = None if forms[id(down)] is None else Exponentials.of(values**2)
+    if form is None or squares is None:
+        pairs = down.differences()
+        square, mean = float(pairs @ values**2), float(pairs @ values) / max(n_pairs, 1)
+    else:
+        ones = np.ones(rows.n_nodes)
+        square = float(squares.times(rows, down.levels, ones).sum())
+        mean = float(form.times(rows, down.levels, ones).sum()) / n_pairs
 
     rng = generator(random_state)
     if start is None:
         S, T = (_first_vectors(rng, n_components, mean, matrix, kind) for matrix in (down, up))
     else:
         S, T = (padded(side, kind) for side in start)
-    tasks = {id(matrix): matrix.tasks(T.shape[1]) for matrix in (down, up)}
+    tasks = {id(matrix): matrix.tasks(T.shape[1], forms[id(matrix)]) for matrix in (down, up)}
     history: list[float] = []
     converged = n_pairs == 0
 
-    with ThreadPoolExecutor(thread_count(n_jobs)) as pool, stage("factorise", max_iter) as progress:
+    with Workers(n_jobs) as workers, stage("factorise", max_iter) as progress:
 
         def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
@@ -157,10 +164,10 @@ def factorize(
             def work(task: tuple[int, int]) -> float:
                 return matrix.update(
                     task, coefficients, vectors, x, n_components, constant, 1.0 - zero_weight,
-                    regularization, max_inner, inner_tol,
+                    regularization, max_inner, inner_tol, forms[id(matrix)],
                 )  # fmt: skip
 
-            return sum(pool.map(work, tasks[id(matrix)]))
+            return sum(workers.map(work, tasks[id(matrix)]))
 
         while not converged and len(history) < max_iter:
             solve(down, T, S)

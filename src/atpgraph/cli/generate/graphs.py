@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from atpgraph.cli._commands import Commands
 from atpgraph.cli._console import Json, Quiet, Seed, Session, session
 
 if TYPE_CHECKING:
     from atpgraph._typing import Int64Array
     from atpgraph.graph.digraph import DiGraph
 
-app = typer.Typer(no_args_is_help=True, help="Generate random graphs, or a simulated community.")
+app = Commands(no_args_is_help=True, help="Generate random graphs, or a simulated community.")
 
 Nodes = Annotated[int, typer.Option("--nodes", "-n", min=0, help="Number of nodes.")]
 Edges = Annotated[int, typer.Option("--edges", "-m", min=0, help="Number of edges.")]
