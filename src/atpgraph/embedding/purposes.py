@@ -17,6 +17,9 @@ SOLVERS = ("pairs", "nnls", "svd")
 
 # Chosen on validation splits and validation graphs, see docs/evidence/defaults.md.
 ROUNDS = 32
+# From here on fewer, so that a graph of a million nodes takes a minute rather than ten.
+MANY_NODES = 100_000
+_FEWEST_ROUNDS = 2
 DECAY = 1e-4
 ITERATIONS = 3
 ZERO_SHARE = 0.02
@@ -78,6 +81,8 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     >>> from atpgraph import ATP
     >>> settle(ATP().get_params(), 1000, 50_000)
     Settings(solver='pairs', zero_weight=0.0, regularization=0.0001, max_iter=32)
+    >>> settle(ATP().get_params(), 1_000_000, 50_000_000).max_iter
+    2
     >>> settle(ATP(purpose="links", max_iter=5).get_params(), 1000, 100_000).max_iter
     5
     """
@@ -85,7 +90,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     zero_weight, regularization = 0.0, 0.0
     iterations = 1
     if solver == "pairs":
-        regularization, iterations = DECAY, ROUNDS
+        regularization, iterations = DECAY, _rounds(n_nodes)
     elif solver == "nnls":
         iterations = ITERATIONS
         # Relative to the number of pairs: for each pair without a path, for each number to learn.
@@ -102,3 +107,10 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
         regularization if given["regularization"] == "auto" else float(given["regularization"]),
         iterations if given["max_iter"] == "auto" else int(given["max_iter"]),
     )
+
+
+def _rounds(n_nodes: int) -> int:
+    """Rounds over the pairs: those of large graphs cost more each, for want of cache."""
+    if n_nodes <= MANY_NODES:
+        return ROUNDS
+    return max(round(ROUNDS * (MANY_NODES / n_nodes) ** 1.2), _FEWEST_ROUNDS)
