@@ -7,9 +7,9 @@ iteration: seconds of one alternating iteration (k = 64) against one of implicit
 matrix written out. nmf: the whole factorisation of wiki-Vote against scikit-learn's NMF. file:
 `atp embed` from file to saved model against writing M out with networkx.descendants, timed on a
 random sample of nodes and scaled up. growth: random graphs of 10 K, 30 K and 100 K nodes.
-deep: one
-path and one cycle of 100 K and 1 M nodes, for both solvers. million: a citation-like graph of 1 M nodes and 2 M edges, and a graph that is refused. The real
-graphs are read from the folder that ATP_DATA names; without it, a generated one stands in.
+deep: one path and one cycle of 100 K and 1 M nodes, for both solvers. million: a citation-like
+graph of 1 M nodes and 2 M edges, and a graph that is refused. The real graphs are read from the
+folder that ATP_DATA names; without it, a generated one stands in.
 """
 
 from __future__ import annotations

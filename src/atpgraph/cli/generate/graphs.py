@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,7 +84,7 @@ def cycles(
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.graph.generators import plant_cycles, random_dag
 
-        if truth is not None and truth.resolve() == output.resolve():
+        if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
             raise InputError(f"--output and --truth are both {output}; name two files.")
         started = time.perf_counter()
         rng = generator(seed)
