@@ -7,7 +7,7 @@ answers of a few days, not over all answers there ever were.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -51,9 +51,10 @@ def week_start(history: History) -> History:
 
 def for_users(column: A, n: int) -> A:
     """A column for `n` users, from one whose last entry is that of somebody who did nothing."""
-    if n < len(column):
-        return column[:n]
-    return np.concatenate([column, np.repeat(column[-1:], n - len(column))])
+    more: Any = column[:n]
+    if n > len(column):
+        more = np.concatenate([column, np.repeat(column[-1:], n - len(column))])
+    return more  # type: ignore[no-any-return]
 
 
 class Activity:

@@ -232,12 +232,20 @@ class Corpus:
                 add_scaled(rows, damped[start:end], factor, scores)
             else:
                 add_term(rows, data[start:end], present, length, flat, slope, _K1, factor, scores)
-        late = self._late(present)
-        if late is not None:
-            first = len(present) - len(late)
+        first, tail = self.counts.shape[0], self.tail
+        if tail is not None and len(present) > first:
             add_tail(
-                *(self.tail.indptr, self.tail.codes, self.tail.counts),
-                *(terms[0], factors, late, length[first:], flat, slope, _K1, scores[first:]),
+                tail.indptr,
+                tail.codes,
+                tail.counts,
+                terms[0],
+                factors,
+                present[first:],
+                length[first:],
+                flat,
+                slope,
+                _K1,
+                scores[first:],
             )
         return scores
 
@@ -251,16 +259,11 @@ class Corpus:
                 used[place] = np.count_nonzero(present[self.counts.indices[start:end]])
             else:
                 used[place] = end - start
-        late = self._late(present)
-        if late is not None:
-            count_tail(self.tail.indptr, self.tail.codes, terms[0], late, used)
+        first, tail = self.counts.shape[0], self.tail
+        if tail is not None and len(present) > first:
+            count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
         rarity = np.log1p((total - used + 0.5) / (used + 0.5))
         return np.asarray(rarity * np.sqrt(terms[1]))
-
-    def _late(self, present: BoolArray) -> BoolArray | None:
-        """The part of `present` that is about questions of the tail; None if there is none."""
-        first = self.counts.shape[0]
-        return None if self.tail is None or len(present) <= first else present[first:]
 
     def damped(self, present: BoolArray) -> Float64Array | None:
         """BM25 of every count, less the rarity of its word: a pass over the corpus.
