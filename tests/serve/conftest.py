@@ -8,21 +8,26 @@ import shutil
 import socket
 import subprocess
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from atpgraph.cqa import Advisor, Community, Site, ingest, simulate_community, write_dump
 from atpgraph.serve.api.app import create_app
 from atpgraph.serve.service import Service
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store import tokens
+from atpgraph.serve.web.pages import add_pages
 
-NOW = 1_790_000_000_000  # a Monday in September 2026, 13:33 UTC
+with warnings.catch_warnings():  # it would like another library than the one we use
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+NOW = 1_790_000_000_000  # a Monday in September 2026, 14:13 UTC
 DAY_MS = 86_400_000
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
@@ -175,7 +180,9 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
                 scope: tokens.create_token(connection, scope, [scope], NOW)[1]
                 for scope in tokens.SCOPES
             }
-        client = TestClient(create_app(service, background=False), raise_server_exceptions=False)
+        app = create_app(service, background=False)
+        add_pages(app)
+        client = TestClient(app, raise_server_exceptions=False, follow_redirects=False)
         front = Front(service, client, clock, known)
         made.append(front)
         return front

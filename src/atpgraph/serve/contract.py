@@ -203,7 +203,7 @@ class TokenIn(_Model):
     ]
 
 
-SIGNED = {
+SIGNED: dict[str, type[QuestionIn | AnswerIn | AcceptanceIn | VoteIn]] = {
     "question.created": QuestionIn,
     "answer.created": AnswerIn,
     "answer.accepted": AcceptanceIn,

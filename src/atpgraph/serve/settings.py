@@ -337,7 +337,7 @@ def _from_environment(settings: Settings, name: str, text: str) -> Settings:
 
 def _parsed(item: Field[Any], text: str, name: str) -> Any:
     """A value of the environment, of the kind the setting has."""
-    kind = type(item.default)
+    kind: type = type(item.default)
     if kind is bool:
         if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
             raise InputError(f"{name} is true or false, not {text!r}.")
@@ -351,7 +351,7 @@ def _parsed(item: Field[Any], text: str, name: str) -> Any:
 
 
 def _of_kind(item: Field[Any], value: Any, where: str) -> Any:
-    kind = type(item.default)
+    kind: type = type(item.default)
     if kind is tuple:
         if not isinstance(value, list) or not all(isinstance(part, (str, int)) for part in value):
             raise InputError(f"{where} is a list of texts.")

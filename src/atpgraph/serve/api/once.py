@@ -45,7 +45,8 @@ def once(
         connection.execute(delete(idempotency).where(idempotency.c.created_ms < now - DAY_MS))
         made = (sqlite if database.is_sqlite else postgresql).insert(idempotency)
         made = made.values(token=token.id, name=key, fingerprint=fingerprint, created_ms=now)
-        fresh = connection.execute(made.on_conflict_do_nothing()).rowcount == 1
+        made = made.on_conflict_do_nothing().returning(idempotency.c.name)
+        fresh = connection.execute(made).first() is not None
         row = connection.execute(select(idempotency).where(mine)).one()
         if not fresh:
             if row.fingerprint != fingerprint:
