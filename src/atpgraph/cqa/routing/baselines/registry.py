@@ -22,6 +22,7 @@ from atpgraph.cqa.routing.baselines.structural import (
     RouterWithoutAtp,
 )
 from atpgraph.cqa.routing.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
+from atpgraph.cqa.routing.baselines.topic_activity import SimilarActivity, TopicActivity
 from atpgraph.cqa.routing.model.router import Router
 
 _ROWS: tuple[type[Method], ...] = (
@@ -39,6 +40,8 @@ _ROWS: tuple[type[Method], ...] = (
     NumberAccepted,
     MeanVotes,
     RecentActivity,
+    TopicActivity,
+    SimilarActivity,
     Level,
     Bm25,
     TagExperts,

@@ -28,6 +28,18 @@ TEXT = (
     "text_accepted",
     "text_mean",
 )
+MEANING = (
+    "meaning_sum",
+    "meaning_max",
+    "meaning_accepted",
+    "meaning_recent",
+    "meaning_share",
+    "meaning_month",
+    "meaning_days",
+    "meaning_mean",
+    "meaning_asked",
+    "meaning_asked_max",
+)
 TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
 ASKER = ("helped_asker", "accepted_by_asker")
 ATP = ("atp_score", "level", "level_gap", "atp_target")
@@ -36,6 +48,7 @@ GROUPS = {
     "recency": RECENCY,
     "habit": HABIT,
     "text": TEXT,
+    "meaning": MEANING,
     "tags": TAGS,
     "asker": ASKER,
     "atp": ATP,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.activity import Activity, is_timeless, timeless, week_start
+from atpgraph.cqa.routing.features.closeness import fading, meaning_features
 from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
@@ -39,11 +40,14 @@ class Moment:
         See :func:`~.similarity.freshness`.
     log_given : float64 array
         log(answers + 5) of every user.
+    faded : float32 array or None
+        See :func:`~.closeness.fading`; None without vectors.
     """
 
     columns: Columns
     fresh: Float64Array
     log_given: Float64Array
+    faded: Float32Array | None
 
 
 WEEKS: Shelf[Week] = Shelf("weeks", keep=2)
@@ -77,7 +81,8 @@ class FeatureSpace:
             week = _week(history)
             timing = week.activity.features(query) if week.activity else timeless(query)
             log_given = np.log(history.n_given + 5.0)
-            return Moment({**week.standing, **timing}, freshness(query), log_given)
+            faded = None if history.records.meaning is None else fading(query)
+            return Moment({**week.standing, **timing}, freshness(query), log_given, faded)
 
         return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
 
@@ -87,6 +92,7 @@ class FeatureSpace:
         def make() -> Columns:
             return {
                 **text_features(query, moment.fresh, moment.log_given),
+                **meaning_features(query, moment.faded, moment.log_given),
                 **tag_features(query, moment.fresh, moment.log_given),
                 **asker_features(query),
             }

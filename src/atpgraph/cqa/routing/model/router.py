@@ -21,7 +21,7 @@ from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
 from atpgraph.cqa.routing.model.conditional_logit import ConditionalLogit, fit_logit
 from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import TrainingPlan, collect
-from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.candidates import POOLS, Pool
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 
@@ -34,9 +34,9 @@ class Router:
 
     Parameters
     ----------
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
         Whom it will rank. One model answers "who of those who answered will be accepted", another
-        "who of all will give the accepted answer".
+        "who of all will give the accepted answer", a third the same among newcomers.
     random_state : int
         Same state, same scores.
     without : names of feature groups
@@ -82,10 +82,12 @@ class Router:
         examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
+        model_of_text = history.records.text_model
+        kind = None if model_of_text is None else model_of_text.name
         early, held_out = examples.split(_VALIDATION)
         trials = [
             (fit_logit(early, penalty, use, prior), penalty, prior)
-            for prior in (prior_weights(self.pool, self.without), None)
+            for prior in (prior_weights(self.pool, self.without, kind), None)
             for penalty in PENALTIES
         ]
         losses = [model.loss(held_out) for model, _, _ in trials]
@@ -149,7 +151,7 @@ class Router:
 
         Raises ValueError where the data are not those of a router with today's features.
         """
-        if tuple(data["features"]) != NAMES or data["pool"] not in ("own", "all"):
+        if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
             raise ValueError("it was trained with other features")
         router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
         router.penalty_ = float(data["penalty"])

@@ -1,0 +1,143 @@
+"""How much a question is about what somebody answered, or asked: features of meaning.
+
+They stand beside those of words. Closeness is the cosine of two questions' vectors; what is not
+close at all counts as 0, and squares favour the close ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph._jit import kernel
+from atpgraph._typing import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.features.activity import log_count
+from atpgraph.cqa.routing.features.names import MEANING
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.query import Query
+
+_HALF_LIVES = (180.0, 30.0, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Close:
+    """Sums over everybody's answers of how close their questions are, one entry per user.
+
+    Attributes
+    ----------
+    total, accepted, recent, month, days : float64 arrays
+        Squares over all answers; over accepted ones; over all, halved every 180, 30, 10 days.
+    plain : float64 array
+        The cosines themselves, negative ones included.
+    largest : float64 array
+    """
+
+    total: Float64Array
+    accepted: Float64Array
+    recent: Float64Array
+    month: Float64Array
+    days: Float64Array
+    plain: Float64Array
+    largest: Float64Array
+
+
+def fading(query: Query) -> Float32Array:
+    """Factors of every answer, person by person: halved every 180, 30 and 10 days."""
+    history = query.history
+    away = np.abs(query.asked_ms - history.answers.given_ms[history.by_person.answer]) / DAY_MS
+    rates = -1.0 / np.array(_HALF_LIVES)
+    return np.exp2(away[:, None] * rates).astype(np.float32)
+
+
+def close(history: History, closeness: Float32Array, faded: Float32Array) -> Close:
+    """One pass over all answers; `faded` as :func:`fading` gives it."""
+    mine, result = history.by_person, np.zeros((7, history.n_users))
+    close_answers(mine.indptr, mine.question, mine.accepted, faded, closeness, result)
+    return Close(*result)
+
+
+def meaning_features(
+    query: Query, faded: Float32Array | None, log_given: Float64Array
+) -> dict[str, Float64Array]:
+    """Features of all users; none where there are no vectors.
+
+    Parameters
+    ----------
+    query : Query
+    faded : float32 array or None
+        See :func:`fading`.
+    log_given : float64 array
+        log(answers + 5) of every user.
+    """
+    history, closeness = query.history, query.closeness
+    if closeness is None or faded is None or not len(closeness):
+        return {}
+    found = close(history, closeness, faded)
+    asked = np.zeros((2, history.n_users))
+    close_asked(history.questions.asker, closeness, asked)
+    some = np.flatnonzero(asked[0])
+    return dict(
+        zip(
+            MEANING,
+            (
+                log_count(found.total),
+                found.largest,
+                log_count(found.accepted),
+                log_count(found.recent),
+                log_count(found.total, 0.05) - log_given,
+                log_count(found.month),
+                log_count(found.days),
+                found.plain / (history.n_given + 5.0),
+                log_count(asked[0], some=some),
+                asked[1],
+            ),
+            strict=True,
+        )
+    )
+
+
+@kernel
+def close_answers(
+    indptr: Int64Array,
+    question: Int32Array,
+    accepted: BoolArray,
+    faded: Float32Array,
+    closeness: Float32Array,
+    result: Float64Array,
+) -> None:
+    """Sums of :class:`Close`; the answers of person p are ``indptr[p] : indptr[p + 1]``."""
+    for person in range(len(indptr) - 1):
+        total = won = recent = month = days = plain = largest = 0.0
+        for answer in range(indptr[person], indptr[person + 1]):
+            value = float(closeness[question[answer]])
+            plain += value
+            if value <= 0.0:
+                continue
+            largest = max(largest, value)
+            value *= value
+            total += value
+            if accepted[answer]:
+                won += value
+            recent += value * faded[answer, 0]
+            month += value * faded[answer, 1]
+            days += value * faded[answer, 2]
+        result[0, person] = total
+        result[1, person] = won
+        result[2, person] = recent
+        result[3, person] = month
+        result[4, person] = days
+        result[5, person] = plain
+        result[6, person] = largest
+
+
+@kernel
+def close_asked(asker: Int64Array, closeness: Float32Array, result: Float64Array) -> None:
+    """For every asker, the sum of the squares and the largest over the questions they asked."""
+    for question in range(len(asker)):
+        value = float(closeness[question])
+        person = asker[question]
+        if person >= 0 and value > 0.0:
+            result[0, person] += value * value
+            result[1, person] = max(result[1, person], value)
