@@ -7,6 +7,7 @@ from atpgraph.cqa.routing.baselines.coldroute import ColdRoute
 from atpgraph.cqa.routing.baselines.cqarank import CqaRank
 from atpgraph.cqa.routing.baselines.doc2vec import Doc2Vec
 from atpgraph.cqa.routing.baselines.method import Method
+from atpgraph.cqa.routing.baselines.open_places import RouterWithNewcomers
 from atpgraph.cqa.routing.baselines.popularity import (
     Chance,
     MeanVotes,
@@ -28,6 +29,7 @@ from atpgraph.cqa.routing.model.router import Router
 _ROWS: tuple[type[Method], ...] = (
     Router,
     RouterWithoutAtp,
+    RouterWithNewcomers,
     PaperAtp,
     FoldedAtp,
     BagOfWords,

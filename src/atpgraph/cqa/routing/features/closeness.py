@@ -43,38 +43,56 @@ class Close:
     largest: Float64Array
 
 
-def fading(query: Query) -> Float32Array:
-    """Factors of every answer, person by person: halved every 180, 30 and 10 days."""
-    history = query.history
-    away = np.abs(query.asked_ms - history.answers.given_ms[history.by_person.answer]) / DAY_MS
-    rates = -1.0 / np.array(_HALF_LIVES)
-    return np.exp2(away[:, None] * rates).astype(np.float32)
+@dataclass(frozen=True, eq=False)
+class Fading:
+    """How much answers count at a moment.
+
+    Attributes
+    ----------
+    each : float32 array of shape (answers, 3)
+        Factors of every answer, person by person: halved every 180, 30 and 10 days.
+    log_month : float64 array
+        Logarithm of the sum of the second of them, for every user.
+    """
+
+    each: Float32Array
+    log_month: Float64Array
+
+    @classmethod
+    def at(cls, query: Query) -> Fading:
+        """At the moment of a question; the distance in time where time plays no part."""
+        history, mine = query.history, query.history.by_person
+        away = np.abs(query.asked_ms - history.answers.given_ms[mine.answer]) / DAY_MS
+        each = np.exp2(away[:, None] * (-1.0 / np.array(_HALF_LIVES)))
+        sums = np.concatenate([[0.0], np.cumsum(each[:, 1])])
+        month = sums[mine.indptr[1:]] - sums[mine.indptr[:-1]]
+        return cls(each.astype(np.float32), log_count(np.maximum(month, 0.0)))
 
 
 def close(history: History, closeness: Float32Array, faded: Float32Array) -> Close:
-    """One pass over all answers; `faded` as :func:`fading` gives it."""
+    """One pass over all answers; `faded` as in :class:`Fading`."""
     mine, result = history.by_person, np.zeros((7, history.n_users))
     close_answers(mine.indptr, mine.question, mine.accepted, faded, closeness, result)
     return Close(*result)
 
 
 def meaning_features(
-    query: Query, faded: Float32Array | None, log_given: Float64Array
+    query: Query, fading: Fading | None, log_given: Float64Array
 ) -> dict[str, Float64Array]:
     """Features of all users; none where there are no vectors.
 
     Parameters
     ----------
     query : Query
-    faded : float32 array or None
-        See :func:`fading`.
+    fading : Fading or None
     log_given : float64 array
         log(answers + 5) of every user.
     """
     history, closeness = query.history, query.closeness
-    if closeness is None or faded is None or not len(closeness):
+    if closeness is None or fading is None or not len(closeness):
         return {}
-    found = close(history, closeness, faded)
+    found = close(history, closeness, fading.each)
+    month = log_count(found.month)
     asked = np.zeros((2, history.n_users))
     close_asked(history.questions.asker, closeness, asked)
     some = np.flatnonzero(asked[0])
@@ -87,8 +105,9 @@ def meaning_features(
                 log_count(found.accepted),
                 log_count(found.recent),
                 log_count(found.total, 0.05) - log_given,
-                log_count(found.month),
+                month,
                 log_count(found.days),
+                month - fading.log_month,
                 found.plain / (history.n_given + 5.0),
                 log_count(asked[0], some=some),
                 asked[1],

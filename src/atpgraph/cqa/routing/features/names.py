@@ -36,11 +36,24 @@ MEANING = (
     "meaning_share",
     "meaning_month",
     "meaning_days",
+    "meaning_month_share",
     "meaning_mean",
     "meaning_asked",
     "meaning_asked_max",
 )
 TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
+# What counts otherwise for people with few answers: the same feature, once more for them alone.
+FEW_OF = (
+    "days_since",
+    "fading_15",
+    "tenure",
+    "text_max",
+    "meaning_max",
+    "meaning_month",
+    "meaning_asked_max",
+)
+FEW_MOST = (10, 3)
+FEW = tuple(f"few{most}{end}" for most in FEW_MOST for end in ("", *(f"_{n}" for n in FEW_OF)))
 ASKER = ("helped_asker", "accepted_by_asker")
 ATP = ("atp_score", "level", "level_gap", "atp_target")
 GROUPS = {
@@ -50,6 +63,7 @@ GROUPS = {
     "text": TEXT,
     "meaning": MEANING,
     "tags": TAGS,
+    "few": FEW,
     "asker": ASKER,
     "atp": ATP,
 }

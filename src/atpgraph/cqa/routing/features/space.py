@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float32Array, Float64Array, Int64Array
+from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.features.activity import Activity, is_timeless, timeless, week_start
-from atpgraph.cqa.routing.features.closeness import fading, meaning_features
+from atpgraph.cqa.routing.features.closeness import Fading, meaning_features
+from atpgraph.cqa.routing.features.few import few_features
 from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
@@ -40,14 +41,14 @@ class Moment:
         See :func:`~.similarity.freshness`.
     log_given : float64 array
         log(answers + 5) of every user.
-    faded : float32 array or None
-        See :func:`~.closeness.fading`; None without vectors.
+    fading : Fading or None
+        None without vectors.
     """
 
     columns: Columns
     fresh: Float64Array
     log_given: Float64Array
-    faded: Float32Array | None
+    fading: Fading | None
 
 
 WEEKS: Shelf[Week] = Shelf("weeks", keep=2)
@@ -81,8 +82,8 @@ class FeatureSpace:
             week = _week(history)
             timing = week.activity.features(query) if week.activity else timeless(query)
             log_given = np.log(history.n_given + 5.0)
-            faded = None if history.records.meaning is None else fading(query)
-            return Moment({**week.standing, **timing}, freshness(query), log_given, faded)
+            fading = None if history.records.meaning is None else Fading.at(query)
+            return Moment({**week.standing, **timing}, freshness(query), log_given, fading)
 
         return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
 
@@ -90,12 +91,13 @@ class FeatureSpace:
         """The part that no two questions share."""
 
         def make() -> Columns:
-            return {
+            columns = {
                 **text_features(query, moment.fresh, moment.log_given),
-                **meaning_features(query, moment.faded, moment.log_given),
+                **meaning_features(query, moment.fading, moment.log_given),
                 **tag_features(query, moment.fresh, moment.log_given),
                 **asker_features(query),
             }
+            return columns | few_features(query, moment.columns | columns)
 
         # Kept, since several methods rank the people for the same question.
         columns = query.history.records.memo.get(OWN, query, make)
