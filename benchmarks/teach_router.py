@@ -22,6 +22,7 @@ from atpgraph.cqa import Site
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.names import GROUPS, NAMES
 from atpgraph.cqa.routing.model.conditional_logit import fit_logit
+from atpgraph.cqa.routing.model.router import STIFFNESS
 from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
 from atpgraph.cqa.routing.timeline.candidates import Pool
 from atpgraph.cqa.routing.timeline.history import History
@@ -46,10 +47,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
+    parser.add_argument("--kinds", default=f"{STATIC},{DENSE}", help="text models to learn for")
     options = parser.parse_args()
     site = Site(options.site)
     learnt: dict[str, dict[str, float]] = {}
-    for kind in (STATIC, DENSE):
+    for kind in options.kinds.split(","):
         if options.axes:
             learn_axes(site, kind)
         history = training(Records.of(site, kind))
@@ -59,6 +61,7 @@ def main() -> None:
             learnt |= weights(examples, f"{pool}-{kind}", ())
             if kind == DENSE:  # the features of words are the same
                 learnt |= weights(examples, f"{pool}-{BM25}", meaning_features())
+    learnt = json.loads(TARGET.read_text(encoding="utf-8")) | learnt
     TARGET.write_text(json.dumps(learnt, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"written: {TARGET.name}")
 
@@ -86,7 +89,7 @@ def learn_axes(site: Site, kind: str) -> None:
 
 def meaning_features() -> tuple[str, ...]:
     """The features that need vectors."""
-    return tuple(name for name in NAMES if "meaning" in name)
+    return tuple(name for name in NAMES if "meaning" in name or name in GROUPS["axes"])
 
 
 def weights(
@@ -96,7 +99,7 @@ def weights(
     found = {}
     for end, hidden in (("", ()), ("-without-atp", GROUPS["atp"])):
         use = np.array([feature not in (*left_out, *hidden) for feature in NAMES])
-        model = fit_logit(examples.choices, PENALTY, use)
+        model = fit_logit(examples.choices, PENALTY, use, stiff=STIFFNESS)
         found[name + end] = {
             feature: round(weight, 5)
             for feature, weight in zip(NAMES, model.raw_weight.tolist(), strict=True)

@@ -65,14 +65,24 @@ class Fading:
         away = np.abs(query.asked_ms - history.answers.given_ms[mine.answer]) / DAY_MS
         each = np.exp2(away[:, None] * (-1.0 / np.array(_HALF_LIVES)))
         sums = np.concatenate([[0.0], np.cumsum(each[:, 1])])
-        month = sums[mine.indptr[1:]] - sums[mine.indptr[:-1]]
-        return cls(each.astype(np.float32), log_count(np.maximum(month, 0.0)))
+        month = np.zeros(history.n_users)
+        month[: len(mine.indptr) - 1] = np.maximum(np.diff(sums[mine.indptr]), 0.0)
+        np.add.at(month, mine.late_owner, each[mine.indptr[-1] :, 1])
+        return cls(each.astype(np.float32), log_count(month))
 
 
 def close(history: History, closeness: Float32Array, faded: Float32Array) -> Close:
     """One pass over all answers; `faded` as in :class:`Fading`."""
     mine, result = history.by_person, np.zeros((7, history.n_users))
     close_answers(mine.indptr, mine.question, mine.accepted, faded, closeness, result)
+    if len(mine.late_owner):
+        late = slice(int(mine.indptr[-1]), None)
+        value = closeness[mine.question[late]].astype(np.float64)
+        each = np.maximum(value, 0.0) ** 2
+        rows = (each, each * mine.accepted[late], *(each * faded[late].T), value)
+        for total, part in zip(result, rows, strict=False):
+            np.add.at(total, mine.late_owner, part)
+        np.maximum.at(result[6], mine.late_owner, value)
     return Close(*result)
 
 

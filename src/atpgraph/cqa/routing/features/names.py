@@ -41,6 +41,7 @@ MEANING = (
     "meaning_asked",
     "meaning_asked_max",
 )
+AXES = tuple(f"axis_{k:02}" for k in range(24))
 TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
 # What counts otherwise for people with few answers: the same feature, once more for them alone.
 FEW_OF = (
@@ -62,12 +63,17 @@ GROUPS = {
     "habit": HABIT,
     "text": TEXT,
     "meaning": MEANING,
+    "axes": AXES,
     "tags": TAGS,
     "few": FEW,
     "asker": ASKER,
     "atp": ATP,
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
+
+
+# Many features of one kind may each move less: by how much more than others they cost.
+STIFF = dict.fromkeys(AXES, 3.0)
 
 
 def names_of(groups: tuple[str, ...]) -> set[str]:

@@ -182,7 +182,7 @@ class _Collector:
             people = people[people != asker]
             right = int(np.flatnonzero(people == truth)[0])
             return _Example(position, space.rows(query, people), np.zeros(len(people)), right)
-        active = query.history.codes(candidates(query, self.pool))
+        active = np.sort(query.history.codes(candidates(query, self.pool)))
         right = int(np.searchsorted(active, truth))
         if right == len(active) or active[right] != truth:
             return None

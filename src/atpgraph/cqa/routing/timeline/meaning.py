@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -11,11 +12,12 @@ import numpy as np
 
 from atpgraph._jit import kernel
 from atpgraph._typing import AnyArray, Float32Array, Int8Array
+from atpgraph.cqa.routing.timeline.growth import Room
 from atpgraph.cqa.text.axes import shared_axes
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
 
-_UNIT = 127  # what 1 is rounded to
+UNIT = 127  # what 1 is rounded to
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,23 @@ class Meaning:
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
         return cls(model, _rounded(model, text_vectors(model, texts, site)))
 
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether the axes are those of every site."""
+        return shared_axes(self.model) is not None
+
+    def first(self, n_questions: int) -> Self:
+        """The vectors of the first questions."""
+        return replace(self, vectors=self.vectors[:n_questions])
+
+    def grown(self, room: Room, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
+        """With some questions more: title, body and tags each."""
+        texts = [question_text(title, body) for title, body, _ in questions]
+        found = self.model.encode(texts).astype(np.float16)
+        return replace(
+            self, vectors=room.extend("vectors", self.vectors, _rounded(self.model, found))
+        )
+
     def vector(self, title: str, body: str) -> Int8Array:
         """The vector of a new question."""
         found = self.model.encode([question_text(title, body)])
@@ -55,14 +74,14 @@ class Meaning:
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Cosine of a vector and those of the first questions."""
         result = np.zeros(n_questions, dtype=np.float32)
-        dots(self.vectors[:n_questions], vector, np.float32(1.0 / _UNIT**2), result)
+        dots(self.vectors[:n_questions], vector, np.float32(1.0 / UNIT**2), result)
         return result
 
 
 def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
     axes = shared_axes(model)
     turned = vectors.astype(np.float32) if axes is None else axes(vectors)
-    return np.asarray(np.rint(turned * _UNIT), dtype=np.int8)
+    return np.asarray(np.rint(turned * UNIT), dtype=np.int8)
 
 
 @kernel

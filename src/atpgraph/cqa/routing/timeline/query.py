@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float32Array, Float64Array, Int64Array
+from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
@@ -109,17 +109,22 @@ class Query:
         return self.history.corpus.query(question.title, question.body, question.tags)
 
     @cached_property
-    def closeness(self) -> Float32Array | None:
-        """Cosine of the vectors of this and every earlier question; None where words have to do."""
-        history, question = self.history, self.question
-        meaning = history.records.meaning
+    def vector(self) -> Int8Array | None:
+        """What the question is about; None where words have to do."""
+        meaning, question = self.history.records.meaning, self.question
         if meaning is None:
             return None
         if self.position >= 0:
-            vector = meaning.vectors[self.position]
-        else:
-            vector = meaning.vector(question.title, question.body)
-        return meaning.closeness(vector, history.n_questions)
+            return meaning.vectors[self.position]
+        return meaning.vector(question.title, question.body)
+
+    @cached_property
+    def closeness(self) -> Float32Array | None:
+        """Cosine of the vectors of this and every earlier question; None where words have to do."""
+        meaning = self.history.records.meaning
+        if meaning is None or self.vector is None:
+            return None
+        return meaning.closeness(self.vector, self.history.n_questions)
 
     @cached_property
     def match(self) -> Float64Array:
