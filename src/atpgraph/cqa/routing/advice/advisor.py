@@ -27,6 +27,7 @@ from atpgraph.cqa.routing.timeline.live import Observed, observe
 from atpgraph.cqa.routing.timeline.newcomer import Newcomer
 from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cqa.text.choice import AUTO
 from atpgraph.errors import InputError
 
 _SAME_SITE = (
@@ -98,6 +99,7 @@ class Advisor:
         cls,
         site: Site,
         *,
+        text: str | os.PathLike[str] = AUTO,
         plan: TrainingPlan | None = None,
         random_state: int = 0,
         **embedding: Any,
@@ -107,6 +109,9 @@ class Advisor:
         Parameters
         ----------
         site : Site
+        text : str or path
+            Which text model tells what questions are about: ``bm25`` (none), ``static``,
+            ``dense``, a folder with an ONNX file and ``tokenizer.json``, or ``auto``.
         plan : TrainingPlan, optional
             Which past questions the router learns from.
         random_state : int
@@ -114,7 +119,7 @@ class Advisor:
         **embedding
             For :attr:`expertise`: parameters of :meth:`~atpgraph.cqa.Expertise.fit`.
         """
-        history = History.latest(Records.of(site), shared=True)
+        history = History.latest(Records.of(site, text), shared=True)
         router = Router("all", random_state, plan=plan).fit(history)
         history.records.memo.clear()  # embeddings of the past are of no use any more
         return cls(history, router, embedding={"random_state": random_state, **embedding})
@@ -240,7 +245,7 @@ class Advisor:
 
     def update(self, site: Site) -> Self:
         """An advisor with the same weights that knows a later dump of its site."""
-        records = Records.of(site)
+        records = Records.of(site, self.history.records.text_model)
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(

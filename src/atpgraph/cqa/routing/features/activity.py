@@ -53,7 +53,7 @@ def for_users(column: A, n: int) -> A:
     """A column for `n` users, from one whose last entry is that of somebody who did nothing."""
     more: Any = column[:n]
     if n > len(column):
-        more = np.concatenate([column, np.repeat(column[-1:], n - len(column))])
+        more = np.concatenate([column, np.repeat(column[-1:], n - len(column), axis=0)])
     return more  # type: ignore[no-any-return]
 
 

@@ -50,7 +50,8 @@ class Room:
         buffer = self._buffers.get(name)
         latest = buffer is not None and column.base is buffer and self._used[name] == n
         if buffer is None or not latest or total > len(buffer):
-            buffer = np.empty(total + total // 4 + 64, dtype=column.dtype)
+            size = total + total // 4 + 64, *column.shape[1:]
+            buffer = np.empty(size, dtype=column.dtype)
             buffer[:n] = column
             self._buffers[name] = buffer
         buffer[n:total] = new

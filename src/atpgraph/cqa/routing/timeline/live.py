@@ -245,7 +245,7 @@ class _Batch:
         answer_rows = given[:, 0], given[:, 1], owner, given[:, 3]
         votes = np.array(self.votes, dtype=np.int64).reshape(-1, 3)
         fresh = np.array(sorted(self.accepted.values()), dtype=np.int64).reshape(-1, 2)
-        texts = [(e.title, e.body, e.tags) for e in self.asked]
+        texts, meaning = [(e.title, e.body, e.tags) for e in self.asked], old.meaning
         lines = (
             room.extend_lines("titles", old.texts.titles, [e.title for e in self.asked]),
             room.extend_lines("bodies", old.texts.bodies, [""] * len(self.asked)),
@@ -260,6 +260,7 @@ class _Batch:
             tags=self._tags(old, room) if self.asked else old.tags,
             texts=TextTable(*lines) if self.asked else old.texts,
             corpus=old.corpus.grown(room, texts) if self.asked else old.corpus,
+            meaning=meaning.grown(room, texts) if meaning and self.asked else meaning,
             grown=Growth(old.base, room, room.step, memo, self._tag_index(old)),
         )
 

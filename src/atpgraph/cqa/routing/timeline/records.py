@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import NOBODY, QuestionTags, Site
 from atpgraph.cqa.routing.timeline.corpus import Corpus
 from atpgraph.cqa.routing.timeline.growth import Room
+from atpgraph.cqa.routing.timeline.meaning import Meaning
 from atpgraph.cqa.routing.timeline.memo import Memo
 from atpgraph.cqa.routing.timeline.newcomer import Arrival
 from atpgraph.cqa.routing.timeline.tables import (
@@ -30,6 +32,8 @@ from atpgraph.cqa.routing.timeline.visibility import (
     by_visibility,
     dated_votes,
 )
+from atpgraph.cqa.text.choice import text_model
+from atpgraph.cqa.text.model import TextModel
 
 T = TypeVar("T", AcceptanceTable, VoteTable)
 _SPARSE_IDS = 64  # a table of codes by id may be this much longer than the list of users
@@ -52,6 +56,8 @@ class Records:
     texts : TextTable
     corpus : Corpus
         Words of the questions.
+    meaning : Meaning or None
+        Vectors of the questions; None where words have to do.
     newcomers : mapping
         By user id, those whose answers stand for what they declare or were added later.
     grown : Growth or None
@@ -68,6 +74,7 @@ class Records:
     tags: QuestionTags
     texts: TextTable
     corpus: Corpus
+    meaning: Meaning | None = None
     newcomers: Mapping[int, Arrival] = field(default_factory=dict)
     grown: Growth | None = field(default=None, repr=False)
     memo: Memo = field(default_factory=Memo, init=False, repr=False)
@@ -77,14 +84,27 @@ class Records:
             object.__setattr__(self, "memo", self.grown.memo)
 
     @classmethod
-    def of(cls, site: Site) -> Self:
-        """Collect the events of a site."""
+    def of(cls, site: Site, text: str | os.PathLike[str] | TextModel | None = None) -> Self:
+        """Collect the events of a site.
+
+        Parameters
+        ----------
+        site : Site
+        text : str, path or TextModel, optional
+            The text model, or its name as for :func:`~atpgraph.cqa.text.choice.text_model`; without
+            one, words have to do.
+        """
         questions, answers = by_visibility(site.questions, site.answers)
         users = np.unique(np.concatenate([questions.asker, answers.owner]))
         users = users[users >= 0]
         votes = dated_votes(site, answers)
         texts = TextTable(site.titles(), site.question_bodies())
         tags = [site.tags.of(question) for question in range(len(questions))]
+        by_name = isinstance(text, str | os.PathLike)
+        model = text_model(text, len(questions)) if by_name else text
+        meaning = None
+        if model is not None:
+            meaning = Meaning.of(model, texts.titles, texts.bodies, site.path)
         present = np.ones(len(questions), dtype=np.bool_)
         asker, owner = (codes_of(users, ids) for ids in (questions.asker, answers.owner))
         return cls(
@@ -96,6 +116,7 @@ class Records:
             tags=site.tags,
             texts=texts,
             corpus=Corpus.of(texts.titles, texts.bodies, tags),
+            meaning=meaning,
         )
 
     def until(self, moment_ms: int) -> Self:
@@ -113,6 +134,7 @@ class Records:
             tags=first_tags(self.tags, n),
             texts=self.texts.take(slice(n)),
             corpus=self.corpus if n == len(self.questions) else self.corpus.first(n),
+            meaning=None if self.meaning is None else self.meaning.first(n),
         )
 
     def without(self, positions: npt.ArrayLike) -> Self:
@@ -277,6 +299,11 @@ class Records:
         tags = self.tags
         question = np.repeat(np.arange(len(tags.indptr) - 1), np.diff(tags.indptr))
         return _compressed(tags.tags, question, len(tags.names))
+
+    @property
+    def text_model(self) -> TextModel | None:
+        """What makes vectors of questions, None where words have to do."""
+        return None if self.meaning is None else self.meaning.model
 
     @cached_property
     def tag_index(self) -> dict[str, int]:
