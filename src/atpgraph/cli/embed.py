@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, SOLVERS, completer
+from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 from atpgraph.cli._facts import model_facts
 
@@ -47,6 +47,17 @@ def embed(
             show_default="by purpose",
         ),
     ] = "auto",
+    closure: Annotated[
+        str,
+        typer.Option(
+            help="How paths are held: exact, sketch, or auto for what fits the memory.",
+            autocompletion=completer(CLOSURES),
+        ),
+    ] = "auto",
+    sketch_size: Annotated[
+        int | None,
+        typer.Option(help="Paths that a sketch keeps for a node.", show_default="64, or what fits"),
+    ] = None,
     zero_weight: Annotated[
         float | None,
         typer.Option(
@@ -85,9 +96,10 @@ def embed(
         check_writable(output)
         model = ATP(
             dim, purpose=purpose, kernel=kernel, method=method, solver=solver, memory=memory,
-            n_jobs=threads, random_state=seed,
+            n_jobs=threads, random_state=seed, closure=closure,
         )  # fmt: skip
         chosen = [
+            ("sketch_size", sketch_size),
             ("zero_weight", zero_weight),
             ("regularization", regularization),
             ("max_iter", max_iter),
@@ -123,7 +135,9 @@ def embed(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
             f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "
-            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} extras",
+            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} "
+            + ("extras" if model.closure_.kind == "exact" else "samples"),
+            f"closure {model.closure_}",
             f"for {purpose}, solver {model.solver_}: {judged}",
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"

@@ -25,13 +25,7 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.closure import (
-    ClosureForest,
-    PathSampler,
-    closure_forest,
-    closure_forests,
-    kernel_table,
-)
+from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
@@ -75,6 +69,14 @@ class ATP(Growing):
         the array 1, 2, … of differences.
     method : str
         How to break cycles, see :func:`atpgraph.break_cycles`.
+    closure : {"auto", "exact", "sketch"}
+        How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
+        descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
+        that does not depend on how many paths there are. "auto" estimates the forest, and takes
+        sketches if it does not fit the budget.
+    sketch_size : "auto" or int
+        Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, less if that
+        does not fit.
     solver : {"auto", "pairs", "nnls", "svd"}
         Regression over sampled pairs, non-negative factorisation, or the truncated singular value
         decomposition of M; "auto" is pairs for reachability, else nnls.
@@ -100,8 +102,8 @@ class ATP(Growing):
     random_state : int, Generator or None
         Seed of ties, of the first vectors and of sampled pairs.
     memory : str or number of bytes, optional
-        Budget such as "4GB", by default half of what is free. A graph whose closure forest does
-        not fit is refused before the work starts.
+        Budget such as "4GB", by default half of what is free. A closure forest that does not fit
+        gives way to sketches, or with ``closure="exact"`` is refused before it is built.
     verbose : bool
         Show progress on standard error.
 
@@ -132,7 +134,9 @@ class ATP(Growing):
     margin_ : float
         How far below 0 the scores of pairs without a path were put; 0 except for pairs.
     n_reachable_pairs_, n_extras_ : int
-        Pairs joined by a path, and how many of them the closure forests store.
+        Pairs joined by a path, and how many of them are stored; the first an estimate with sketches.
+    closure_ : ClosureChoice
+        How the paths were held, `kind` "exact" or "sketch", and the `reason`.
 
     Examples
     --------
@@ -158,6 +162,8 @@ class ATP(Growing):
         purpose: str = "reachability",
         kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
         method: str = "h-voting",
+        closure: str = "auto",
+        sketch_size: int | Literal["auto"] = "auto",
         solver: str = "auto",
         zero_weight: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
@@ -173,6 +179,8 @@ class ATP(Growing):
         self.purpose = purpose
         self.kernel = kernel
         self.method = method
+        self.closure = closure
+        self.sketch_size = sketch_size
         self.solver = solver
         self.zero_weight = zero_weight
         self.regularization = regularization
@@ -200,49 +208,47 @@ class ATP(Growing):
         with _timed("hierarchy", timings):
             level = levels(broken.dag)
         with _timed("closure", timings):
-            if solver == "pairs":
-                rows = closure_forest(broken.dag, level, memory=memory, n_jobs=self.n_jobs)
-                columns = None
-            else:
-                rows, columns = closure_forests(
-                    broken.dag, level, memory=memory, n_jobs=self.n_jobs
-                )
+            closure = hold_closure(
+                broken.dag, level, "exact" if solver == "svd" else self.closure,
+                sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
         with _timed("factorization", timings):
-            settings = purposes.settle(self.get_params(), graph.n_nodes, rows.n_pairs)
+            settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
-            fit = self._factorize(settings, rows, columns, level, table)
+            fit = self._factorize(settings, closure, level, table)
         self.graph_, self.removed_, self.levels_ = graph, broken.removed, level
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
         self.solver_, self.margin_ = settings.solver, fit.margin
         self.zero_weight_, self.regularization_ = settings.zero_weight, settings.regularization
-        self.n_reachable_pairs_ = rows.n_pairs
-        self.n_extras_ = rows.n_extras + (columns.n_extras if columns is not None else 0)
+        self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
+        self.closure_ = closure.choice
         self.kernel_table_ = table
         with _timed("fidelity", timings):
-            self._judge(rows)
+            self._judge(closure)
         self.timings_ = timings
 
     def _factorize(
         self,
         settings: purposes.Settings,
-        rows: ClosureForest,
-        columns: ClosureForest | None,
+        closure: HeldClosure,
         level: Int32Array,
         table: Float64Array,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
-        if columns is None:
+        if settings.solver == "pairs":
+            paths, back = closure.pair_sources()
             return fit_pairs(
-                PathSampler(rows), level, table, n_components=k, max_iter=settings.max_iter,
+                paths, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed,
+                random_state=seed, back=back,
             )  # fmt: skip
-        if settings.solver == "svd":
-            return svdm(rows, columns, level, table, n_components=k, random_state=seed)
+        if isinstance(closure, ExactClosure) and settings.solver == "svd":
+            return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
         return factorize(
-            rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
+            *closure.sides, level, table, n_components=k, zero_weight=settings.zero_weight,
             regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
             n_jobs=self.n_jobs, random_state=seed,
         )  # fmt: skip
