@@ -40,7 +40,7 @@ def test_embed_json(folder: Path) -> None:
     told = json.loads(result.stdout)
     assert set(told) == {
         "purpose", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs", "extras",
-        "iterations", "objective", "zero_weight", "regularization", "threshold", "fidelity",
+        "closure", "closure_reason", "sketch_size", "iterations", "objective", "zero_weight", "regularization", "threshold", "fidelity",
         "seconds", "compile_seconds", "peak_memory_mb",
     }  # fmt: skip
     assert {"read", "cycles", "hierarchy", "closure", "factorization", "save"} < set(

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from atpgraph._bits import popcount
 from atpgraph._jit import kernel
 from atpgraph._threads import Workers, checkpoint
 from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
@@ -39,7 +40,7 @@ class Panel:
     """
 
     def __init__(self, view: Positions, columns: IntArray, workers: Workers) -> None:
-        self.view, self.columns = view, columns
+        self.view, self.columns = view, np.asarray(columns, dtype=np.int32)
         self.slot = np.full(view.n, -1, dtype=np.int32)
         self.slot[columns] = np.arange(len(columns), dtype=np.int32)
         sheets = max(-(-len(columns) // COLUMNS), 1)
@@ -72,7 +73,7 @@ class Panel:
 
     def count(self) -> int:
         """Number of pairs that are joined, each column with itself among them."""
-        return sum(int(np.bitwise_count(sheet).sum(dtype=np.int64)) for sheet in self.bits)
+        return int(_count(self.bits.reshape(-1)))
 
     def reaching(self, column: int) -> Int32Array:
         """The nodes that reach the node ``columns[column]``, ascending, without itself."""
@@ -87,7 +88,8 @@ def _cuts(indptr: Int64Array) -> list[int]:
     n = len(indptr) - 1
     work = indptr + np.arange(n + 1)
     parts = int(work[-1] // _SLICE) + 1
-    return np.searchsorted(work, np.linspace(0, work[-1], parts + 1)).tolist()
+    cuts: list[int] = np.searchsorted(work, np.linspace(0, work[-1], parts + 1)).tolist()
+    return cuts
 
 
 def _mark(positions: Int32Array, bits: UInt64Array) -> None:
@@ -105,6 +107,14 @@ def _sweep(
             v = successors[e]
             for w in range(WORDS):
                 bits[u, w] |= bits[v, w]
+
+
+@kernel
+def _count(words: UInt64Array) -> np.int64:
+    total = np.int64(0)
+    for word in words:
+        total += np.int64(popcount(word))
+    return total
 
 
 @kernel

@@ -8,11 +8,12 @@ from atpgraph._bits import popcount
 from atpgraph._jit import kernel
 from atpgraph._threads import Workers
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray, UInt64Array
-from atpgraph.closure.panel import COLUMNS, Panel
+from atpgraph.closure.panel import COLUMNS, WORDS, Panel
 from atpgraph.closure.sketch import Sketcher
 from atpgraph.graph.digraph import DiGraph
 
-_MANY = 4_000_000  # nodes from which on the panel is narrower
+_PANEL = 2**28  # bytes of the panel, about; two sheets at the least
+_MOST_SHEETS = 16
 _SPARE = 2  # members of a sketch for each that is drawn
 
 
@@ -45,7 +46,9 @@ class SketchedPaths:
         self._columns = np.flatnonzero(dag.in_degree > 0)
         shares = np.cumsum(popularity[self._columns])
         self._popular = shares / shares[-1] if len(shares) else shares
-        self._width = 2 * COLUMNS if dag.n_nodes < _MANY else COLUMNS
+        sheets = int(np.clip(_PANEL // (8 * WORDS * max(dag.n_nodes, 1)), 2, _MOST_SHEETS))
+        self._draws = sheets * COLUMNS // 4  # the fourth part by popularity
+        self._width = sheets * COLUMNS - self._draws
 
     def renew(
         self, draws: int, rng: np.random.Generator, workers: Workers
@@ -60,7 +63,7 @@ class SketchedPaths:
         self._node_of = np.empty(n, dtype=np.int32)
         self._node_of[ranks] = np.arange(n, dtype=np.int32)
         uniform = rng.permutation(self._columns)[: self._width].astype(np.int32)
-        some = np.searchsorted(self._popular, rng.random(COLUMNS // 2))
+        some = np.searchsorted(self._popular, rng.random(self._draws if len(uniform) else 0))
         popular = np.unique(self._columns[some]).astype(np.int32)
         others = np.setdiff1d(popular, uniform)
         self._uniform = len(uniform)

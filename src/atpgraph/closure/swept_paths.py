@@ -77,4 +77,4 @@ class SweptPaths:
         for at, panel in enumerate(self._panels(sources)):
             asked = order[ends[at] : ends[at + 1]]
             answer[asked] = panel.joined(v[asked], u[asked])
-        return answer & (np.asarray(u) != v)
+        return np.asarray(answer & (np.asarray(u) != v))

@@ -134,7 +134,7 @@ class ATP(Growing):
     margin_ : float
         How far below 0 the scores of pairs without a path were put; 0 except for pairs.
     n_reachable_pairs_, n_extras_ : int
-        Pairs joined by a path, and how many of them are stored; the first an estimate with sketches.
+        Pairs joined by a path, with sketches an estimate, and how many of them are stored.
     closure_ : ClosureChoice
         How the paths were held, `kind` "exact" or "sketch", and the `reason`.
 
@@ -247,8 +247,9 @@ class ATP(Growing):
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
+        rows, columns = closure.sides
         return factorize(
-            *closure.sides, level, table, n_components=k, zero_weight=settings.zero_weight,
+            rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
             regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
             n_jobs=self.n_jobs, random_state=seed,
         )  # fmt: skip

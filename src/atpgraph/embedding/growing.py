@@ -238,8 +238,9 @@ def _nnls(
     pairs = int(down.sizes[growth.sources].sum() + up.sizes[growth.targets].sum())
     whole = closure.n_stored + 2 * _SOLVE * len(source)
     if pairs + _SOLVE * some > whole:
+        rows, columns = closure.sides
         fit = factorize(
-            *closure.sides, growth.levels, table, n_components=source.shape[1], max_iter=1,
+            rows, columns, growth.levels, table, n_components=source.shape[1], max_iter=1,
             n_jobs=model.get_params()["n_jobs"], start=(source, target),
             zero_weight=model.zero_weight_, regularization=model.regularization_,
         )  # fmt: skip

@@ -38,8 +38,9 @@ def violations(
     """Columns drawn for each path's source whose score is not below −margin.
 
     For every path, `count` are drawn from `columns` and as many from `popular`, such as the targets
-    of the other paths. Fills the number of the path and the column; returns how many there are. Whether a
-    path leads to them is not asked here: most columns fall through at the price of one product.
+    of the other paths. Fills the number of the path and the column; returns how many there are.
+    Whether a path leads to them is not asked here: most columns fall through at the price of one
+    product.
     """
     state = seed
     found = 0

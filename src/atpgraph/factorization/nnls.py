@@ -134,10 +134,8 @@ def factorize(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
-    down, up = (
-        _matrix_of(rows).of_rows(rows, levels),
-        _matrix_of(columns).of_columns(columns, levels),
-    )
+    down: Matrix = _matrix_of(rows).of_rows(rows, levels)
+    up: Matrix = _matrix_of(columns).of_columns(columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
