@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
-from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
+from atpgraph.cli._console import Json, Quiet, Seed, Session, session, table, typed_command
 from atpgraph.cli._facts import model_facts
+
+if TYPE_CHECKING:
+    from atpgraph.embedding import ATP
+    from atpgraph.graph.digraph import DiGraph
 
 
 def embed(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
-    ],
+        Path | None,
+        typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False),
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Say what it would take, and stop.", show_default=False),
+    ] = False,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
     purpose: Annotated[
         str,
@@ -91,9 +100,13 @@ def embed(
         from atpgraph._jit import on_compilation
         from atpgraph._memory import peak_megabytes
         from atpgraph.embedding import ATP
+        from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
 
-        check_writable(output)
+        if output is not None:
+            check_writable(output)
+        elif not estimate:
+            raise InputError("Say where the model goes: --output FILE; or --estimate.")
         model = ATP(
             dim, purpose=purpose, kernel=kernel, method=method, solver=solver, memory=memory,
             n_jobs=threads, random_state=seed, closure=closure,
@@ -109,6 +122,9 @@ def embed(
             started = time.perf_counter()
             read = read_edgelist(graph)
             seconds = {"read": time.perf_counter() - started}
+            if output is None or estimate:
+                _tell_estimate(out, graph, model, read)
+                return
             model.fit(read)
         started = time.perf_counter()
         model.save(output)
@@ -144,3 +160,25 @@ def embed(
             + (compiled if compiling.seconds > 0.1 else ""),
             f"{output}: written; next: atp neighbors {output} NODE",
         )
+
+
+def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None:
+    from atpgraph._memory import human_bytes
+    from atpgraph.embedding.estimate import estimate
+
+    found = estimate(graph, **model.get_params())
+    out.result(
+        found.to_dict(),
+        f"{path}: {found.nodes:,} nodes, {found.edges:,} edges, {found.core_edges:,} of them on "
+        f"cycles; about {found.pairs:,.0f} reachable pairs, {found.extras:,.0f} extras",
+        table(
+            ["closure", "memory", "seconds, about"],
+            [
+                [name, human_bytes(cost.memory), f"{cost.seconds:,.0f}"]
+                for name, cost in (("exact", found.exact), ("sketch", found.sketch))
+            ],
+        ),
+        f"auto takes {found.closure}: {found.reason} of {human_bytes(found.budget)}"
+        if found.reason.endswith("budget")
+        else f"takes {found.closure}: {found.reason}",
+    )
