@@ -86,6 +86,13 @@ def embed(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
     ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep what is done so far in this folder; a run that was killed goes on there.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
@@ -125,7 +132,7 @@ def embed(
             if output is None or estimate:
                 _tell_estimate(out, graph, model, read)
                 return
-            model.fit(read)
+            model.fit(read, work=work)
         started = time.perf_counter()
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}

@@ -13,7 +13,9 @@ from atpgraph.closure.choice import (
     HeldClosure,
     Paths,
     check_closure,
+    closure_from,
     hold_closure,
+    parts_of,
 )
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
@@ -37,8 +39,10 @@ __all__ = [
     "check_closure",
     "closure_forest",
     "closure_forests",
+    "closure_from",
     "estimate_closure",
     "hold_closure",
     "kernel_table",
+    "parts_of",
     "reach_sketch",
 ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from atpgraph._checks import whole_number
 from atpgraph._memory import budget_bytes, human_bytes
 from atpgraph._registry import unknown_name
 from atpgraph._threads import Workers, interruptible
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.closure.build import closure_forest, closure_forests
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.panel import COLUMNS, Panel
@@ -112,26 +112,39 @@ class SketchedClosure:
     """Sketches of the descendants and of the ancestors, and sweeps for exact answers."""
 
     def __init__(
-        self, dag: DiGraph, levels: Int32Array, size: int, n_jobs: int | None, reason: str
+        self,
+        dag: DiGraph,
+        levels: Int32Array,
+        rows: ReachSketch,
+        columns: ReachSketch,
+        n_pairs: int,
+        reason: str,
     ) -> None:
         self._dag, self._levels = dag, levels
-        self.choice = ClosureChoice("sketch", reason, size)
+        self.rows, self.columns, self.n_pairs = rows, columns, n_pairs
+        self.n_stored = rows.n_members + columns.n_members
+        self.choice = ClosureChoice("sketch", reason, rows.members.shape[1])
+
+    @classmethod
+    def of(
+        cls, dag: DiGraph, levels: Int32Array, size: int, n_jobs: int | None, reason: str
+    ) -> SketchedClosure:
+        """Sketch an acyclic graph."""
         sketcher = Sketcher(dag, levels)
         rng = np.random.default_rng(_SEED)
         ranks = rng.permutation(dag.n_nodes).astype(np.int32)
         with Workers(n_jobs) as workers:
-            self.rows: ReachSketch = sketcher.sketch(ranks, size, workers)
-            # The errors of the sizes are alike; a panel of its own tells their sum better.
-            some = rng.permutation(dag.n_nodes)[: 2 * COLUMNS]
-            reached = Panel(sketcher.view, some, workers).count() - len(some)
+            rows = sketcher.sketch(ranks, size, workers)
+            n_pairs = rows.n_pairs
+            if not rows.complete.all():
+                # The errors of the sizes are alike; a panel tells their sum better.
+                some = rng.permutation(dag.n_nodes)[: 2 * COLUMNS]
+                joined = Panel(sketcher.view, some, workers).count() - len(some)
+                n_pairs = round(joined * dag.n_nodes / len(some))
             del sketcher
-            self.columns: ReachSketch = Sketcher(dag.reverse(), turned(levels)).sketch(
-                ranks, size, workers
-            )
-        self.n_pairs = self.rows.n_pairs
-        if not self.rows.complete.all():
-            self.n_pairs = round(reached * dag.n_nodes / len(some))
-        self.n_stored = self.rows.n_members + self.columns.n_members
+            back = Sketcher(dag.reverse(), turned(levels))
+            columns = back.sketch(ranks, size, workers)
+        return cls(dag, levels, rows, columns, n_pairs, reason)
 
     @cached_property
     def paths(self) -> SweptPaths:
@@ -164,6 +177,35 @@ class SketchedClosure:
 
 
 HeldClosure = ExactClosure | SketchedClosure
+
+
+def parts_of(closure: HeldClosure) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The arrays and the facts that hold a closure; :func:`closure_from` reads them."""
+    sides = {"rows": closure.rows, "columns": closure.columns}
+    parts = {
+        f"{side}.{field.name}": getattr(held, field.name)
+        for side, held in sides.items()
+        if held is not None
+        for field in fields(held)
+    }
+    facts = {"kind": closure.choice.kind, "reason": closure.choice.reason, "pairs": closure.n_pairs}
+    return parts, facts
+
+
+def closure_from(
+    dag: DiGraph, levels: Int32Array, parts: dict[str, AnyArray], facts: dict[str, Any]
+) -> HeldClosure:
+    """The closure of a graph from what :func:`parts_of` gave."""
+    kind: Any = ClosureForest if facts["kind"] == "exact" else ReachSketch
+    held: list[Any] = [
+        kind(**{field.name: parts[f"{side}.{field.name}"] for field in fields(kind)})
+        if f"{side}.sizes" in parts
+        else None
+        for side in ("rows", "columns")
+    ]
+    if facts["kind"] == "exact":
+        return ExactClosure(held[0], held[1], facts["reason"])
+    return SketchedClosure(dag, levels, held[0], held[1], facts["pairs"], facts["reason"])
 
 
 def check_closure(closure: object, sketch_size: object, solver: str) -> None:
@@ -249,7 +291,7 @@ def _sketched(
 ) -> SketchedClosure:
     size = sketch_size_for(dag.n_nodes, sketch_size, budget)
     log.info("Sketches of %d descendants and ancestors for each node: %s", size, reason)
-    return interruptible(SketchedClosure, dag, levels, size, n_jobs, reason)
+    return interruptible(SketchedClosure.of, dag, levels, size, n_jobs, reason)
 
 
 def sketch_size_for(n: int, sketch_size: int | Literal["auto"], budget: int) -> int:

@@ -25,10 +25,12 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
+from atpgraph._work import Loop
 from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
+from atpgraph.embedding.job import Job
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
@@ -192,33 +194,55 @@ class ATP(Growing):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, graph: Any, y: object = None) -> Self:
-        """Embed a graph: anything :func:`atpgraph.as_graph` takes. `y` is not used."""
+    def fit(
+        self, graph: Any, y: object = None, *, work: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Embed a graph.
+
+        Parameters
+        ----------
+        graph : anything :func:`atpgraph.as_graph` takes
+        y
+            Not used.
+        work : path, optional
+            A folder for what is done so far. A fit that was killed goes on where it was if it is
+            called again with the same folder, and gives the same vectors as one that was not.
+        """
         given = self._checked(graph)
-        with Shown() if self.verbose else contextlib.nullcontext():
-            self._fit(given)
+        with (
+            Shown() if self.verbose else contextlib.nullcontext(),
+            Job.at(work, given, self.get_params()) as job,
+        ):
+            self._fit(given, job)
         return self
 
-    def _fit(self, graph: DiGraph) -> None:
+    def _fit(self, graph: DiGraph, job: Job) -> None:
         timings: dict[str, float] = {}
         memory = self._left_for_the_forests(graph.n_nodes)
         solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
-            broken = break_cycles(graph, self.method, random_state=self.random_state)
+            removed = job.removed(
+                lambda: break_cycles(graph, self.method, random_state=self.random_state).removed
+            )
+            dag = graph.without_edges(removed)
         with _timed("hierarchy", timings):
-            level = levels(broken.dag)
+            level = levels(dag)
         with _timed("closure", timings):
-            closure = hold_closure(
-                broken.dag, level, "exact" if solver == "svd" else self.closure,
-                sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
-                n_jobs=self.n_jobs,
+            closure = job.closure(
+                dag,
+                level,
+                lambda: hold_closure(
+                    dag, level, "exact" if solver == "svd" else self.closure,
+                    sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
+                    n_jobs=self.n_jobs,
+                ),
             )  # fmt: skip
         with _timed("factorization", timings):
             settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
-            fit = self._factorize(settings, closure, level, table)
-        self.graph_, self.removed_, self.levels_ = graph, broken.removed, level
+            fit = self._factorize(settings, closure, level, table, job.loop())
+        self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
         self.solver_, self.margin_ = settings.solver, fit.margin
@@ -236,6 +260,7 @@ class ATP(Growing):
         closure: HeldClosure,
         level: Int32Array,
         table: Float64Array,
+        loop: Loop | None,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
         if settings.solver == "pairs":
@@ -243,7 +268,7 @@ class ATP(Growing):
             return fit_pairs(
                 paths, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, back=back,
+                random_state=seed, back=back, loop=loop,
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
@@ -251,7 +276,7 @@ class ATP(Growing):
         return factorize(
             rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
             regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
-            n_jobs=self.n_jobs, random_state=seed,
+            n_jobs=self.n_jobs, random_state=seed, loop=loop,
         )  # fmt: skip
 
     def _left_for_the_forests(self, n: int) -> int:

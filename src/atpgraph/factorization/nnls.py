@@ -12,6 +12,7 @@ from atpgraph._progress import stage
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import Workers
 from atpgraph._typing import Float64Array, FloatArray
+from atpgraph._work import Loop
 from atpgraph.closure import ClosureForest, ReachSketch
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products
@@ -69,6 +70,7 @@ def factorize(
     random_state: RandomState = None,
     dtype: npt.DTypeLike = np.float32,
     start: tuple[FloatArray, FloatArray] | None = None,
+    loop: Loop | None = None,
 ) -> Factorization:
     """Factorise M over the reachable pairs, M never written out.
 
@@ -108,6 +110,8 @@ def factorize(
         Precision of the vectors and of the arithmetic.
     start : two arrays of shape (n, n_components), optional
         Vectors to begin with, not negative; by default they are random.
+    loop : Loop, optional
+        Where the state is kept after an iteration, and taken up again.
 
     Examples
     --------
@@ -169,6 +173,11 @@ def factorize(
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
+        kept = None if loop is None else loop.state()
+        if kept is not None:
+            S, T = (np.array(kept[0][name]) for name in ("source", "target"))
+            history, converged = list(kept[1]["history"]), bool(kept[1]["converged"])
+            progress.advance(len(history))
         while not converged and len(history) < max_iter:
             solve(down, T, S)
             fit = solve(up, S, T)
@@ -177,6 +186,10 @@ def factorize(
             progress.advance()
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= tol * abs(history[-2])
+            if loop is not None:
+                done = converged or len(history) == max_iter
+                facts = {"history": history, "converged": bool(converged)}
+                loop.keep(lambda: {"source": S, "target": T}, facts, at_once=done)
     source, target = _balanced(S[:, :n_components], T[:, :n_components])
     return Factorization(source, target, np.array(history), len(history), converged)
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._progress import stage
-from atpgraph._random import RandomState, generator, kernel_seed
+from atpgraph._random import RandomState, generator, kernel_seed, rng_state
 from atpgraph._threads import Workers
 from atpgraph._typing import (
+    AnyArray,
     BoolArray,
     Float32Array,
     Float64Array,
@@ -19,6 +20,7 @@ from atpgraph._typing import (
     Int64Array,
     IntArray,
 )
+from atpgraph._work import Loop
 from atpgraph.errors import InputError
 from atpgraph.factorization import _descent
 from atpgraph.factorization._simd import TILE
@@ -98,6 +100,7 @@ def fit_pairs(
     start: tuple[Float32Array, Float32Array] | None = None,
     rows: IntArray | None = None,
     back: PairSource | None = None,
+    loop: Loop | None = None,
 ) -> Factorization:
     """Vectors with ⟨s_u, t_v⟩ ≈ f(Δ) where u reaches v, and below −margin where it does not.
 
@@ -141,6 +144,8 @@ def fit_pairs(
     back : PairSource, optional
         The paths of the graph turned round. If they are given, half of the pairs are drawn from
         their targets, for sources that cannot draw every target of a node equally often.
+    loop : Loop, optional
+        Where the state is kept after a round, and taken up again.
 
     Returns
     -------
@@ -180,10 +185,18 @@ def fit_pairs(
             start, rows, workers,
         )  # fmt: skip
         converged = learning.is_empty
+        kept = None if loop is None else loop.state()
+        if kept is not None:
+            history, converged = learning.resume(*kept, rng)
+            progress.advance(len(history))
         while not converged and len(history) < max_iter:
             history.append(learning.round(workers, rng))
             converged = history[-1] <= tol * history[0]
             progress.advance()
+            if loop is not None:
+                facts = {"history": history, "converged": converged, "random": rng_state(rng)}
+                done = converged or len(history) == max_iter
+                loop.keep(learning.parts, facts, at_once=done)
     source, target = learning.finished()
     objective = np.array(history)
     return Factorization(source, target, objective, len(history), converged, learning.margin)
@@ -289,6 +302,20 @@ class _Learning:
     def is_empty(self) -> bool:
         """Whether there is nothing to learn from."""
         return not any(side.rows for side in self.sides)
+
+    def parts(self) -> dict[str, AnyArray]:
+        """What a later run needs to go on."""
+        return {"source": self.source, "target": self.target, "seen": self.seen}
+
+    def resume(
+        self, parts: dict[str, AnyArray], facts: dict[str, Any], rng: np.random.Generator
+    ) -> tuple[list[float], bool]:
+        """Take up what an earlier run kept; its losses, and whether it was done."""
+        self.source, self.target, self.seen = (
+            np.array(parts[name]) for name in ("source", "target", "seen")
+        )
+        rng.bit_generator.state = facts["random"]
+        return list(facts["history"]), bool(facts["converged"])
 
     def begin(
         self, at: int, vectors: Float32Array, rng: np.random.Generator, given: Float32Array | None
