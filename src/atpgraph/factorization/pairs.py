@@ -101,6 +101,7 @@ def fit_pairs(
     rows: IntArray | None = None,
     back: PairSource | None = None,
     loop: Loop | None = None,
+    known: npt.ArrayLike = 1.0,
 ) -> Factorization:
     """Vectors with ⟨s_u, t_v⟩ ≈ f(Δ) where u reaches v, and below −margin where it does not.
 
@@ -146,6 +147,9 @@ def fit_pairs(
         their targets, for sources that cannot draw every target of a node equally often.
     loop : Loop, optional
         Where the state is kept after a round, and taken up again.
+    known : array of n entries, optional
+        Share of the paths from each node that the start was fitted to: the smaller, the longer the
+        first steps of its source vector.
 
     Returns
     -------
@@ -182,7 +186,7 @@ def fit_pairs(
     with Workers(n_jobs) as workers, stage("factorise", max_iter) as progress:
         learning = _Learning(
             paths, back, level, values, n_components, regularization, descent or Descent(), rng,
-            start, rows, workers,
+            start, rows, known, workers,
         )  # fmt: skip
         converged = learning.is_empty
         kept = None if loop is None else loop.state()
@@ -272,6 +276,7 @@ class _Learning:
         rng: np.random.Generator,
         start: tuple[Float32Array, Float32Array] | None,
         only: IntArray | None,
+        known: npt.ArrayLike,
         workers: Workers,
     ) -> None:
         self.paths, self.levels, self.descent, self.k = paths, levels, descent, k
@@ -292,6 +297,7 @@ class _Learning:
         self.seen = np.zeros((2, n), dtype=np.float32)
         for at, vectors in enumerate((self.source, self.target)):
             self.begin(at, vectors, rng, None if start is None else start[at])
+        self.seen[0] *= np.asarray(known, dtype=np.float32)
         draws = descent.draws if back is None else -(-descent.draws // 2)
         self.sides = [_Side(paths, levels, draws, rng, only)]
         if back is not None:
