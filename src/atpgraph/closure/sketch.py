@@ -43,7 +43,8 @@ class ReachSketch:
     complete : bool array of n entries
         Whether these are all descendants of the node.
     sizes : int64 array of n entries
-        Number of descendants: exact where the row is complete, else an unbiased estimate.
+        Number of descendants: exact where the row is complete, else an estimate with a relative error of about
+        1 / √(s − 2).
 
     Examples
     --------
@@ -168,7 +169,8 @@ class Sketcher:
         sizes = counts.astype(np.int64)
         # Up to the s-th member there are s − 1 among as many nodes as its rank says (Haldane).
         last = found[~complete, size - 1].astype(np.float64)
-        sizes[~complete] = np.maximum(np.rint(view.n * (size - 1) / last), size + 1)
+        guess = np.rint(view.n * (size - 1) / last)
+        sizes[~complete] = np.clip(guess, size + 1, max(view.n - 1, size + 1))
         node_of = np.full(view.n + 1, -1, dtype=np.int32)
         node_of[ranks] = np.arange(view.n, dtype=np.int32)
         members = np.empty_like(found)

@@ -17,6 +17,11 @@ _MOST_SHEETS = 16
 _SPARE = 2  # members of a sketch for each that is drawn
 
 
+def panel_sheets(n: int) -> int:
+    """How many times 512 nodes the panel of a graph holds; they take 64 bytes a node each."""
+    return int(np.clip(_PANEL // (8 * WORDS * max(n, 1)), 2, _MOST_SHEETS))
+
+
 class SketchedPaths:
     """Draws descendants from sketches made anew in every round, and non-paths from a panel.
 
@@ -46,7 +51,7 @@ class SketchedPaths:
         self._columns = np.flatnonzero(dag.in_degree > 0)
         shares = np.cumsum(popularity[self._columns])
         self._popular = shares / shares[-1] if len(shares) else shares
-        sheets = int(np.clip(_PANEL // (8 * WORDS * max(dag.n_nodes, 1)), 2, _MOST_SHEETS))
+        sheets = panel_sheets(dag.n_nodes)
         self._draws = sheets * COLUMNS // 4  # the fourth part by popularity
         self._width = sheets * COLUMNS - self._draws
 

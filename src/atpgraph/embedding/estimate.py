@@ -11,6 +11,7 @@ from atpgraph._memory import budget_bytes
 from atpgraph._threads import interruptible, thread_count
 from atpgraph.closure import estimate_closure
 from atpgraph.closure.choice import sketch_bytes, sketch_size_for
+from atpgraph.closure.sketched_paths import panel_sheets
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import purposes
 from atpgraph.errors import InputError
@@ -26,7 +27,6 @@ _PER_PATH = 3.5e-7  # drawn, with its share of non-paths, at 64 components
 _PER_PRODUCT = 1.0e-10  # of two numbers, in a Gram matrix
 _PER_SOLVE = 4.0e-9  # of a row, for each entry of its Gram matrix
 _PER_MEMBER = 5.0e-9  # merged into a sketch
-_PANEL = 2**28
 _GRAPH = 40  # bytes of an edge, with its reverse
 
 
@@ -144,7 +144,7 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
     exact = Cost(int(before + peak), cycles + (sides * forest.seconds + fits[0]) / threads)
     sketch = Cost(
-        int(before + max(sketch_bytes(n, size), 8 * n * size + 2 * _PANEL)),
+        int(before + max(sketch_bytes(n, size), 8 * n * size + 64 * n * (1 + panel_sheets(n)))),
         cycles + (2 * size * m * _PER_MEMBER + fits[1]) / threads,
     )
     closure, reason = _choice(params["closure"], solver, peak, budget - vectors)

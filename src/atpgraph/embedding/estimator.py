@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._checks import whole_number
-from atpgraph._memory import budget_bytes, human_bytes
+from atpgraph._memory import available_bytes, budget_bytes, human_bytes
 from atpgraph._progress import stage
 from atpgraph._random import RandomState
 from atpgraph._show import Shown
@@ -283,6 +283,8 @@ class ATP(Growing):
         """The memory budget less what the vectors take: S, T and a copy of each."""
         budget = budget_bytes(self.memory)
         vectors = 4 * n * self.n_components * 4
+        if self.memory is None and budget <= vectors < available_bytes():
+            return 1  # nothing is left of the half that is ours: sketches, as small as they get
         if vectors >= budget:
             raise BudgetError(
                 f"The vectors of {n:,} nodes at {self.n_components} components need "
