@@ -21,7 +21,9 @@ from atpgraph.cqa.routing.advice.suggest import LEAST_CONFIDENCE, Suggestions, s
 from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.events import Event, Forgotten
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.live import Observed, observe
 from atpgraph.cqa.routing.timeline.newcomer import Newcomer
 from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.cqa.routing.timeline.records import Records
@@ -50,6 +52,8 @@ class Advisor:
     embedding : mapping
         How to embed the site for :attr:`expertise`: parameters of
         :meth:`~atpgraph.cqa.Expertise.fit`.
+    ignored : tuple
+        Events of the last :meth:`observe` that changed nothing, each with why.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class Advisor:
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
     fitted: Expertise | None = field(default=None, repr=False)
+    ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
 
     @classmethod
     def train(
@@ -188,6 +193,46 @@ class Advisor:
         made._open  # noqa: B018 - refuse here, not at the first question
         return made
 
+    def observe(self, events: Iterable[Event]) -> Self:
+        """An advisor that knows what has happened since; this one stays as it is.
+
+        An event takes about as long as a few copies of one number for each person. Weights, levels
+        and expertise stay as they were trained. Ask about a new question before its
+        :class:`~atpgraph.cqa.Asked` is observed, or its own words count as a match.
+
+        Parameters
+        ----------
+        events : iterable of Asked, Answered, Accepted, Voted and Forgotten
+            In any order within a call; what is dated before the last post known is taken as of
+            that post. Events that change nothing, such as one that was observed before, are in
+            :attr:`ignored` of the advisor returned. All rules are in
+            :mod:`atpgraph.cqa.routing.timeline.live`.
+
+        Examples
+        --------
+        See :class:`Advisor` for how one is trained.
+
+        >>> from atpgraph.cqa import Answered, Asked
+        >>> Asked(9001, "Sow beans now?", tags=["beans"], asker=7, at_ms=1_700_000_000_000).tags
+        ('beans',)
+        """
+        batch = list(events)
+        seen = observe(self.history, batch)
+        gone = {event.user for event in batch if isinstance(event, Forgotten)}
+        staying = tuple(person for person in self.newcomers if person.user not in gone)
+        made = replace(
+            self,
+            history=seen.history,
+            router=_follow(self.router, seen),
+            newcomers=staying,
+            ignored=seen.ignored,
+        )
+        if staying and "_open" in vars(self):
+            router, history = self._open
+            opened = observe(history, batch)
+            vars(made)["_open"] = _follow(router, opened), opened.history
+        return made
+
     def unplaced(self) -> list[int]:
         """Newcomers of whom nothing is known here, so that they are never suggested."""
         arrivals = self._open[1].records.newcomers
@@ -220,3 +265,12 @@ class Advisor:
             return self.router, self.history
         structure, history = welcome(self.router.space_.structure, self.history, self.newcomers)
         return self.router.over(structure), history
+
+
+def _follow(router: Router, seen: Observed) -> Router:
+    """The router for a history whose users may have other codes now."""
+    structure = router.space_.structure
+    if seen.codes is None or structure is None:
+        return router
+    codes = seen.codes[: len(structure.user_node)]
+    return router.over(structure.with_users(codes, seen.history.n_users, {}))

@@ -86,6 +86,7 @@ _FIELDS = {
     "answers_given_ms": Field("i", ("a",), ascending=True),
     "answers_question": Field("i", ("a",), low=0, high="q"),
     "answers_owner": Field("i", ("a",), low=-1, high="u"),
+    "answers_id": Field("i", ("a",), low=-1),
     "acceptances_known_ms": Field("i", ("c",), ascending=True),
     "acceptances_answer": Field("i", ("c",), low=0, high="a", unique=True),
     "votes_known_ms": Field("i", ("v",), ascending=True),
@@ -115,7 +116,7 @@ def write_model(
     newcomers: Iterable[Newcomer] = (),
 ) -> Path:
     """Write a model folder, whole or not at all; a model that is there is replaced at the end."""
-    records, structure = history.records, router.space_.structure
+    records, structure = history.records.settled(), router.space_.structure
     manifest = {
         "format": FORMAT,
         "version": VERSION,

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph._typing import Float64Array, Int64Array
-from atpgraph.cqa.routing.features.activity import Activity, is_timeless, timeless, week_start
+from atpgraph.cqa.routing.features.activity import (
+    Activity,
+    for_users,
+    is_timeless,
+    timeless,
+    week_start,
+)
 from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
@@ -21,7 +27,10 @@ Columns = dict[str, Float64Array]
 
 @dataclass(frozen=True, eq=False)
 class Week:
-    """Standing of all users at the start of a week, and how to carry their activity on."""
+    """Standing of all users at the start of a week, and how to carry their activity on.
+
+    Both have one entry more than there are users, which holds for whoever comes later.
+    """
 
     standing: Columns
     activity: Activity | None
@@ -77,7 +86,9 @@ class FeatureSpace:
             week = _week(history)
             timing = week.activity.features(query) if week.activity else timeless(query)
             log_given = np.log(history.n_given + 5.0)
-            return Moment({**week.standing, **timing}, freshness(query), log_given)
+            n = history.n_users
+            steady = {name: for_users(column, n) for name, column in week.standing.items()}
+            return Moment({**steady, **timing}, freshness(query), log_given)
 
         return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
 
@@ -127,7 +138,8 @@ def _week(history: History) -> Week:
     known = history if is_timeless(history) else week_start(history)
 
     def make() -> Week:
-        return Week(standing(known), None if is_timeless(known) else Activity(known))
+        wider = History(history.records.with_nobody(), known.now)
+        return Week(standing(wider), None if is_timeless(known) else Activity(wider))
 
     return history.records.memo.get(WEEKS, known.now, make)
 

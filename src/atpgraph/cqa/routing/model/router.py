@@ -18,7 +18,11 @@ from atpgraph.cqa.routing.features.names import NAMES, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
-from atpgraph.cqa.routing.model.conditional_logit import ConditionalLogit, fit_logit
+from atpgraph.cqa.routing.model.conditional_logit import (
+    ConditionalLogit,
+    LogitProblem,
+    fit_logit,
+)
 from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import TrainingPlan, collect
 from atpgraph.cqa.routing.timeline.candidates import Pool
@@ -83,8 +87,9 @@ class Router:
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
         early, held_out = examples.split(_VALIDATION)
+        problem = LogitProblem(early, use)
         trials = [
-            (fit_logit(early, penalty, use, prior), penalty, prior)
+            (problem.fit(penalty, prior), penalty, prior)
             for prior in (prior_weights(self.pool, self.without), None)
             for penalty in PENALTIES
         ]

@@ -19,4 +19,6 @@ def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     history = query.history
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
     people = history.users[np.flatnonzero(history.last_answer_ms > max(since, 0))]
+    if history.records.grown is not None:  # users who came later are not in order
+        people.sort(kind="stable")
     return np.asarray(people[people != query.question.asker])
