@@ -33,7 +33,7 @@ def test_kernels_are_sums_of_exponentials(kernel, power, n_levels) -> None:
     assert found is not None
     assert len(found.rates) < 40
     delta = np.arange(1, n_levels)
-    np.testing.assert_allclose(found(delta.astype(float)), table[1:], rtol=1e-7)
+    np.testing.assert_allclose(found(delta.astype(float)), table[1:], rtol=2e-7)
 
 
 def test_a_function_that_jumps_has_no_such_form() -> None:
@@ -41,19 +41,21 @@ def test_a_function_that_jumps_has_no_such_form() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_products_are_those_of_the_matrix(kernel) -> None:
+def test_products_are_those_of_the_matrix(monkeypatch, kernel) -> None:
     dag = deep_dag(300)
     level = levels(dag)
     table = kernel_table(kernel, int(level.max()))
     form = Exponentials.of(table)
+    monkeypatch.setattr(deep, "SHALLOW", 0)
     assert form is not None
     rows, columns = closure_forests(dag, level)
     dense = rows.to_sparse(level, kernel).toarray()
     x = np.random.default_rng(0).standard_normal(dag.n_nodes)
     down, up = ImplicitMatrix.of_rows(rows, level), ImplicitMatrix.of_columns(columns, level)
+    assert down.is_deep
     scale = np.abs(dense).sum(axis=1).max()
-    np.testing.assert_allclose(down.times(table, x, form), dense @ x, atol=1e-7 * scale)
-    np.testing.assert_allclose(up.times(table, x, form), dense.T @ x, atol=1e-7 * scale)
+    np.testing.assert_allclose(down.times(table, x), dense @ x, atol=2e-7 * scale)
+    np.testing.assert_allclose(up.times(table, x), dense.T @ x, atol=2e-7 * scale)
 
 
 @pytest.mark.parametrize("zero_weight", [0.0, 0.1])
@@ -71,7 +73,6 @@ def test_factors_are_those_of_the_sums_by_level(monkeypatch, zero_weight) -> Non
         )  # fmt: skip
 
     by_level, by_terms = fit(10**9), fit(0)
-    assert ImplicitMatrix.of_rows(forests[0], level).exponentials(Exponentials.of(table))
     np.testing.assert_allclose(by_terms.objective, by_level.objective, rtol=1e-5)
     np.testing.assert_allclose(by_terms.source, by_level.source, rtol=1e-3, atol=1e-5)
     assert not np.array_equal(by_terms.source, by_level.source)  # the other way was taken

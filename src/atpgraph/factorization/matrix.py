@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.factorization import _update
+from atpgraph.factorization import _update, deep
 from atpgraph.factorization._gram import PANEL
-from atpgraph.factorization.deep import Exponentials, update_rows_deep
+from atpgraph.factorization.deep import exponentials, update_rows_deep
 
 _TASK_COUNTS = (256, 128, 64, 32, 16, 8, 4)
 _ALLOWED_OVERHEAD = 0.08
@@ -44,6 +44,11 @@ class ImplicitMatrix:
         """M by its columns, that is its transpose: levels count from the other end."""
         from_below = np.asarray(levels, dtype=np.int32)
         return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Entries of every row."""
+        return self.forest.sizes
 
     @property
     def n_levels(self) -> int:
@@ -80,21 +85,36 @@ class ImplicitMatrix:
         )  # fmt: skip
         return histogram
 
-    def exponentials(self, form: Exponentials | None) -> Exponentials | None:
-        """`form` if sums of exponentials are cheaper here than sums by level, else None."""
-        if form is None:
-            return None
-        f = self.forest
-        by_level = np.minimum(self.highest - self.levels, f.sizes).sum()
-        return form if 2 * len(form.weights) * (f.n_nodes + f.n_extras) < by_level else None
+    @cached_property
+    def is_deep(self) -> bool:
+        """Whether sums of exponentials are cheaper here than sums by level.
 
-    def times(
-        self, table: Float64Array, x: Float64Array, deep: Exponentials | None = None
-    ) -> Float64Array:
+        Few levels are cheap, and their sums stay the same bytes.
+        """
+        f = self.forest
+        if self.n_levels <= deep.SHALLOW:
+            return False
+        by_level = np.minimum(self.highest - self.levels, f.sizes).sum()
+        return bool(2 * deep.TERMS * (f.n_nodes + f.n_extras) < by_level)
+
+    def moments(self, values: Float64Array) -> tuple[int, float, float]:
+        """Number of pairs, and the sums of their weights and of the squares of these."""
+        f = self.forest
+        if self.is_deep:
+            forms = [exponentials(values**power) for power in (1, 2)]
+            ones = np.ones(f.n_nodes)
+            sums = [float(x.times(f, self.levels, ones).sum()) for x in forms if x is not None]
+            if len(sums) == 2:
+                return f.n_pairs, sums[0], sums[1]
+        pairs = self.differences()
+        return f.n_pairs, float(pairs @ values), float(pairs @ values**2)
+
+    def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """The product of this matrix and a vector."""
         f = self.forest
-        if deep is not None:
-            return deep.times(f, self.levels, x)
+        form = exponentials(table[: self.n_levels]) if self.is_deep else None
+        if form is not None:
+            return form.times(f, self.levels, x)
         y = np.empty(f.n_nodes, dtype=np.float64)
         sums = np.empty((self.n_slots, self.n_levels + 1), dtype=np.float64)
         _update.multiply(
@@ -103,7 +123,7 @@ class ImplicitMatrix:
         )  # fmt: skip
         return y
 
-    def tasks(self, width: int, deep: Exponentials | None = None) -> list[tuple[int, int]]:
+    def tasks(self, width: int) -> list[tuple[int, int]]:
         """Ranges of the preorder of about equal cost, whatever the number of threads.
 
         A range that starts below a node has to sum up that node's closure first, so cuts are put
@@ -116,7 +136,7 @@ class ImplicitMatrix:
         spans = (self.highest - self.levels).astype(np.int64)
         # In products of two vector components, about as measured at 64 components.
         cost = np.diff(f.extras_indptr)[f.order] + 10
-        cost += np.minimum(spans, f.sizes)[f.order] // 8 if deep is None else len(deep.weights)
+        cost += deep.TERMS if self.is_deep else np.minimum(spans, f.sizes)[f.order] // 8
         cost = np.where(entered, cost, 1)
         depth = self._highest_and_depth[1][f.order]
         restart = np.where(entered, f.sizes[parent] + 5 * depth, 0)
@@ -144,20 +164,20 @@ class ImplicitMatrix:
         regularization: float,
         max_inner: int,
         tolerance: float,
-        deep: Exponentials | None = None,
     ) -> float:
         """Solve the rows of a task for `x`, given the `vectors` of the other side."""
         f = self.forest
         width = vectors.shape[1]
         kind = vectors.dtype
-        if deep is not None:
+        form = exponentials(table[:, 0].astype(np.float64)) if self.is_deep else None
+        if form is not None:
             return float(
                 update_rows_deep(
                     *task, f.order, f.parent, f.slot, f.extras_indptr, f.extras, f.sizes,
-                    self.levels, deep.rates, deep.weights, vectors, x, n_components, shared,
+                    self.levels, form.rates, form.weights, vectors, x, n_components, shared,
                     float(observed), float(regularization), max_inner, float(tolerance),
                     np.empty((self.n_slots * width, width), dtype=kind),
-                    np.empty((self.n_slots * len(deep.weights), width), dtype=np.float64),
+                    np.empty((self.n_slots * len(form.weights), width), dtype=np.float64),
                     np.empty((PANEL, width), dtype=kind),
                     np.zeros((3 + width, width), dtype=kind),
                 )

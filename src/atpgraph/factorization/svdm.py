@@ -10,7 +10,6 @@ from atpgraph._random import RandomState, generator
 from atpgraph._typing import Float64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
-from atpgraph.factorization.deep import deep_form
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.factorization.nnls import Factorization
 
@@ -33,12 +32,8 @@ def matrix_operator(
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
 
-    form = deep_form(values, down.n_levels)
-    forms = {id(matrix): matrix.exponentials(form) for matrix in (down, up)}
-
     def product(matrix: ImplicitMatrix, x: npt.ArrayLike) -> Float64Array:
-        column = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
-        return matrix.times(values, column, forms[id(matrix)])
+        return matrix.times(values, np.ascontiguousarray(x, dtype=np.float64).reshape(-1))
 
     return LinearOperator(
         (rows.n_nodes, rows.n_nodes),
