@@ -80,7 +80,7 @@ def reach(
         if archive_format(graph) == FORMAT:
             index = Reachability.load(graph)
         else:
-            index = Reachability(read_edgelist(graph), memory=memory)
+            index = Reachability(read_edgelist(graph, memory=memory), memory=memory)
         if output is not None:
             index.save(output)
             if any(asked):

@@ -74,7 +74,8 @@ class ATP(Growing):
         f, the weight of a reachable pair by its difference of levels; a callable gets
         the array 1, 2, … of differences.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
+        up to a million edges on cycles, beyond that ``springs``, which is cheaper.
     solver : {"auto", "pairs", "nnls", "svd"}
         Regression over sampled pairs, non-negative factorisation, or the truncated singular value
         decomposition of M; "auto" is pairs for reachability, else nnls.
@@ -124,6 +125,8 @@ class ATP(Growing):
         Iterations done.
     timings_ : dict
         Seconds by stage.
+    method_ : str
+        The method that broke the cycles.
     solver_, zero_weight_, regularization_ : str, float, float
         The solver and the weights used.
     threshold_ : float
@@ -157,7 +160,7 @@ class ATP(Growing):
         *,
         purpose: str = "reachability",
         kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
-        method: str = "h-voting",
+        method: str = "auto",
         solver: str = "auto",
         zero_weight: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
@@ -213,6 +216,7 @@ class ATP(Growing):
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
             fit = self._factorize(settings, rows, columns, level, table)
         self.graph_, self.removed_, self.levels_ = graph, broken.removed, level
+        self.method_ = broken.method
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
         self.solver_, self.margin_ = settings.solver, fit.margin
