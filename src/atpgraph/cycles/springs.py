@@ -35,7 +35,7 @@ def spring_positions(graph: DiGraph) -> Float64Array:
     Examples
     --------
     >>> spring_positions(DiGraph.from_edges([(0, 1), (1, 2), (0, 2)])).round(1).tolist()
-    [-0.8, 0.0, 0.8]
+    [-0.6, 0.0, 0.6]
 
     References
     ----------
