@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         trueskill,
     )
     from atpgraph.embedding import ATP
+    from atpgraph.embedding.estimate import Estimate, estimate
     from atpgraph.errors import AtpError, BudgetError, InputError
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
@@ -45,6 +46,7 @@ __all__ = [
     "BudgetError",
     "CycleBreak",
     "DiGraph",
+    "Estimate",
     "InputError",
     "PlantedCycles",
     "Reachability",
@@ -53,6 +55,7 @@ __all__ = [
     "as_graph",
     "break_cycles",
     "citation_dag",
+    "estimate",
     "gnm",
     "levels",
     "noisy_hierarchy",
@@ -68,6 +71,8 @@ __all__ = [
 _MODULE_OF = {
     "BudgetError": "atpgraph.errors",
     "ATP": "atpgraph.embedding",
+    "Estimate": "atpgraph.embedding.estimate",
+    "estimate": "atpgraph.embedding.estimate",
     "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
     "levels": "atpgraph.hierarchy",

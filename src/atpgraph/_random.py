@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
@@ -16,6 +18,12 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
     True
     """
     return np.random.default_rng(random_state)
+
+
+def rng_state(rng: np.random.Generator) -> dict[str, Any]:
+    """Where a generator stands, as plain values; assign it to ``rng.bit_generator.state``."""
+    state: dict[str, Any] = dict(rng.bit_generator.state)
+    return state
 
 
 def kernel_seed(rng: np.random.Generator) -> np.uint64:

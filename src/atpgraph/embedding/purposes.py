@@ -7,7 +7,7 @@ from typing import Any
 
 from atpgraph._checks import whole_number
 from atpgraph._registry import unknown_name
-from atpgraph.closure import KERNELS
+from atpgraph.closure import KERNELS, check_closure
 from atpgraph.errors import InputError
 
 PURPOSES = ("reachability", "links", "paper")
@@ -51,6 +51,7 @@ def check(params: dict[str, Any]) -> str:
         raise unknown_name("solver", solver, SOLVERS)
     if not callable(params["kernel"]):
         KERNELS[params["kernel"]]  # an unknown name is refused before the work
+    check_closure(params["closure"], params["sketch_size"], str(solver))
     whole_number("n_components", params["n_components"])
     if params["max_iter"] != "auto":
         whole_number("max_iter", params["max_iter"])

@@ -45,6 +45,11 @@ class ImplicitMatrix:
         return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
 
     @property
+    def sizes(self) -> Int64Array:
+        """Entries of every row."""
+        return self.forest.sizes
+
+    @property
     def n_levels(self) -> int:
         """Highest level."""
         return int(self.levels.max(initial=0))

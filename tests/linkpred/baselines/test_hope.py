@@ -13,7 +13,7 @@ from atpgraph.linkpred.baselines import (
     HOPE,
     CommonNeighbours,
 )
-from atpgraph.linkpred.baselines._factor import singular_factors
+from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.baselines.hope import spectral_radius
 from tests.linkpred.helpers import all_scores, dense
 

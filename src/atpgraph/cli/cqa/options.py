@@ -29,6 +29,15 @@ Tau = Annotated[float, typer.Option("--tau", help="Days between questions for al
 TestShare = Annotated[
     float, typer.Option("--test-share", help="Share of the questions, the last, to test on.")
 ]
+Text = Annotated[
+    str,
+    typer.Option(
+        "--text",
+        metavar="bm25|static|dense|PATH|auto",
+        help="What tells what questions are about: words, vectors of the extra 'dense', or a "
+        "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option("--report", help="Write index.html into this folder.")]
 
 

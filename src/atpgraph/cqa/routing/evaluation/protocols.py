@@ -1,4 +1,4 @@
-"""Test questions, the people to rank for each, and what may be known: four ways.
+"""Test questions, the people to rank for each, and what may be known: five ways.
 
 ``paper-existing``, ``paper-new``
     The paper's cold questions. Existing askers: those with at least two questions, of which at
@@ -14,6 +14,10 @@
     candidate for their own question, and questions whose asker accepted their own answer are left
     out. A question whose accepted answerer never answered before stays in the test under
     ``time-all``, and every method fails on it.
+``time-newcomers``
+    The same split, for routing to newcomers: the test questions whose accepted answerer had given
+    at most three answers. Candidates are everybody who had asked or answered before and given no
+    more than three answers; somebody who had not posted at all cannot be found by any method.
 """
 
 from __future__ import annotations
@@ -26,14 +30,14 @@ import numpy as np
 from atpgraph._registry import unknown_name
 from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.timeline.candidates import Pool, active_users
+from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.errors import InputError
 
-PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all")
+PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all", "time-newcomers")
 FAMILIES = {"paper": PROTOCOLS[:2], "time": PROTOCOLS[2:]}
 LEAST_ANSWERERS = 5
 
@@ -111,7 +115,7 @@ class Protocol:
     ----------
     name : str
         One of :data:`PROTOCOLS`.
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
         Who is ranked.
     training : History
         What methods may learn from.
@@ -152,8 +156,8 @@ class Protocol:
     def _case(self, position: int, truth: Int64Array, known: History | None = None) -> Case:
         query = Query.again(self.records, position, known)
         right = int(truth[position])
-        if self.pool == "all":
-            return Case(query, active_users(query, self.split.active_days), right)
+        if self.pool != "own":
+            return Case(query, candidates(query, self.pool, self.split.active_days), right)
         people = answerers_of(self.records, position)
         if self.is_timed:
             people = people[people != query.question.asker]
@@ -214,8 +218,17 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     test = test[best[test] != records.ids(records.questions.asker[test])]
     if name == "time-all":
         return Protocol(name, "all", training, test, records, split)
+    if name == "time-newcomers":
+        few = [q for q in test.tolist() if _given_before(records, q, int(best[q])) <= FEW_ANSWERS]
+        return Protocol(name, "new", training, np.array(few, dtype=np.int64), records, split)
     people = History(records).answerer_counts(but_asker=True)
     return Protocol(name, "own", training, test[people[test] >= 2], records, split)
+
+
+def _given_before(records: Records, position: int, user: int) -> int:
+    """How many answers somebody had given when a question was asked."""
+    history = History(records, int(records.questions.asked_ms[position]))
+    return len(history.answers_by(int(records.codes([user])[0])))
 
 
 def _paper_questions(records: Records, existing: bool) -> Int64Array:
