@@ -19,11 +19,12 @@ from atpgraph.cli import (
     serve,
     tune,
 )
+from atpgraph.cli._commands import Commands
 from atpgraph.cli.cqa.app import app as cqa
 from atpgraph.cli.generate.app import app as generate
 from atpgraph.cli.service.app import app as service
 
-app = typer.Typer(
+app = Commands(
     name="atp",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

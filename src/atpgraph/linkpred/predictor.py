@@ -262,9 +262,7 @@ class LinkPredictor(Estimator):
     def explain(self, u: Hashable, v: Hashable, base_rate: float = 0.5) -> Explanation:
         """Which evidence speaks for or against a link u → v, in numbers and words."""
         graph = self._fitted()
-        return explain(
-            graph, self.evidence_, self.heads_, graph.code(u), graph.code(v), base_rate
-        )
+        return explain(graph, self.evidence_, self.heads_, graph.code(u), graph.code(v), base_rate)
 
     def fold_in(
         self,

@@ -50,9 +50,7 @@ KINDS: Registry[Make] = Registry(
         "reverse": lambda s: [Walks("<")],
         "degrees": lambda s: [Degrees()],
         "levels": lambda s: [Levels(random_state=s.random_state)],
-        "atp": lambda s: [
-            AtpScore(s.n_components, n_jobs=s.n_jobs, random_state=s.random_state)
-        ],
+        "atp": lambda s: [AtpScore(s.n_components, n_jobs=s.n_jobs, random_state=s.random_state)],
         "spectral": lambda s: [SpectralScore(2 * s.n_components, random_state=s.random_state)],
     },
 )
