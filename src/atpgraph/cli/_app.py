@@ -16,10 +16,12 @@ from atpgraph.cli import (
     model,
     plot,
     reach,
+    serve,
     tune,
 )
 from atpgraph.cli.cqa.app import app as cqa
 from atpgraph.cli.generate.app import app as generate
+from atpgraph.cli.service.app import app as service
 
 app = typer.Typer(
     name="atp",
@@ -63,5 +65,7 @@ app.command("hierarchy")(hierarchy.hierarchy)
 app.command("plot")(plot.plot)
 app.command("linkpred")(linkpred.linkpred)
 app.add_typer(cqa, name="cqa")
+app.command("serve")(serve.serve)
+app.add_typer(service, name="service")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(generate, name="generate")

@@ -23,9 +23,9 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
 
-_ROUNDS, _MOST_ROUNDS = 2, 4
-_PATHS = 16_384  # to learn from at the least, as far as the most rounds allow
-_REPLAY = 0.0
+_ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
+_PASSES = 8  # over the paths of new nodes, before that,
+_IN_A_ROUND = 8192  # where a round takes so many at the least
 _SOLVE = 40  # cost of the solve of a row, in products of two vectors
 
 
@@ -257,8 +257,8 @@ def _pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """A few rounds over the paths that changed, from the vectors that are there.
 
-    New nodes first learn their target vectors from their ancestors, in the graph turned round,
-    since as descendants of others they would hardly be drawn.
+    New nodes come first, on their own: as some among many they would learn little in so few rounds.
+    Their target vectors are learnt from their ancestors, in the graph turned round.
     """
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
@@ -268,36 +268,41 @@ def _pairs(
         forest: ClosureForest,
         level: Int32Array,
         nodes: Int64Array,
+        rounds: float,
         near: FloatArray,
         far: FloatArray,
+        known: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
-        drawn = int(np.minimum(forest.sizes[nodes], Descent.draws).sum())
         fit = fit_pairs(
             PathSampler(forest),
             level,
             table,
             n_components=near.shape[1],
             regularization=model.regularization_,
-            max_iter=int(np.clip(_PATHS // max(drawn, 8192), _ROUNDS, _MOST_ROUNDS)),
+            max_iter=max(round(rounds), 1),
             n_jobs=params["n_jobs"],
             random_state=params["random_state"],
             start=(near, far),
             rows=nodes,
+            known=known,
         )
         return fit.source, fit.target
 
+    def drawn(forest: ClosureForest, nodes: Int64Array | slice = slice(None)) -> int:
+        return int(np.minimum(forest.sizes[nodes], Descent.draws).sum())
+
     if len(growth.new):
         turned = growth.levels.max(initial=0) + 1 - growth.levels
-        target, source = map(
-            _turn, learn(columns, turned, growth.new, _turn(target), _turn(source))
-        )
-    who = growth.sources
-    if _REPLAY:
-        rest = np.setdiff1d(np.flatnonzero(rows.sizes > 0), who)
-        who = np.concatenate(
-            [who, np.random.default_rng(0).permutation(rest)[: int(_REPLAY * len(who))]]
-        )
-    return learn(rows, growth.levels, who, source, target)
+        ways = [min(_PASSES * drawn(x, growth.new) / _IN_A_ROUND, _PASSES) for x in (columns, rows)]
+        back = learn(columns, turned, growth.new, ways[0], _turn(target), _turn(source))
+        target, source = map(_turn, back)
+        source, target = learn(rows, growth.levels, growth.new, ways[1], source, target)
+    # A vector may go the further, the less of what its node reaches it was fitted to.
+    before = model.n_descendants_
+    known = np.ones(rows.n_nodes)
+    known[: len(before)] = (before / np.maximum(rows.sizes[: len(before)], 1)) ** 2
+    rounds = min(drawn(rows) // max(drawn(rows, growth.sources), 1), _ROUNDS)
+    return learn(rows, growth.levels, growth.sources, rounds, source, target, known)
 
 
 def _turn(vectors: FloatArray) -> FloatArray:

@@ -88,6 +88,7 @@ def fit_pairs(
     descent: Descent | None = None,
     start: tuple[Float32Array, Float32Array] | None = None,
     rows: IntArray | None = None,
+    known: npt.ArrayLike = 1.0,
 ) -> Factorization:
     """Vectors with ⟨s_u, t_v⟩ ≈ f(Δ) where u reaches v, and below −margin where it does not.
 
@@ -128,6 +129,9 @@ def fit_pairs(
         Vectors from an earlier fit to go on with; nodes with rows of zeros begin at random.
     rows : integer array, optional
         Only paths from these nodes are drawn; by default from all.
+    known : array of n entries, optional
+        Share of the paths from each node that the start was fitted to: the smaller, the longer the
+        first steps of its source vector.
 
     Returns
     -------
@@ -161,8 +165,9 @@ def fit_pairs(
         raise InputError(f"regularization is {regularization}; it must be finite and not negative.")
     rng = generator(random_state)
     learning = _Learning(
-        paths, level, values, n_components, regularization, descent or Descent(), rng, start, rows
-    )
+        paths, level, values, n_components, regularization, descent or Descent(), rng, start, rows,
+        known,
+    )  # fmt: skip
     history: list[float] = []
     converged = not learning.rows
     with Workers(n_jobs) as workers, stage("factorise", max_iter) as progress:
@@ -189,6 +194,7 @@ class _Learning:
         rng: np.random.Generator,
         start: tuple[Float32Array, Float32Array] | None = None,
         only: IntArray | None = None,
+        known: npt.ArrayLike = 1.0,
     ) -> None:
         self.paths, self.levels, self.descent, self.k = paths, levels, descent, k
         self.decay = np.float32(regularization)
@@ -208,6 +214,7 @@ class _Learning:
         self.seen = np.zeros((2, n), dtype=np.float32)
         for at, vectors in enumerate((self.source, self.target)):
             self.begin(at, vectors, rng, None if start is None else start[at])
+        self.seen[0] *= np.asarray(known, dtype=np.float32)
 
         columns = np.flatnonzero(levels > 1).astype(np.int32)
         in_round = int(np.minimum(paths.sizes[rows], descent.draws).sum())
