@@ -26,7 +26,7 @@ from atpgraph.evaluation.comparison import compare
 from atpgraph.linkpred.registry import ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"
-HEADLINE = {"paper": "auc", "random": "auc", "reversed": "auc", "ranking": "mrr"}
+HEADLINE = {"paper": "auc", "random": "auc", "reversed": "auc", "ranking": "mrr", "dirlinkbench": "hits@100"}
 
 
 def main() -> None:

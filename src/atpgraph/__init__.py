@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         random_dag,
     )
     from atpgraph.hierarchy import levels
+    from atpgraph.linkpred.predictor import LinkPredictor
 
 __all__ = [
     "ATP",
@@ -46,6 +47,7 @@ __all__ = [
     "CycleBreak",
     "DiGraph",
     "InputError",
+    "LinkPredictor",
     "PlantedCycles",
     "Reachability",
     "TrueSkill",
@@ -70,6 +72,7 @@ _MODULE_OF = {
     "ATP": "atpgraph.embedding",
     "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
+    "LinkPredictor": "atpgraph.linkpred.predictor",
     "levels": "atpgraph.hierarchy",
     "trueskill": "atpgraph.cycles",
     "pagerank": "atpgraph.cycles",

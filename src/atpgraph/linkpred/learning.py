@@ -8,7 +8,7 @@ targets that their source could have (``target``). Nothing but the graph that ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from atpgraph.linkpred.splits import removable_edges
 QUESTIONS = ("link", "direction", "target")
 _ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
 _ROUNDS = 4
-_BEST, _CHANCE = 15, 40  # candidates of a query: the best by each evidence, and some of the others
+_BEST, _CHANCE = 8, 30  # candidates of a query: the best by each evidence, and some of the others
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,15 @@ def learn(
 ) -> tuple[dict[str, Head], Collection]:
     """The models, and the collection of the last round (to know which evidence there is)."""
     samples: list[Sample] = []
-    hidden = 0
-    while len(samples) < _ROUNDS and hidden < min(_ENOUGH, plan.max_pairs):
-        taken = hidden_edges(graph, plan.fraction, rng)
-        hidden += len(taken)
-        evidence = collect().fit(graph.without_edges(taken))
+    hidden = hidden_edges(graph, plan.fraction, rng)
+    rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden)))
+    plan = replace(plan, max_queries=-(-plan.max_queries // rounds))
+    for left in range(rounds, 0, -1):
+        evidence = collect().fit(graph.without_edges(hidden))
         with stage("pairs to learn from"):
-            samples.append(_sample(graph, evidence, taken, plan, rng))
+            samples.append(_sample(graph, evidence, hidden, plan, rng))
+        if left > 1:
+            hidden = hidden_edges(graph, plan.fraction, rng)
     joined = _joined(samples)
     spans = evidence.spans()
     doubtful = np.zeros(joined.links.shape[1], dtype=bool)

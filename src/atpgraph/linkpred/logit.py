@@ -87,9 +87,9 @@ def fit_choice(
         return shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w
 
     def curvature(w: Float64Array) -> Float64Array:
-        share = shares(w)[1][:, None]
-        means = np.add.reduceat(share * x, starts, axis=0)
-        return np.asarray(x.T @ (share * x) - means.T @ means + ridge * np.eye(len(w)))
+        weighted = shares(w)[1][:, None] * x
+        means = np.add.reduceat(weighted, starts, axis=0)
+        return np.asarray(x.T @ weighted - means.T @ means + ridge * np.eye(len(w)))
 
     best = minimize(
         lambda w: shares(w)[0], np.zeros(x.shape[1]), jac=slope, hess=curvature,
