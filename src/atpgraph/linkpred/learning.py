@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from atpgraph._progress import stage
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.errors import InputError
+from atpgraph.evaluation.calibration import reliability
+from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, LocalEvidence, VectorEvidence
 from atpgraph.linkpred.logit import Head, fit_choice, fit_pairs
@@ -64,8 +67,11 @@ def learn(
     collect: Callable[[], Collection],
     plan: Plan,
     rng: np.random.Generator,
-) -> tuple[dict[str, Head], Collection]:
-    """The models, and the collection of the last round (to know which evidence there is)."""
+) -> tuple[dict[str, Head], Collection, dict[str, dict[str, Any]]]:
+    """The models, the collection of the last round, and how good the models for pairs are.
+
+    The last is measured on one half of the pairs with weights learned on the other.
+    """
     samples: list[Sample] = []
     hidden = hidden_edges(graph, plan.fraction, rng)
     rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden)))
@@ -87,7 +93,11 @@ def learn(
             "direction": _pair_head(joined.forward, joined.backward, doubtful),
             "target": _choice_head(joined, doubtful),
         }
-    return heads, evidence
+        judged = {
+            "link": _judged(joined.links, joined.others, doubtful),
+            "direction": _judged(joined.forward, joined.backward, doubtful),
+        }
+    return heads, evidence, judged
 
 
 def hidden_edges(graph: DiGraph, fraction: float, rng: np.random.Generator) -> Int64Array:
@@ -197,6 +207,22 @@ def _pair_head(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> He
     if doubtful.any() and _gain(good, bad, keep) <= 0:
         return _without(fit_pairs(good[:, keep], bad[:, keep]), keep)
     return fit_pairs(good, bad)
+
+
+def _judged(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> dict[str, Any]:
+    """AUC and calibration on the halves that were not learned from."""
+    if len(good) < 4:
+        return {"auc": None, "error": None, "bins": []}
+    scores = np.empty(len(good)), np.empty(len(bad))
+    for half in (0, 1):
+        here, there = slice(half, None, 2), slice(1 - half, None, 2)
+        head = _pair_head(good[here], bad[here], doubtful)
+        for side, terms in zip(scores, (good, bad), strict=True):
+            side[there] = head.score(terms[there])
+    both = np.concatenate(scores)
+    truth = np.repeat([1.0, 0.0], [len(good), len(bad)])
+    found = reliability(1.0 / (1.0 + np.exp(-both)), truth, groups=10)
+    return {"auc": auc(*scores), "error": found["error"], "bins": found["bins"]}
 
 
 def _gain(good: Float64Array, bad: Float64Array, keep: BoolArray) -> float:

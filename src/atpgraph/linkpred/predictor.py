@@ -69,6 +69,9 @@ class LinkPredictor(Estimator):
     heads_ : dict from question to Head
         Weights of the terms for ``link``, ``direction`` and ``target``.
     term_names_ : list of str
+    validation_ : dict
+        For ``link`` and ``direction``: AUC, calibration error and its bins, on hidden edges with
+        weights learned from others.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class LinkPredictor(Estimator):
     graph_: DiGraph
     heads_: dict[str, Head]
     evidence_: Collection
+    validation_: dict[str, dict[str, Any]]
 
     def __init__(
         self,
@@ -140,7 +144,7 @@ class LinkPredictor(Estimator):
         if attributes is not None:
             known = Attributes(attribute_vectors(attributes, graph, random_state=seed))
         plan = Plan(self.fraction, self.max_pairs, self.max_queries)
-        heads, learned = learn(
+        heads, learned, judged = learn(
             graph, lambda: Collection(self.evidence, settings, known), plan, plan_rng
         )
         kinds = [kind for kind in learned.parts if kind != "attributes"]
@@ -148,6 +152,7 @@ class LinkPredictor(Estimator):
         if list(found.parts) != list(learned.parts):
             raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
         self.graph_, self.heads_, self.evidence_ = graph, heads, found
+        self.validation_ = judged
 
     @property
     def term_names_(self) -> list[str]:
