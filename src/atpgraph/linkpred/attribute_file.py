@@ -31,7 +31,9 @@ def read_attributes(
     names = {str(label): label for label in graph.labels.tolist()}
     known = [(names[row[0].strip()], row[1:]) for row in rows if row[0].strip() in names]
     if not known:
-        raise InputError(f"{file} names no node of the graph; the first field of a line is a label.")
+        raise InputError(
+            f"{file} names no node of the graph; the first field of a line is a label."
+        )
     for number, row in enumerate(rows, 1):
         if len(row) < 2:
             raise InputError(f"{file}, row {number}: {row[0]!r} has no attributes.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from atpgraph._registry import Registry
 from atpgraph._threads import Workers
-from atpgraph._typing import FloatArray, IntArray
+from atpgraph._typing import Float64Array, FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.predictor import LinkPredictor
 
@@ -34,17 +34,25 @@ class Answers:
     name: str
     model: LinkPredictor
     questions: tuple[str, ...]
+    seen: dict[bytes, Float64Array]  # scores for all questions of the pairs asked about last
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Log-odds of the pairs."""
-        terms = (self.model.score_codes(u, v, question) for question in self.questions)
-        return np.sum(list(terms), axis=0)
+        key = u.tobytes() + v.tobytes()
+        if key not in self.seen:
+            while len(self.seen) > 1:  # the positives, which several protocols share, and one more
+                del self.seen[next(reversed(self.seen))]
+            self.seen[key] = self.model.score_all(u, v)
+        asked = [list(self.model.heads_).index(name) for name in self.questions]
+        return np.asarray(self.seen[key][:, asked].sum(axis=1))
 
     def score_from(self, u: IntArray) -> FloatArray:
         """Log-odds against all nodes."""
         evidence = self.model.evidence_
-        weights = np.sum([self.model.heads_[name].weights for name in self.questions], axis=0)
-        scores = np.zeros((len(u), self.model.graph_.n_nodes))
+        heads = [self.model.heads_[name] for name in self.questions]
+        weights = np.sum([head.weights for head in heads], axis=0)
+        constant = sum(head.intercept for head in heads)
+        scores = np.full((len(u), self.model.graph_.n_nodes), constant)
 
         def fill(row: int) -> None:
             evidence.add_rows(int(u[row]), weights, scores[row])
@@ -97,11 +105,12 @@ class LearnedLinks:
             n_components=max(self.n_components // 2, 1),
             random_state=self.random_state,
         ).fit(graph)
+        self._seen: dict[bytes, Float64Array] = {}
         return self
 
     def under(self, protocol: str) -> Answers:
         """The scores to use under a protocol."""
-        return Answers(self.name, self.model_, ASKED[protocol])
+        return Answers(self.name, self.model_, ASKED[protocol], self._seen)
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Whether it is a link."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph._progress import stage
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
+from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.metrics import auc
@@ -181,7 +181,7 @@ def candidate_pairs(
     )
 
 
-def _best(nodes: Int64Array, values: Float64Array, free: BoolArray) -> Int64Array:
+def _best(nodes: IntArray, values: FloatArray, free: BoolArray) -> Int64Array:
     open_to_all = free[nodes]
     nodes, values = nodes[open_to_all], values[open_to_all]
     if len(nodes) > _BEST:
@@ -194,9 +194,15 @@ def _joined(samples: list[Sample]) -> Sample:
         return samples[0]
     shifts = np.cumsum([0] + [len(sample.choices) for sample in samples[:-1]])
     starts = [sample.starts + shift for sample, shift in zip(samples, shifts, strict=True)]
-    names = ("links", "others", "forward", "backward", "choices")
-    stacked = [np.concatenate([getattr(s, name) for s in samples]) for name in names]
-    return Sample(*stacked, np.concatenate(starts), np.concatenate([s.log_weight for s in samples]))
+    return Sample(
+        np.concatenate([sample.links for sample in samples]),
+        np.concatenate([sample.others for sample in samples]),
+        np.concatenate([sample.forward for sample in samples]),
+        np.concatenate([sample.backward for sample in samples]),
+        np.concatenate([sample.choices for sample in samples]),
+        np.concatenate(starts),
+        np.concatenate([sample.log_weight for sample in samples]),
+    )
 
 
 def _pair_head(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> Head:

@@ -80,11 +80,11 @@ def fit_choice(
         top = np.maximum.reduceat(score, starts)
         share = np.exp(score - top[query])
         total = np.add.reduceat(share, starts)
-        value = float((top + np.log(total) - score[starts]).sum()) + ridge * (w @ w) / 2
+        value = float((top + np.log(total) - score[starts]).sum() + ridge * (w @ w) / 2)
         return value, share / total[query]
 
     def slope(w: Float64Array) -> Float64Array:
-        return shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w
+        return np.asarray(shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w)
 
     def curvature(w: Float64Array) -> Float64Array:
         weighted = shares(w)[1][:, None] * x

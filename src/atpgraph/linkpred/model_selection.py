@@ -19,8 +19,8 @@ from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
 from atpgraph.graph.digraph import DiGraph, pair_array
-from atpgraph.linkpred.negatives import Pairs
 from atpgraph.linkpred.measures import ranking_measures
+from atpgraph.linkpred.negatives import Pairs
 from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol, RankingTest
 from atpgraph.linkpred.splits import removable_edges
 

@@ -33,6 +33,7 @@ from atpgraph.linkpred.logit import Head
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _POPULAR = 100  # nodes that are candidates for everybody
+_PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 200  # candidates of recommend_sources
 
 
@@ -181,13 +182,20 @@ class LinkPredictor(Estimator):
 
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
         """:meth:`score_pairs` of node indices, a bounded number at a time."""
-        head = Registry("question", self.heads_)[question]
-        step = 2**16
-        parts = [
-            head.score(self.evidence_.terms(u[low : low + step], v[low : low + step]))
-            for low in range(0, len(u), step)
-        ]
-        return np.concatenate(parts) if parts else np.empty(0)
+        Registry("question", self.heads_)[question]  # an unknown name is refused
+        return self.score_all(u, v)[:, list(self.heads_).index(question)]
+
+    def score_all(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Log-odds of pairs of node indices for all questions, in the order of `heads_`."""
+        # Sorted by source, so that pieces of bounded size share few rows of evidence.
+        order = np.argsort(u, kind="stable")
+        scores = np.empty((len(u), len(self.heads_)))
+        for low in range(0, len(u), _PIECE):
+            part = order[low : low + _PIECE]
+            terms = self.evidence_.terms(u[part], v[part])
+            for column, head in enumerate(self.heads_.values()):
+                scores[part, column] = head.score(terms)
+        return scores
 
     def predict_proba(self, u: Labels, v: Labels, base_rate: float = 0.5) -> Float64Array:
         """Probability of a link u → v, for every pair.
@@ -267,9 +275,7 @@ class LinkPredictor(Estimator):
     def explain(self, u: Hashable, v: Hashable, base_rate: float = 0.5) -> Explanation:
         """Which evidence speaks for or against a link u → v, in numbers and words."""
         graph = self._fitted()
-        return explain(
-            graph, self.evidence_, self.heads_, graph.code(u), graph.code(v), base_rate
-        )
+        return explain(graph, self.evidence_, self.heads_, graph.code(u), graph.code(v), base_rate)
 
     def fold_in(
         self,

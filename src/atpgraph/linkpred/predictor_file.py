@@ -111,9 +111,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
     return read_archive(path, FORMAT, VERSION, _HINT, _FIELDS, restore)
 
 
-def _collection(
-    model: Any, description: dict[str, Any], arrays: dict[str, AnyArray]
-) -> Collection:
+def _collection(model: Any, description: dict[str, Any], arrays: dict[str, AnyArray]) -> Collection:
     settings = Settings(model.n_components, model.n_jobs, 0)
     known = Attributes(arrays["attributes"]) if "attributes" in arrays else None
     found = Collection([str(kind) for kind in description["kinds"]], settings, known)

@@ -10,9 +10,7 @@ import typer
 from atpgraph.cli._console import Json, Quiet, session, table
 from atpgraph.cli._nodes import known_labels, same_labels
 
-Model = Annotated[
-    Path, typer.Argument(help="File that 'atp links fit' wrote.", show_default=False)
-]
+Model = Annotated[Path, typer.Argument(help="File that 'atp links fit' wrote.", show_default=False)]
 BaseRate = Annotated[
     float,
     typer.Option("--base-rate", help="Share of links among the pairs you ask about, in (0, 1)."),
@@ -81,9 +79,7 @@ def _predictions(
             "known": None,
             "probability": None,
             "forward": None,
-            "unknown": [
-                name for name, code in ((a, codes[0][at]), (b, codes[1][at])) if code < 0
-            ],
+            "unknown": [name for name, code in ((a, codes[0][at]), (b, codes[1][at])) if code < 0],
         }
         for at, (a, b) in enumerate(zip(sources, targets, strict=True))
     ]

@@ -12,9 +12,7 @@ from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_comma
 
 
 def fit(
-    graph: Annotated[
-        Path, typer.Argument(help="Edge list, .gz or not, - for standard input.")
-    ],
+    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not, - for standard input.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the predictor (.npz).")],
     attributes: Annotated[
         Path | None,

@@ -43,11 +43,7 @@ class Walks(LocalEvidence):
     ) -> None:
         if not pattern or set(pattern) - {">", "<"}:
             raise InputError(f"The pattern {pattern!r} is no row of '>' and '<'.")
-        steps = (
-            damping
-            if isinstance(damping, tuple)
-            else (0.0, *(damping for _ in pattern[1:]))
-        )
+        steps = damping if isinstance(damping, tuple) else (0.0, *(damping for _ in pattern[1:]))
         if len(steps) != len(pattern):
             raise InputError(f"{len(steps)} dampings for the {len(pattern)} steps of {pattern!r}.")
         self.pattern = pattern

@@ -9,14 +9,28 @@ from pathlib import Path
 import numpy as np
 
 from atpgraph.linkpred.predictor import LinkPredictor
-from atpgraph.report import Bar, Line, Section, bar_chart, facts, line_chart, page, table, write_index
+from atpgraph.report import (
+    Bar,
+    Line,
+    Section,
+    bar_chart,
+    facts,
+    line_chart,
+    page,
+    table,
+    write_index,
+)
 from atpgraph.report.charts import figure, grid
 
 _EXAMPLES = 10
 
 
 def write_report(
-    model: LinkPredictor, folder: str | os.PathLike[str], command: str = "", *, name: str = "a graph"
+    model: LinkPredictor,
+    folder: str | os.PathLike[str],
+    command: str = "",
+    *,
+    name: str = "a graph",
 ) -> Path:
     """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
     return write_index(folder, render(model, command, name=name))
