@@ -162,8 +162,7 @@ def candidate_pairs(
         for row in rows:
             part = slice(row.indptr[at], row.indptr[at + 1])
             best.append(_best(row.nodes[part], row.values[part], free))
-        for part_of in vectors:
-            best.append(_best(np.arange(n), part_of.target_ @ part_of.source_[u], free))
+        best += [_best(np.arange(n), each.target_ @ each.source_[u], free) for each in vectors]
         top = np.unique(np.concatenate(best)) if best else np.empty(0, dtype=np.int64)
         free[top] = False
         rest = np.flatnonzero(free)

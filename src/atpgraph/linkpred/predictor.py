@@ -120,8 +120,8 @@ class LinkPredictor(Estimator):
         graph : object
         attributes : optional
             What is known of the nodes: a matrix, a table, a mapping from labels, or texts, see
-            :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where they
-            help to find hidden edges, and left out where they do not.
+            :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
+            they help to find hidden edges, and left out where they do not.
         """
         self._check()
         given = as_graph(graph)
@@ -218,7 +218,7 @@ class LinkPredictor(Estimator):
     def recommend(
         self, u: Hashable, k: int = 10, *, exclude_known: bool = True, base_rate: float = 0.5
     ) -> tuple[AnyArray, Float64Array]:
-        """The k targets that u would most likely choose, best first, and the probability of each link.
+        """The k targets that u would most likely choose, best first, and how likely each link is.
 
         Candidates are the nodes near u (by PageRank and short paths) and the most popular ones.
         The order answers "which target", the probability "is it a link rather than a random

@@ -1,4 +1,4 @@
-"""Evidence from vectors: ATP's, which know the direction, and the plain SVD's, which know who is alike.
+"""Evidence from vectors: ATP's know the direction, those of the SVD know who is alike.
 
 Scores of the reverse pair are evidence too: the model weighs one against the other.
 """
