@@ -43,8 +43,8 @@ class ReachSketch:
     complete : bool array of n entries
         Whether these are all descendants of the node.
     sizes : int64 array of n entries
-        Number of descendants: exact where the row is complete, else an estimate with a relative error of about
-        1 / √(s − 2).
+        Number of descendants: exact where the row is complete, else an estimate with a relative
+        error of about 1 / √(s − 2).
 
     Examples
     --------
