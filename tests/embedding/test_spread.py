@@ -112,6 +112,17 @@ def test_a_lost_scheduler_ends_with_a_sentence_and_the_job_goes_on(
     assert same(model.fit(GRAPH, work=tmp_path / "w"), whole["links-sketch"])
 
 
+def test_what_a_task_says_is_said(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(task: Any) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(spread, "do_closure", full)
+    with pytest.raises(OSError, match="No space left"):
+        ATP(8).fit(GRAPH, work=tmp_path / "w", client=client)
+
+
 def test_what_is_refused(client: Any) -> None:
     with pytest.raises(InputError, match="needs a work folder"):
         ATP(8).fit(GRAPH, client=client)

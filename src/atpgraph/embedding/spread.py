@@ -48,7 +48,7 @@ def connected(scheduler: str) -> Iterator[Any]:
         threads = max(thread_count(None) // int(number), 1)
         with (
             LocalCluster(
-                n_workers=int(number), threads_per_worker=threads, dashboard_address=None
+                n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -85,19 +85,17 @@ class Spread:
         """Results of `work` for every task, in the order of the tasks."""
         from distributed import KilledWorker
 
+        future = None
         try:
-            futures = self._client.map(work, tasks, pure=False)
-            for future in futures:
+            for future in self._client.map(work, tasks, pure=False):
                 yield future.result()
         except KilledWorker as error:
             raise AtpError(
                 f"A task ended every worker that it ran on; see their logs. {self._goes_on}"
             ) from error
-        except (OSError, TimeoutError, RuntimeError) as error:
-            raise AtpError(f"The Dask scheduler is lost. {self._goes_on}") from error
         except Exception as error:
-            if type(error).__name__ not in ("CancelledError", "FutureCancelledError"):
-                raise
+            if future is not None and future.status == "error":
+                raise  # what the task itself said
             raise AtpError(f"The Dask scheduler is lost. {self._goes_on}") from error
 
     @property
