@@ -250,6 +250,11 @@ class ATP(Growing):
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
             fit = self._factorize(settings, closure, level, table, job)
+            if not (np.isfinite(fit.source).all() and np.isfinite(fit.target).all()):
+                raise InputError(
+                    "The vectors grew beyond all bounds with a regularization of "
+                    f"{settings.regularization:g}; choose a smaller one."
+                )
         self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter

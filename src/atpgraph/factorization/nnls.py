@@ -156,10 +156,8 @@ def factorize(
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
     values = values[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
-    pairs = up.differences()  # as the objective comes from the columns
-    n_pairs = round(float(pairs.sum()))
-    square = float(pairs @ values**2)
-    mean = float(pairs @ values) / max(n_pairs, 1)
+    n_pairs, total, square = up.moments(values)  # as the objective comes from the columns
+    mean = total / max(n_pairs, 1)
 
     rng = generator(random_state)
     if start is None:
