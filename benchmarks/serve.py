@@ -124,7 +124,7 @@ def measure(given: argparse.Namespace) -> None:
     print(f"{people} people who answered, {given.seconds:g} s, {given.routes:g} routes/s and "
           f"{given.events:g} events/s\n")  # fmt: skip
     print(markdown(("request", "number", "errors", "p50 ms", "p99 ms"), rows))
-    print(f"\n`Advisor.ask` by itself: {1000 * direct:.2f} ms (median); a route through the service "
+    print(f"\n`Advisor.ask` by itself: {1000 * direct:.2f} ms (median); a route by the service "
           f"takes {rows[0][3] / 1000 / direct:.1f} times as long. Memory {before:.0f} MB before, "
           f"{after:.0f} MB after.")  # fmt: skip
 
