@@ -116,15 +116,23 @@ class LogitProblem:
         None at all will do if there is a prior.
     use : boolean array, optional
         Features not in it get weight 0.
+    stiff : float64 array, optional
+        What the penalty of each feature is multiplied by; 1 by default.
     """
 
-    def __init__(self, choices: Choices, use: BoolArray | None = None) -> None:
+    def __init__(
+        self,
+        choices: Choices,
+        use: BoolArray | None = None,
+        stiff: Float64Array | None = None,
+    ) -> None:
         n_features = choices.x.shape[1]
         use = np.ones(n_features, dtype=np.bool_) if use is None else use
         self.mean = choices.x.mean(axis=0) if len(choices.x) else np.zeros(n_features)
         scale = choices.x.std(axis=0) if len(choices.x) else np.ones(n_features)
         self.use = use & (scale > 1e-9)
         self.scale = np.where(scale > 1e-9, scale, 1.0)
+        self._stiff = (np.ones(n_features) if stiff is None else stiff)[self.use]
         z = choices.x[:, self.use]
         z -= self.mean[self.use]
         z /= self.scale[self.use]
@@ -155,7 +163,8 @@ class LogitProblem:
                     self._z, w, choices.offset, self._start, choices.chosen, scores, slope
                 )
                 moved = w - centre
-                return value + 0.5 * penalty * float(moved @ moved), slope + penalty * moved
+                pull = penalty * self._stiff * moved
+                return value + 0.5 * float(pull @ moved), slope + pull
 
             best = minimize(
                 objective, centre, jac=True, method="L-BFGS-B", options={"maxiter": 200}
@@ -169,9 +178,10 @@ def fit_logit(
     penalty: float = 1.0,
     use: BoolArray | None = None,
     prior: Float64Array | None = None,
+    stiff: Float64Array | None = None,
 ) -> ConditionalLogit:
     """Fit once; see :class:`LogitProblem` for the parameters."""
-    return LogitProblem(choices, use).fit(penalty, prior)
+    return LogitProblem(choices, use, stiff).fit(penalty, prior)
 
 
 @kernel
