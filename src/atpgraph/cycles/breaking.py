@@ -22,7 +22,7 @@ class CycleBreak:
     Attributes
     ----------
     method : str
-        The method that chose the edges.
+        The method that chose the edges, also where "auto" was asked for.
     graph : DiGraph
         The graph as it was.
     dag : DiGraph
@@ -114,14 +114,16 @@ class CycleBreaker:
         return self._space.agony.value
 
     def run(self, method: str) -> CycleBreak:
-        """Break the cycles by one method."""
-        METHODS[method]  # an unknown name is refused before the work
+        """Break the cycles by one method, or by the one that "auto" stands for here."""
+        if method != "auto":
+            METHODS[method]  # an unknown name is refused before the work
         return interruptible(self._run, method)
 
     def _run(self, method: str) -> CycleBreak:
         started = time.perf_counter()
         space = self._space
         edges = space.core_edges
+        method = space.settle(method)
         prepared = time.perf_counter()
         condemned, core_scores = space.solve(method)
         solved = time.perf_counter()
@@ -138,9 +140,7 @@ class CycleBreaker:
         return CycleBreak(method, self.graph, dag, removed, score[removed], timings)
 
 
-def break_cycles(
-    graph: Any, method: str = "h-voting", *, random_state: RandomState = 0
-) -> CycleBreak:
+def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState = 0) -> CycleBreak:
     """Remove edges until the graph has no cycles.
 
     Parameters
@@ -149,7 +149,8 @@ def break_cycles(
     method : str
         One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
-        ``bayes`` (the most accurate on noisy hierarchies).
+        ``springs`` (cheap on large graphs), ``bayes`` (the most accurate on noisy hierarchies).
+        ``auto`` is ``h-voting`` up to a million edges on cycles, beyond that ``springs``.
     random_state : int, Generator or None
         Seed of the draws; ties are drawn, never decided by the order of the input.
 

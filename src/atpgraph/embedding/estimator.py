@@ -26,7 +26,7 @@ from atpgraph._typing import (
     Int64Array,
 )
 from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import break_cycles, settled_method
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.job import Job
@@ -69,7 +69,8 @@ class ATP(Growing):
         f, the weight of a reachable pair by its difference of levels; a callable gets
         the array 1, 2, … of differences.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
+        up to a million edges on cycles, beyond that ``springs``, which is cheaper.
     closure : {"auto", "exact", "sketch"}
         How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
         descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
@@ -127,6 +128,8 @@ class ATP(Growing):
         Iterations done.
     timings_ : dict
         Seconds by stage.
+    method_ : str
+        The method that broke the cycles.
     solver_, zero_weight_, regularization_ : str, float, float
         The solver and the weights used.
     threshold_ : float
@@ -162,7 +165,7 @@ class ATP(Growing):
         *,
         purpose: str = "reachability",
         kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
-        method: str = "h-voting",
+        method: str = "auto",
         closure: str = "auto",
         sketch_size: int | Literal["auto"] = "auto",
         solver: str = "auto",
@@ -228,8 +231,9 @@ class ATP(Growing):
         memory = self._left_for_the_forests(graph.n_nodes)
         solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
+            self.method_ = settled_method(graph, self.method)
             removed = job.removed(
-                lambda: break_cycles(graph, self.method, random_state=self.random_state).removed
+                lambda: break_cycles(graph, self.method_, random_state=self.random_state).removed
             )
             dag = graph.without_edges(removed)
         with _timed("hierarchy", timings):
