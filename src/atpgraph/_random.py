@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph.errors import InputError
+
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
@@ -17,7 +19,13 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
     >>> bool(generator(0).integers(10) == generator(0).integers(10))
     True
     """
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state is {random_state!r}; it takes a whole number from 0, a NumPy generator "
+            "or a seed sequence."
+        ) from None
 
 
 def rng_state(rng: np.random.Generator) -> dict[str, Any]:

@@ -96,6 +96,13 @@ def embed(
             help="Keep what is done so far in this folder; a run that was killed goes on there.",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask cluster to do it: address, scheduler file, or local:N; with --work.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
@@ -135,7 +142,13 @@ def embed(
             if output is None or estimate:
                 _tell_estimate(out, graph, model, read)
                 return
-            model.fit(read, work=work)
+            if scheduler is None:
+                model.fit(read, work=work)
+            else:
+                from atpgraph.embedding.spread import connected
+
+                with connected(scheduler) as client:
+                    model.fit(read, work=work, client=client)
         started = time.perf_counter()
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}

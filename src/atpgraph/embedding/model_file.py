@@ -23,7 +23,7 @@ VERSION = 2
 _FIELDS = GRAPH_FIELDS | {
     "source": Field("f", ("n", "k")),
     "target": Field("f", ("n", "k")),
-    "levels": Field("i", ("n",), low=1),
+    "levels": Field("i", ("n",), low=1, high="n+1"),
     "removed": Field("i", (None,), low=0, high="m", unique=True),
     "objective": Field("f", (None,)),
     "kernel_table": Field("f", (None,), low=0),

@@ -61,10 +61,19 @@ class SketchedMatrix:
         _count_differences(s.members, s.counts, s.sizes, self.levels, histogram)
         return histogram
 
+    def moments(self, values: Float64Array) -> tuple[int, float, float]:
+        """Number of pairs, and the sums of their weights and of the squares of these."""
+        pairs = self.differences()
+        return round(float(pairs.sum())), float(pairs @ values), float(pairs @ values**2)
+
     def tasks(self, width: int) -> list[tuple[int, int]]:
         """Ranges of rows, whatever the number of threads."""
         n = self.sketch.n_nodes
         return list(pairwise([*range(0, n, _TASK), n]))
+
+    def rows(self, task: tuple[int, int]) -> Int32Array:
+        """The rows of a task."""
+        return np.arange(*task, dtype=np.int32)
 
     def update(
         self,
