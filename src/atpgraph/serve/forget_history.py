@@ -16,13 +16,15 @@ from atpgraph.cqa.routing.timeline.events import Forgotten
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.tables import TextTable
 from atpgraph.embedding.estimator import ATP
+from atpgraph.serve.forget import GONE
 
 
-def forget_in_history(advisor: Advisor, user: int) -> Advisor:
+def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """An advisor that does not know a person.
 
     Their posts stay as posts of nobody, so that what others did keeps its meaning; titles and words
-    of their questions go. In the embedded graphs their node stays under a number drawn at random.
+    of their questions go, and ``@handle`` from the titles of others. In the embedded graphs their
+    node stays under a number drawn at random.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])
@@ -32,6 +34,8 @@ def forget_in_history(advisor: Advisor, user: int) -> Advisor:
     made = advisor.observe([Forgotten(user)])
     records = made.history.records.settled()
     titles = list(records.texts.titles)
+    if handle:
+        titles = [title.replace(f"@{handle}", GONE) for title in titles]
     for question in asked.tolist():
         titles[question] = ""
     records = replace(

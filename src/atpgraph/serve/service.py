@@ -243,7 +243,7 @@ class Service:
             desk.directory.drop(user)
             desk.book.drop(user)
             known = bool((desk.current().history.codes([user]) >= 0).any())
-            desk.advisor = forget_in_history(desk.current(), user)
+            desk.advisor = forget_in_history(desk.current(), user, handle)
             desk.welcome()
             self.snapshots.write()
         self.database.erase_deleted()

@@ -123,7 +123,7 @@ def start(early: Site) -> Advisor:
 @pytest.fixture(scope="module")
 def whole(start: Advisor, site: Site) -> Advisor:
     """All events ingested at once, ranked by the same weights and levels."""
-    history = History.latest(Records.of(site), shared=True)
+    history = History.latest(Records.of(site, start.history.records.text_model), shared=True)
     structure = start.router.space_.structure
     assert structure is not None
     moved = structure.with_users(history.codes(start.history.users), history.n_users, {})
