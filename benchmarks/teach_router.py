@@ -36,9 +36,9 @@ PACKAGE = Path(atpgraph.__file__).parent / "cqa"
 TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"
 PENALTY = 30.0
 PLANS: dict[Pool, TrainingPlan] = {
-    "own": TrainingPlan(questions=4000, refit_days=120.0),
-    "all": TrainingPlan(questions=2500, refit_days=120.0),
-    "new": TrainingPlan(questions=1500, refit_days=120.0),
+    "own": TrainingPlan(questions=4000),
+    "all": TrainingPlan(questions=2500),
+    "new": TrainingPlan(questions=1500),
 }
 
 
