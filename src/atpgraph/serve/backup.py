@@ -6,7 +6,6 @@ PostgreSQL.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
@@ -105,7 +104,7 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 def _batches(raw: IO[bytes]) -> Iterator[list[dict[str, object]]]:
     rows = []
-    for line in io.BufferedReader(raw):  # type: ignore[arg-type]
+    for line in raw:
         rows.append(json.loads(line))
         if len(rows) == _ROWS:
             yield rows

@@ -16,7 +16,7 @@ from atpgraph.cqa.routing.timeline.records import Records
 
 
 def test_names() -> None:
-    assert len(NAMES) == len(set(NAMES))
+    assert len(NAMES) == len(set(NAMES)) == 82
     assert names_of(("tags", "asker")) == set(GROUPS["tags"]) | set(GROUPS["asker"])
 
 

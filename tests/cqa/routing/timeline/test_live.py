@@ -117,13 +117,13 @@ def events(site: Site, cut_ms: int) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def start(early: Site) -> Advisor:
-    return Advisor.train(early, text="bm25", plan=SMALL, n_components=4)
+    return Advisor.train(early, plan=SMALL, n_components=4)
 
 
 @pytest.fixture(scope="module")
 def whole(start: Advisor, site: Site) -> Advisor:
     """All events ingested at once, ranked by the same weights and levels."""
-    history = History.latest(Records.of(site), shared=True)
+    history = History.latest(Records.of(site, start.history.records.text_model), shared=True)
     return replace(start, history=history)
 
 

@@ -166,7 +166,7 @@ class Advisor:
     def ask(
         self,
         question: Question,
-        policy: Policy | None = None,
+        policy: Policy | Dispatcher | None = None,
         *,
         log: AskLog | None = None,
         top: int = 5,
@@ -177,8 +177,8 @@ class Advisor:
         Parameters
         ----------
         question : Question
-        policy : Policy, optional
-            Rules for whom to ask.
+        policy : Policy or Dispatcher, optional
+            Rules for whom to ask; a dispatcher has a log of its own.
         log : AskLog, optional
             Who was asked before, for caps and spread; the people suggested are added to it.
         top : int
@@ -193,7 +193,7 @@ class Advisor:
                 f"The question is asked at {question.at}, before the last post of the site; it "
                 "must be after."
             )
-        dispatcher = Dispatcher(policy, log)
+        dispatcher = policy if isinstance(policy, Dispatcher) else Dispatcher(policy, log)
         return suggest(
             self.router,
             query,

@@ -64,10 +64,9 @@ class Fading:
         history, mine = query.history, query.history.by_person
         away = np.abs(query.asked_ms - history.answers.given_ms[mine.answer]) / DAY_MS
         each = np.exp2(away[:, None] * (-1.0 / np.array(_HALF_LIVES)))
-        sums = np.concatenate([[0.0], np.cumsum(each[:, 1])])
-        month = np.zeros(history.n_users)
-        month[: len(mine.indptr) - 1] = np.maximum(np.diff(sums[mine.indptr]), 0.0)
-        np.add.at(month, mine.late_owner, each[mine.indptr[-1] :, 1])
+        person = np.repeat(np.arange(len(mine.indptr) - 1), np.diff(mine.indptr))
+        person = np.concatenate([person, mine.late_owner])
+        month = np.bincount(person, each[:, 1], minlength=history.n_users)
         return cls(each.astype(np.float32), log_count(month))
 
 
@@ -140,7 +139,7 @@ def close_answers(
     for person in range(len(indptr) - 1):
         total = won = recent = month = days = plain = largest = 0.0
         for answer in range(indptr[person], indptr[person + 1]):
-            value = float(closeness[question[answer]])
+            value = np.float64(closeness[question[answer]])
             plain += value
             if value <= 0.0:
                 continue
@@ -165,7 +164,7 @@ def close_answers(
 def close_asked(asker: Int64Array, closeness: Float32Array, result: Float64Array) -> None:
     """For every asker, the sum of the squares and the largest over the questions they asked."""
     for question in range(len(asker)):
-        value = float(closeness[question])
+        value = np.float64(closeness[question])
         person = asker[question]
         if person >= 0 and value > 0.0:
             result[0, person] += value * value

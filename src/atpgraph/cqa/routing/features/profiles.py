@@ -41,6 +41,21 @@ def axis_features(profile: Float64Array, along: Float64Array) -> dict[str, Float
     return {name: profile[:, k] * along[k] for k, name in enumerate(AXES)}
 
 
+def add_form(profile: Float64Array, along: Float64Array, total: Float64Array) -> None:
+    """Add Σ_k along_k · profile_k to every user's total."""
+    add_products(np.ascontiguousarray(profile), along, total)
+
+
+@kernel
+def add_products(profile: Float64Array, along: Float64Array, total: Float64Array) -> None:
+    """A product of a matrix and a vector whose sums do not depend on where a row stands."""
+    for person in range(len(profile)):
+        value = 0.0
+        for axis in range(len(along)):
+            value += profile[person, axis] * along[axis]
+        total[person] += value
+
+
 @kernel
 def add_vectors(
     owner: Int64Array, question: Int64Array, vectors: Int8Array, total: Float64Array

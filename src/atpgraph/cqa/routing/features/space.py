@@ -17,7 +17,7 @@ from atpgraph.cqa.routing.features.activity import (
 from atpgraph.cqa.routing.features.closeness import Fading, meaning_features
 from atpgraph.cqa.routing.features.few import few_features
 from atpgraph.cqa.routing.features.names import AXES, NAMES
-from atpgraph.cqa.routing.features.profiles import along_axes, axis_features, profiles
+from atpgraph.cqa.routing.features.profiles import add_form, along_axes, axis_features, profiles
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
 from atpgraph.cqa.routing.timeline.history import History
@@ -132,7 +132,7 @@ class FeatureSpace:
         total = shared + _weighted(self.own(query, moment), weight, n)
         along = along_axes(query)
         if along is not None and moment.profiles is not None:
-            total += moment.profiles @ (weight[AXES_AT] * along)
+            add_form(moment.profiles, weight[AXES_AT] * along, total)
         return total
 
 
