@@ -1,7 +1,7 @@
 """Box and order embeddings beside ATP: who keeps the paths at equal numbers for each node?
 
 Run: python benchmarks/boxes.py [--graphs wiki-Vote,…] [--kinds boxes,…] [--numbers 128]
-     [--longer 1] [--nodes 1000] [--output benchmarks/results/boxes.md]
+     [--paths 96] [--nodes 1000] [--output benchmarks/results/boxes.md]
      python benchmarks/boxes.py --search        how the rivals' learning rates were chosen
 
 The pairs are those of benchmarks/fidelity.py. A row has as many numbers for each node as ATP with
@@ -90,7 +90,9 @@ def best_threshold(scores: Callable[..., np.ndarray], pairs: HardPairs) -> float
     return float(values[order[at : at + 2]].mean())
 
 
-def table(graph: DiGraph, kinds: list[str], numbers: int, longer: int, every_pair: bool) -> str:
+def table(
+    graph: DiGraph, kinds: list[str], numbers: int, lengths: list[int], every_pair: bool
+) -> str:
     """The rows of one graph."""
     w = world(graph)
     n = w.dag.n_nodes
@@ -111,10 +113,9 @@ def table(graph: DiGraph, kinds: list[str], numbers: int, longer: int, every_pai
         rows.append((name, *cells, seconds, seconds / ours))
 
     add("**reachability**", ours, atp_scores, lambda u: atp.target_ @ atp.source_[u], 0.0)
-    for kind, times in itertools.product(kinds, sorted({1, longer})):
-        how = CHOSEN[kind]
-        fit = train(kind, w.paths, numbers, replace(how, paths=how.paths * times))
-        name = kind if times == 1 else f"{kind}, {times} × as long"
+    for kind, drawn in itertools.product(kinds, lengths):
+        fit = train(kind, w.paths, numbers, replace(CHOSEN[kind], paths=drawn))
+        name = f"{kind}, {drawn} paths a node"
         threshold = best_threshold(fit.scores, w.other)
         add(name, fit.seconds, fit.scores, lambda u, fit=fit: fit.row(u, n), threshold)
     return markdown(COLUMNS, rows)
@@ -138,13 +139,14 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--graphs", default=",".join(REAL), help="real graphs, by name")
     parser.add_argument("--numbers", type=int, default=128, help="for each node")
-    parser.add_argument("--longer", type=int, default=1, help="also train so many times as long")
+    parser.add_argument("--paths", default="96", help="to train on, for each node; or several")
     parser.add_argument("--nodes", type=int, default=1000, help="of the generated graphs; 0: none")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--search", action="store_true")
     parser.add_argument("--rates", default="0.03,0.1,0.3,1.0", help="of the search")
     options = parser.parse_args()
     kinds = options.kinds.split(",")
+    lengths = [int(x) for x in options.paths.split(",")]
     torch.set_num_threads(1)
     ATP(8).fit(families(200)["random DAG"])  # compiles what is timed
     command = " ".join(["python benchmarks/boxes.py", *sys.argv[1:]])
@@ -157,11 +159,11 @@ def main() -> None:
     for name in filter(None, options.graphs.split(",")) if folder else ():
         graph = read_edgelist(folder / "graphs" / f"{name}.txt.gz")
         report.add(f"## {name}, {options.numbers} numbers for each node")
-        report.add(table(graph, kinds, options.numbers, options.longer, every_pair=False))
+        report.add(table(graph, kinds, options.numbers, lengths, every_pair=False))
         report.save()
     for name, graph in families(options.nodes).items() if options.nodes else ():
         report.add(f"## {name} (generated, {graph.n_nodes:,} nodes)")
-        report.add(table(graph, kinds, options.numbers, options.longer, every_pair=True))
+        report.add(table(graph, kinds, options.numbers, lengths, every_pair=True))
         report.save()
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         trueskill,
     )
     from atpgraph.embedding import ATP
+    from atpgraph.embedding.estimate import Estimate, estimate
     from atpgraph.errors import AtpError, BudgetError, InputError
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         random_dag,
     )
     from atpgraph.hierarchy import levels
+    from atpgraph.linkpred.predictor import LinkPredictor
 
 __all__ = [
     "ATP",
@@ -45,7 +47,9 @@ __all__ = [
     "BudgetError",
     "CycleBreak",
     "DiGraph",
+    "Estimate",
     "InputError",
+    "LinkPredictor",
     "PlantedCycles",
     "Reachability",
     "TrueSkill",
@@ -53,6 +57,7 @@ __all__ = [
     "as_graph",
     "break_cycles",
     "citation_dag",
+    "estimate",
     "gnm",
     "levels",
     "noisy_hierarchy",
@@ -68,8 +73,11 @@ __all__ = [
 _MODULE_OF = {
     "BudgetError": "atpgraph.errors",
     "ATP": "atpgraph.embedding",
+    "Estimate": "atpgraph.embedding.estimate",
+    "estimate": "atpgraph.embedding.estimate",
     "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
+    "LinkPredictor": "atpgraph.linkpred.predictor",
     "levels": "atpgraph.hierarchy",
     "trueskill": "atpgraph.cycles",
     "pagerank": "atpgraph.cycles",

@@ -115,7 +115,11 @@ def same(first: Path, second: Path) -> bool:
         return False
     if first.is_dir():
         mine, others = (
-            {re.sub(r"tables-\w+", "tables", path.name): path for path in folder.iterdir()}
+            {
+                re.sub(r"tables-\w+", "tables", path.name): path
+                for path in folder.iterdir()
+                if ".atp-" not in path.name  # of the killed run; the next one sweeps it away
+            }
             for folder in (first, second)
         )
         return mine.keys() == others.keys() and all(

@@ -161,7 +161,7 @@ def _live_and_die(
         sys.stderr.flush()
         os.write(ends[2], str(counter.count).encode())
     except BaseException:
-        traceback.print_exc()
+        os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(code)
 

@@ -34,6 +34,8 @@ reach g.txt --pairs t.txt
 reach g.txt -o i.npz
 embed g.txt -o m.npz --dim 4 --report r2
 embed g.txt -o s.npz --dim 2 --solver svd
+embed g.txt --estimate
+embed d.txt -o k.npz --dim 2 --closure sketch --sketch-size 4
 embed d.txt -o l.npz --dim 2 --purpose links
 tune g.txt --dims 2,4 --penalties auto,0.1
 tune g.txt --dims 2 --purpose links --protocol random
@@ -46,6 +48,12 @@ export m.npz --format csv -o v.csv
 export m.npz --format npy -o v
 plot g.txt -o p.svg
 linkpred g.txt --methods levels --seeds 1
+links fit g.txt -o k.npz --dim 4 --report r3
+links predict k.npz 1 2 3 4
+links predict k.npz --pairs unknown.txt
+links recommend k.npz 1 --top 3 --explain
+links recommend k.npz 1 --top 3 --sources
+links top k.npz --top 5
 datasets list
 datasets path cit-HepTh
 datasets fetch cit-HepTh

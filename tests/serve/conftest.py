@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from atpgraph.cqa import Advisor, Community, Site, ingest, simulate_community, write_dump
 from atpgraph.serve.api.app import create_app
@@ -150,6 +151,10 @@ class Front:
         return items
 
 
+def _hurry(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA synchronous=OFF")
+
+
 Make = Callable[..., Front]
 
 
@@ -175,6 +180,9 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
         clock = Clock()
         more = {} if resolver is None else {"resolver": resolver}
         service = Service(settings, model, clock=clock, **more)
+        if not url:  # no test of this kind takes the power away
+            event.listen(service.database.engine, "connect", _hurry)
+            service.database.engine.dispose()
         with service.database.write() as connection:
             known = {
                 scope: tokens.create_token(connection, scope, [scope], NOW)[1]

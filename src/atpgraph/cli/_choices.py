@@ -14,6 +14,7 @@ METHODS = (
 KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "links", "paper")
 SOLVERS = ("pairs", "nnls", "svd")
+CLOSURES = ("auto", "exact", "sketch")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,11 +61,11 @@ def break_cycles(
             raise InputError(
                 "--all compares methods; to write a file, name one with --method instead."
             )
-        if output is not None and removed is not None and output.resolve() == removed.resolve():
+        places = [
+            os.path.realpath(check_writable(path)) for path in (output, removed) if path is not None
+        ]
+        if len(set(places)) < len(places):
             raise InputError(f"--output and --removed are both {output}; name two files.")
-        for path in (output, removed):
-            if path is not None:
-                check_writable(path)
         read = read_edgelist(graph)
         right = None if truth is None else _edges_of(read, truth)
         results, rows = _compared(read, list(EVERY) if every else [method], seed, right)

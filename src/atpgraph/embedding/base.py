@@ -21,7 +21,7 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.closure import ClosureForest, PathSampler
+from atpgraph.closure import ClosureChoice, HeldClosure
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.embedding import purposes
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, measure
@@ -95,6 +95,7 @@ class Embedding(Estimator, ABC):
     fidelity_: Fidelity | None
     n_reachable_pairs_: int
     n_extras_: int
+    closure_: ClosureChoice
     graph_: DiGraph
     removed_: Int64Array
     kernel_table_: Float64Array
@@ -164,15 +165,15 @@ class Embedding(Estimator, ABC):
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         return given
 
-    def _judge(self, rows: ClosureForest) -> None:
-        """Find the threshold, and how well the vectors keep the paths that `rows` holds."""
-        paths = PathSampler(rows)
+    def _judge(self, closure: HeldClosure) -> None:
+        """Find the threshold, and how well the vectors keep the paths that `closure` holds."""
+        paths = closure.paths
         self.threshold_ = 0.0
         if self.solver_ == "pairs":
-            self.n_descendants_ = rows.sizes
-            self.popularity_ = paths.popularity(Descent().draws).astype(np.float32)
+            self.n_descendants_ = paths.sizes
+            self.popularity_ = closure.popularity(Descent().draws).astype(np.float32)
         else:
-            self.threshold_ = separating_score(rows, self.source_, self.target_)
+            self.threshold_ = separating_score(paths, self.source_, self.target_)
         pairs = HardPairs.of(paths, self.levels_, np.random.default_rng(0))
         self.fidelity_ = measure(
             pairs, paths, self.levels_, self.source_, self.target_, self.threshold_

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
-from atpgraph.closure import ClosureForest, PathSampler, closure_forests, kernel_table
+from atpgraph.closure import HeldClosure, Paths, hold_closure, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
 from atpgraph.embedding.base import Embedding
@@ -118,17 +118,18 @@ class Growing(Embedding):
         more = _more(edges, nodes)
         params = self.get_params()
         growth = Growth.of(self, more)
-        rows, columns = closure_forests(
-            growth.dag, growth.levels, memory=params["memory"], n_jobs=params["n_jobs"]
-        )
+        closure = hold_closure(
+            growth.dag, growth.levels, params["closure"], sketch_size=params["sketch_size"],
+            memory=params["memory"], n_jobs=params["n_jobs"],
+        )  # fmt: skip
         table = _longer_table(self.kernel_table_, params, int(growth.levels.max(initial=1)))
         solve = _pairs if self.solver_ == "pairs" else _nnls
-        source, target = solve(self, growth, rows, columns, table)
+        source, target = solve(self, growth, closure, table)
         self.graph_, self.removed_, self.levels_ = growth.graph, growth.removed, growth.levels
         self.source_, self.target_, self.kernel_table_ = source, target, table
-        self.n_reachable_pairs_ = rows.n_pairs
-        self.n_extras_ = rows.n_extras + columns.n_extras
-        self._judge(rows)
+        self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
+        self.closure_ = closure.choice
+        self._judge(closure)
         self.timings_ = {"growth": time.perf_counter() - started}
 
 
@@ -213,8 +214,7 @@ def _longer_table(table: Float64Array, params: dict[str, Any], n_levels: int) ->
 def _nnls(
     model: Embedding,
     growth: Growth,
-    rows: ClosureForest,
-    columns: ClosureForest,
+    closure: HeldClosure,
     table: Float64Array,
 ) -> tuple[FloatArray, FloatArray]:
     """The vectors that changed solved again: one by one, or all in one pass if they are many."""
@@ -222,37 +222,38 @@ def _nnls(
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
 
-    def solve(nodes: Int64Array, forest: ClosureForest, near: FloatArray, far: FloatArray) -> None:
-        listed = [forest.descendants(node) for node in nodes.tolist()]
+    def solve(nodes: Int64Array, paths: Paths, near: FloatArray, far: FloatArray) -> None:
+        listed = list(paths.reached(nodes))
         ends = np.cumsum([0, *map(len, listed)])
         reached = np.concatenate([*listed, np.zeros(0, dtype=np.int32)])
         here = np.repeat(growth.levels[nodes], np.diff(ends))
         values = table[np.abs(growth.levels[reached] - here)]
         near[nodes] = RowSolver(far, **weights)(ends, reached, values)
 
-    solve(growth.new, rows, source, target)
-    solve(growth.new, columns, target, source)
-    # Row by row every pair counts; a pass over the forests adds up extras, and solves all rows.
+    down, up = closure.paths, closure.paths_back
+    solve(growth.new, down, source, target)
+    solve(growth.new, up, target, source)
+    # Row by row every pair counts; a pass over the closure adds up what is stored, and solves all.
     some = len(growth.sources) + len(growth.targets)
-    pairs = int(rows.sizes[growth.sources].sum() + columns.sizes[growth.targets].sum())
-    whole = rows.n_extras + columns.n_extras + 2 * _SOLVE * rows.n_nodes
+    pairs = int(down.sizes[growth.sources].sum() + up.sizes[growth.targets].sum())
+    whole = closure.n_stored + 2 * _SOLVE * len(source)
     if pairs + _SOLVE * some > whole:
+        rows, columns = closure.sides
         fit = factorize(
             rows, columns, growth.levels, table, n_components=source.shape[1], max_iter=1,
             n_jobs=model.get_params()["n_jobs"], start=(source, target),
             zero_weight=model.zero_weight_, regularization=model.regularization_,
         )  # fmt: skip
         return fit.source, fit.target
-    solve(growth.sources, rows, source, target)
-    solve(growth.targets, columns, target, source)
+    solve(growth.sources, down, source, target)
+    solve(growth.targets, up, target, source)
     return source, target
 
 
 def _pairs(
     model: Embedding,
     growth: Growth,
-    rows: ClosureForest,
-    columns: ClosureForest,
+    closure: HeldClosure,
     table: Float64Array,
 ) -> tuple[FloatArray, FloatArray]:
     """A few rounds over the paths that changed, from the vectors that are there.
@@ -265,7 +266,7 @@ def _pairs(
     params = model.get_params()
 
     def learn(
-        forest: ClosureForest,
+        back: bool,
         level: Int32Array,
         nodes: Int64Array,
         rounds: float,
@@ -273,8 +274,9 @@ def _pairs(
         far: FloatArray,
         known: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
+        paths, _ = closure.pair_sources(back)
         fit = fit_pairs(
-            PathSampler(forest),
+            paths,
             level,
             table,
             n_components=near.shape[1],
@@ -288,21 +290,24 @@ def _pairs(
         )
         return fit.source, fit.target
 
-    def drawn(forest: ClosureForest, nodes: Int64Array | slice = slice(None)) -> int:
-        return int(np.minimum(forest.sizes[nodes], Descent.draws).sum())
+    def drawn(paths: Paths, nodes: Int64Array | slice = slice(None)) -> int:
+        return int(np.minimum(paths.sizes[nodes], Descent.draws).sum())
 
     if len(growth.new):
         turned = growth.levels.max(initial=0) + 1 - growth.levels
-        ways = [min(_PASSES * drawn(x, growth.new) / _IN_A_ROUND, _PASSES) for x in (columns, rows)]
-        back = learn(columns, turned, growth.new, ways[0], _turn(target), _turn(source))
+        ways = [
+            min(_PASSES * drawn(paths, growth.new) / _IN_A_ROUND, _PASSES)
+            for paths in (closure.paths_back, closure.paths)
+        ]
+        back = learn(True, turned, growth.new, ways[0], _turn(target), _turn(source))
         target, source = map(_turn, back)
-        source, target = learn(rows, growth.levels, growth.new, ways[1], source, target)
+        source, target = learn(False, growth.levels, growth.new, ways[1], source, target)
     # A vector may go the further, the less of what its node reaches it was fitted to.
-    before = model.n_descendants_
-    known = np.ones(rows.n_nodes)
-    known[: len(before)] = (before / np.maximum(rows.sizes[: len(before)], 1)) ** 2
-    rounds = min(drawn(rows) // max(drawn(rows, growth.sources), 1), _ROUNDS)
-    return learn(rows, growth.levels, growth.sources, rounds, source, target, known)
+    before, now = model.n_descendants_, closure.paths.sizes
+    known = np.ones(len(now))
+    known[: len(before)] = np.minimum(before / np.maximum(now[: len(before)], 1), 1.0) ** 2
+    rounds = min(drawn(closure.paths) // max(drawn(closure.paths, growth.sources), 1), _ROUNDS)
+    return learn(False, growth.levels, growth.sources, rounds, source, target, known)
 
 
 def _turn(vectors: FloatArray) -> FloatArray:

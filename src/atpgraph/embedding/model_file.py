@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
 
 from atpgraph._archive import Field, archive_format, read_archive, write_archive
 from atpgraph._typing import AnyArray
+from atpgraph.closure import ClosureChoice
 from atpgraph.embedding.base import Embedding
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
@@ -51,6 +53,7 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
+        "closure": asdict(model.closure_),
     }
     arrays: dict[str, AnyArray] = graph_arrays(model.graph_) | {
         "source": model.source_,
@@ -105,5 +108,9 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
+    held = description.get("closure", {"kind": "exact", "reason": "made by an older version"})
+    model.closure_ = ClosureChoice(
+        str(held["kind"]), str(held["reason"]), int(held.get("sketch_size", 0))
+    )
     model.timings_ = {}
     return model

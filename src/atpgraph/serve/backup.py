@@ -6,7 +6,6 @@ PostgreSQL.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import zipfile
@@ -24,7 +23,7 @@ from atpgraph.serve.store.database import Database, get_meta
 from atpgraph.serve.store.tables import METADATA, migrations
 
 FORMAT = "atpgraph-serve-backup"
-_FILES = ("model.json", "timeline.npz", "routing.npz", "expertise.npz")
+_FILES = ("model.json", "timeline.npz", "levels.npz", "expertise.npz")
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
 
@@ -105,7 +104,7 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 def _batches(raw: IO[bytes]) -> Iterator[list[dict[str, object]]]:
     rows = []
-    for line in io.BufferedReader(raw):  # type: ignore[arg-type]
+    for line in raw:
         rows.append(json.loads(line))
         if len(rows) == _ROWS:
             yield rows

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -174,6 +174,7 @@ class Desk:
                     events.refuse(connection, row.seq, refused[row.seq])
                 else:
                     self._project(connection, row.event)
+                    events.revive(self.database, connection, row.event, self.clock())
             if asked is not None and advice is not None:
                 made = self._record(connection, asked, advice, 0)
             put_meta(connection, APPLIED, str(rows[-1].seq))
@@ -183,17 +184,16 @@ class Desk:
             LOG.warning("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(self, advisor: Advisor, rows: Sequence[Stored]) -> tuple[Advisor, dict[int, str]]:
-        """The advisor after some events, and which of them do not fit the history."""
-        try:
-            return advisor.observe([row.event for row in rows]), {}
-        except InputError as error:
-            if len(rows) == 1:
-                return advisor, {rows[0].seq: str(error)}
-        refused: dict[int, str] = {}
-        for row in rows:
-            advisor, more = self._observed(advisor, [row])
-            refused |= more
-        return advisor, refused
+        """The advisor after some events, and which of them changed nothing, with why."""
+        dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
+        after = advisor.observe(dated)
+        why = {id(event): text for event, text in after.ignored}
+        refused = {
+            row.seq: why[id(event)]
+            for row, event in zip(rows, dated, strict=True)
+            if id(event) in why
+        }
+        return after, refused
 
     def _is_fresh(self, asked: Asked) -> bool:
         return asked.at_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
@@ -380,6 +380,21 @@ class Desk:
 
 def _question(asked: Asked) -> Question:
     return Question(asked.title, asked.body, asked.tags, asked.asker, id=asked.id)
+
+
+def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
+    """The events with dates that never go back.
+
+    What comes late counts from when it came, however many events are taken at once: so a restart,
+    which takes thousands, ends where one after another did.
+    """
+    result: list[Event] = []
+    for event in given:
+        event = replace(event, at_ms=max(event.at_ms, last_ms))
+        if isinstance(event, (Asked, Answered)):
+            last_ms = event.at_ms
+        result.append(event)
+    return result
 
 
 def _parts(rows: Sequence[Stored]) -> list[list[Stored]]:

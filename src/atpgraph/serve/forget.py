@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, or_, select, update
+from sqlalchemy import Connection, Table, delete, select, update
 
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.events import Answered, Asked
@@ -131,29 +131,22 @@ def _messages(connection: Connection, user: int, asked: Collection[int]) -> int:
 
 
 def _mentions(connection: Connection, handle: str) -> int:
-    """Take ``@handle`` out of what others wrote."""
-    mention, changed = f"@{handle}", 0
-    found = select(events).where(events.c.payload.contains(mention, autoescape=True))
-    for row in connection.execute(found).all():
-        event = from_payload(row.kind, row.payload)
-        if isinstance(event, Asked):
-            title, body = (text.replace(mention, GONE) for text in (event.title, event.body))
-            payload = to_payload(replace(event, title=title, body=body))
-            connection.execute(
-                update(events).where(events.c.seq == row.seq).values(payload=payload)
-            )
-            changed += 1
-    titles = select(questions.c.id, questions.c.title)
-    titled = titles.where(questions.c.title.contains(mention, autoescape=True))
-    for row in connection.execute(titled).all():
-        new = row.title.replace(mention, GONE)
-        connection.execute(update(questions).where(questions.c.id == row.id).values(title=new))
-    notes = select(feedback.c.id, feedback.c.note)
-    for row in connection.execute(
-        notes.where(or_(feedback.c.note.contains(mention, autoescape=True)))
-    ).all():
-        new = row.note.replace(mention, GONE)
-        connection.execute(update(feedback).where(feedback.c.id == row.id).values(note=new))
+    """Take ``@handle`` out of what others wrote, and out of what quotes it; how many rows."""
+    changed = 0
+    # As it is, and as JSON has it.
+    for mention in {f"@{handle}", "@" + json.dumps(handle)[1:-1]}:
+        for table, key, column in (
+            (events, events.c.seq, events.c.payload),
+            (questions, questions.c.id, questions.c.title),
+            (suggestions, suggestions.c.id, suggestions.c.people),
+            (feedback, feedback.c.id, feedback.c.note),
+            (outbox, outbox.c.id, outbox.c.payload),
+        ):
+            found = select(key, column).where(column.contains(mention, autoescape=True))
+            for number, text in connection.execute(found).all():
+                new = {column.name: text.replace(mention, GONE)}
+                connection.execute(update(table).where(key == number).values(**new))
+                changed += 1
     return changed
 
 

@@ -118,7 +118,7 @@ class Gate(Dispatcher):
         for limit, days, name in ((rules.per_day, 1.0, "day"), (week, 7.0, "week")):
             asked = self.book.times(person.id, now, days, shadow=rules.shadow)
             if asked >= limit:
-                said = f"was asked {asked} times in the last {name}, of {limit}"
+                said = f"{asked} asks in the last {name}, {limit} allowed"
                 return Decision(person.id, "capacity", said)
         last = self.book.last(person.id, shadow=rules.shadow)
         if last > now - rules.rest_hours * HOUR_MS:

@@ -12,10 +12,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from atpgraph.cqa.routing.timeline.events import Asked, Forgotten
+from atpgraph.cqa.routing.timeline.events import Asked
 from atpgraph.errors import AtpError
 from atpgraph.serve.desk import Desk, now_ms
 from atpgraph.serve.forget import forget_rows
+from atpgraph.serve.forget_history import forget_in_history
 from atpgraph.serve.out.adapters import Half, Incoming
 from atpgraph.serve.out.delivery import Courier
 from atpgraph.serve.out.guard import Resolve, resolve
@@ -242,8 +243,7 @@ class Service:
             desk.directory.drop(user)
             desk.book.drop(user)
             known = bool((desk.current().history.codes([user]) >= 0).any())
-            if known:
-                desk.advisor = desk.current().observe([Forgotten(user)])
+            desk.advisor = forget_in_history(desk.current(), user, handle)
             desk.welcome()
             self.snapshots.write()
         self.database.erase_deleted()

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 from atpgraph.cqa.routing.advice.advisor import Advisor
-from atpgraph.cqa.routing.timeline.events import Forgotten
 from atpgraph.errors import InputError
 from atpgraph.serve.desk import Desk
+from atpgraph.serve.forget_history import forget_in_history
 from atpgraph.serve.store.database import get_meta, put_meta
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -83,7 +83,9 @@ class Snapshots:
     def _without_forgotten(self, advisor: Advisor) -> tuple[Advisor, int]:
         forgetter = self.desk.forgetter
         gone = [user for user in advisor.history.users.tolist() if user in forgetter]
-        return (advisor.observe([Forgotten(user) for user in gone]) if gone else advisor), len(gone)
+        for user in gone:
+            advisor = forget_in_history(advisor, user)
+        return advisor, len(gone)
 
 
 def fingerprint(model: Path) -> str:

@@ -12,7 +12,7 @@ from atpgraph.linkpred.baselines import (
     DegreeProduct,
     PreferentialAttachment,
 )
-from atpgraph.linkpred.baselines._factor import singular_factors
+from atpgraph.linkpred.factor import singular_factors
 from tests.linkpred.helpers import all_scores, dense
 
 

@@ -62,11 +62,14 @@ def policy(
     newcomers: float = 0.0,
 ) -> Policy:
     """The rules that a command was given."""
+    import numpy as np
+
     from atpgraph.cqa.routing.advice.policies import Policy
     from atpgraph.errors import InputError
 
     try:
         never = frozenset(int(number) for number in names(opt_out))
-    except ValueError:
+        np.array(list(never), dtype=np.int64)
+    except (ValueError, OverflowError):
         raise InputError(f"--opt-out takes user ids, not {opt_out!r}.") from None
     return Policy(never, inactive_days, per_day, per_week, spread, newcomers)

@@ -14,7 +14,7 @@ from atpgraph._typing import Float64Array
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
-from atpgraph.linkpred.baselines._factor import Product, singular_factors
+from atpgraph.linkpred.factor import Product, singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 
 # Lanczos iterations need products as exact as those with a stored matrix, whatever the tolerance of

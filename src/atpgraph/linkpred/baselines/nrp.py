@@ -12,7 +12,7 @@ from atpgraph._random import RandomState, generator
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.baselines._factor import singular_factors
+from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 
 

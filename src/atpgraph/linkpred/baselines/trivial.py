@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from atpgraph._random import RandomState, generator
 from atpgraph._typing import FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.baselines._factor import singular_factors
+from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
 
 _CHUNK = 2**14

@@ -98,7 +98,7 @@ class Watch:
 _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS")
 _SAFE = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # with none at all, our own forms would be strangers
     (b"cache-control", b"no-store"),
 ]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from atpgraph.cqa.data.site import NOBODY
@@ -91,11 +91,14 @@ def append(
             "at_ms": event.at_ms,
             "received_ms": now_ms,
             "question": getattr(event, "question", None),
+            "answer": getattr(event, "answer", None),
             "person": _person(event),
             "payload": to_payload(event),
         }
         if isinstance(event, Asked):
             values["question"] = event.id
+        if isinstance(event, Answered):
+            values["answer"] = event.id
         made = dialect.insert(events).values(**values)
         made = made.on_conflict_do_nothing(index_elements=["name"]).returning(events.c.seq)
         seq = connection.execute(made).scalar()
@@ -121,6 +124,26 @@ def last_seq(connection: Connection) -> int:
 def refuse(connection: Connection, seq: int, why: str) -> None:
     """Mark an event that the site's history does not fit; it is never applied."""
     connection.execute(update(events).where(events.c.seq == seq).values(refused=why))
+
+
+def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> int:
+    """Append again what was refused because it came before this event; how many.
+
+    An answer may come before its question, an acceptance before its answer: hooks keep no order.
+    """
+    if isinstance(event, Asked):
+        waits = (events.c.kind == "answered") & (events.c.question == event.id)
+    elif isinstance(event, Answered):
+        waits = events.c.kind.in_(("accepted", "voted")) & (events.c.answer == event.id)
+    else:
+        return 0
+    query = select(events).where(waits, events.c.refused.is_not(None)).order_by(events.c.seq)
+    rows = connection.execute(query).all()
+    if rows:
+        connection.execute(delete(events).where(events.c.seq.in_([row.seq for row in rows])))
+        again = [Arrival(row.name, from_payload(row.kind, row.payload)) for row in rows]
+        append(database, connection, again, now_ms)
+    return len(rows)
 
 
 def question_event(connection: Connection, question: int) -> Asked | None:

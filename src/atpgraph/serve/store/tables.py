@@ -49,8 +49,8 @@ idempotency = _table(
     "idempotency", token=int, name=str, fingerprint=str, status=int, body=str, created_ms=int
 )
 events = _table(
-    "events", seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int, person=int,
-    payload=str, refused=str,
+    "events", seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int, answer=int,
+    person=int, payload=str, refused=str,
 )  # fmt: skip
 halves = _table("halves", topic=int, at_ms=int, received_ms=int, payload=str)
 people = _table(

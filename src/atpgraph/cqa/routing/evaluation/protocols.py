@@ -29,7 +29,7 @@ import numpy as np
 
 from atpgraph._registry import unknown_name
 from atpgraph._typing import Int64Array
-from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
@@ -68,10 +68,11 @@ class Split:
             raise InputError(
                 f"The share of test questions is between 0 and 1, not {self.test_share}."
             )
-        if self.refit_days < 0 or (self.active_days is not None and self.active_days <= 0):
+        active = MOST_DAYS if self.active_days is None else self.active_days
+        if not 0 <= self.refit_days <= MOST_DAYS or not 0 < active <= MOST_DAYS:
             raise InputError(
-                f"refit_days and active_days are positive numbers, not {self.refit_days} and "
-                f"{self.active_days}."
+                f"refit_days and active_days are positive numbers up to a million, not "
+                f"{self.refit_days} and {self.active_days}."
             )
 
     def moment(self, asked_ms: Int64Array) -> int:

@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from atpgraph._checks import whole_number
 from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
@@ -47,6 +48,7 @@ class Question:
         if isinstance(tags, str):
             raise InputError(f"tags is a list of names, not {tags!r}.")
         object.__setattr__(self, "tags", tuple(self.tags))
+        whole_number("The asker of a question", self.asker, least=NOBODY, most=2**63 - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,12 @@ CREATE TABLE idempotency (
 -- The truth. Everything below it but settings, feedback and deliveries follows from it.
 CREATE TABLE events (
   seq {serial}, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, at_ms BIGINT NOT NULL,
-  received_ms BIGINT NOT NULL, question BIGINT, person BIGINT, payload TEXT NOT NULL, refused TEXT
+  received_ms BIGINT NOT NULL, question BIGINT, answer BIGINT, person BIGINT, payload TEXT NOT NULL,
+  refused TEXT
 );
 CREATE INDEX events_person ON events (person);
 CREATE INDEX events_question ON events (question);
+CREATE INDEX events_answer ON events (answer);
 CREATE TABLE halves (
   topic BIGINT PRIMARY KEY, at_ms BIGINT NOT NULL, received_ms BIGINT NOT NULL, payload TEXT NOT NULL
 );

@@ -1,0 +1,217 @@
+"""Evidence of what nodes are: a matrix, a table or texts, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from atpgraph._random import generator
+from atpgraph._typing import Float32Array, Float64Array, IntArray
+from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.linkpred.factor import singular_factors
+
+COMPONENTS = 16
+
+
+class Attributes(Evidence):
+    """How alike the attributes of u and v are, and which of them speak for a link.
+
+    x holds the attributes of a node along their main components (the longest first, scaled so that
+    the inner product of two nodes is near their cosine). Terms are the cosine; x_u ∘ x_v, with one
+    weight each, which is a bilinear form x_uᵀ diag(w) x_v; and x_v − x_u, which tells the direction
+    apart where attributes rise or fall along edges.
+
+    Parameters
+    ----------
+    vectors : array of shape (nodes, components)
+
+    Examples
+    --------
+    >>> alike = Attributes(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    >>> alike.pairs(np.array([0, 0]), np.array([1, 2]))[:, 0].tolist()
+    [1.0, 0.0]
+    """
+
+    def __init__(self, vectors: npt.ArrayLike) -> None:
+        self.vectors_: Float32Array = np.asarray(vectors, dtype=np.float32)
+        k = self.vectors_.shape[1]
+        self._norm = np.maximum(np.linalg.norm(self.vectors_, axis=1), 1e-12)
+        forms = ("attributes in common", "attributes apart")
+        self.names = ("similarity", *(f"{form}, {at + 1}" for form in forms for at in range(k)))
+        self.term_names = self.names
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Check that there is a row for each node."""
+        if len(self.vectors_) != graph.n_nodes:
+            raise InputError(
+                f"{len(self.vectors_):,} rows of attributes for {graph.n_nodes:,} nodes; "
+                "give one for each, in the order of the graph."
+            )
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
+        """Cosine, products and differences."""
+        a, b = self.vectors_[u], self.vectors_[v]
+        product = (a * b).astype(np.float64)
+        cosine = product.sum(axis=1) / (self._norm[u] * self._norm[v])
+        return np.concatenate([cosine[:, None], product, b - a], axis=1)
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """As they are."""
+        return found
+
+    def with_row(self, row: Float32Array) -> Attributes:
+        """The same with one more node."""
+        return Attributes(np.concatenate([self.vectors_, row[None]]))
+
+
+def attribute_vectors(
+    attributes: Any, graph: DiGraph, *, n_components: int = COMPONENTS, random_state: int = 0
+) -> Float32Array:
+    """Main components of the attributes of all nodes, one row for each node of the graph.
+
+    Parameters
+    ----------
+    attributes : object
+        - an array or SciPy sparse matrix with a row for each node, in the order of
+          ``graph.labels``;
+        - a mapping from labels to texts, numbers or rows of numbers;
+        - a pandas or polars table: the first column holds the labels, or the index if it is a
+          pandas table whose index names nodes; the others are attributes;
+        - a sequence of texts, one for each node, in the order of the graph.
+
+        Text becomes TF-IDF. A node that is not mentioned has no attributes: all zero.
+    """
+    matrix = _matrix(attributes, graph)
+    if not matrix.shape[1]:
+        raise InputError("The attributes have no column.")
+    k = min(n_components, *matrix.shape)
+    back = sp.csr_array(matrix.T) if sp.issparse(matrix) else matrix.T
+    n = max(matrix.shape)
+
+    def padded(x: Float64Array, side: Any, rows: int) -> Float64Array:
+        out = np.zeros((n, *x.shape[1:]))
+        out[: side.shape[0]] = side @ x[:rows]
+        return out
+
+    source, target = singular_factors(
+        n, k,
+        lambda x: padded(x, matrix, matrix.shape[1]),
+        lambda x: padded(x, back, matrix.shape[0]),
+        generator(random_state), tolerance=1e-3,
+    )  # fmt: skip
+    # U √Σ √Σ = U Σ: inner products are those of the rows; √Σ is the norm of a column of V √Σ.
+    scale = np.linalg.norm(target, axis=0)
+    return np.asarray(source[: matrix.shape[0]] * scale, dtype=np.float32)
+
+
+def _matrix(attributes: Any, graph: DiGraph) -> Any:
+    """Rows of unit length (text) or standardised columns (numbers), one for each node."""
+    n = graph.n_nodes
+    if hasattr(attributes, "columns") and hasattr(attributes, "to_numpy"):
+        attributes = _of_table(attributes, graph)
+    if isinstance(attributes, Mapping):
+        return _of_mapping(attributes, graph)
+    if sp.issparse(attributes):
+        given = sp.csr_array(attributes).astype(np.float64)
+        _check_rows(given.shape[0], n)
+        return _unit_rows(given)
+    if isinstance(attributes, Sequence) and attributes and isinstance(attributes[0], str):
+        _check_rows(len(attributes), n)
+        return _tfidf(list(attributes))
+    try:
+        dense = np.asarray(attributes, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "Attributes must be numbers or texts: a matrix, a table, a mapping from labels, or one "
+            "text for each node."
+        ) from None
+    dense = dense[:, None] if dense.ndim == 1 else dense
+    if dense.ndim != 2:
+        raise InputError(f"Attributes of shape {dense.shape}; give a row for each node.")
+    _check_rows(len(dense), n)
+    return _standardised(dense, np.ones(n, dtype=bool))
+
+
+def _of_table(table: Any, graph: DiGraph) -> Mapping[Any, Any]:
+    names = list(table.columns)
+    index = getattr(table, "index", None)
+    if index is not None and (graph.codes_or_minus_one(list(index)) >= 0).mean() > 0.5:
+        labels = list(index)
+    else:
+        labels = table[names.pop(0)].to_numpy().tolist()
+    if not names:
+        raise InputError("The table of attributes has labels only; add a column of attributes.")
+    columns = [table[name].to_numpy() for name in names]
+    if any(column.dtype.kind not in "biuf" for column in columns):
+        texts = [" ".join(str(value) for value in row) for row in zip(*columns, strict=True)]
+        return dict(zip(labels, texts, strict=True))
+    rows = np.column_stack([column.astype(np.float64) for column in columns])
+    return dict(zip(labels, rows, strict=True))
+
+
+def _of_mapping(given: Mapping[Any, Any], graph: DiGraph) -> Any:
+    labels = list(given)
+    codes = graph.codes_or_minus_one(labels)
+    known = np.flatnonzero(codes >= 0)
+    if not len(known):
+        raise InputError(
+            "No label of the attributes is a node of the graph; check that labels are of the same "
+            "kind, text or numbers."
+        )
+    values = [given[labels[at]] for at in known]
+    if all(isinstance(value, str) for value in values):
+        texts = [""] * graph.n_nodes
+        for code, value in zip(codes[known], values, strict=True):
+            texts[code] = value
+        return _tfidf(texts)
+    rows = [np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in values]
+    if len({row.shape for row in rows}) > 1:
+        raise InputError("The rows of attributes have different lengths.")
+    dense = np.zeros((graph.n_nodes, len(rows[0])))
+    dense[codes[known]] = np.stack(rows)
+    there = np.zeros(graph.n_nodes, dtype=bool)
+    there[codes[known]] = True
+    return _standardised(dense, there)
+
+
+def _check_rows(rows: int, n: int) -> None:
+    if rows != n:
+        raise InputError(
+            f"{rows:,} rows of attributes for {n:,} nodes; give one for each, in the order of the "
+            "graph, or a mapping from labels."
+        )
+
+
+def _standardised(dense: Float64Array, there: npt.NDArray[np.bool_]) -> Float64Array:
+    if not np.isfinite(dense).all():
+        raise InputError("The attributes hold a number that is not finite.")
+    centred = dense - dense[there].mean(axis=0)
+    spread = dense[there].std(axis=0)
+    scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(dense.shape[1])
+    scaled[~there] = 0.0
+    return np.asarray(scaled)
+
+
+def _unit_rows(matrix: sp.csr_array) -> sp.csr_array:
+    if not np.isfinite(matrix.data).all():
+        raise InputError("The attributes hold a number that is not finite.")
+    norm = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).reshape(-1))
+    return sp.csr_array(sp.diags_array(1.0 / np.where(norm > 0, norm, 1.0)) @ matrix)
+
+
+def _tfidf(texts: list[str]) -> Any:
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError:
+        raise MissingDependencyError("scikit-learn", "links", "Text as an attribute") from None
+    try:
+        return sp.csr_array(TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
+    except ValueError:
+        raise InputError("The texts of the attributes hold no word.") from None

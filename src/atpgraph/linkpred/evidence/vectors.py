@@ -1,0 +1,133 @@
+"""Evidence from vectors: ATP's know the direction, those of the SVD know who is alike.
+
+Scores of the reverse pair are evidence too: the model weighs one against the other.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from atpgraph._random import generator
+from atpgraph._typing import Float32Array, Float64Array, FloatArray, IntArray
+from atpgraph.embedding import ATP
+from atpgraph.embedding.ranking import pair_scores
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.linkpred.factor import singular_factors
+
+
+class VectorEvidence(Evidence):
+    """⟨source vector of u, target vector of v⟩, and the other way round."""
+
+    source_: Float32Array
+    target_: Float32Array
+
+    def use(self, source: FloatArray, target: FloatArray) -> Self:
+        """Take vectors that are there already."""
+        self.source_ = np.ascontiguousarray(source, dtype=np.float32)
+        self.target_ = np.ascontiguousarray(target, dtype=np.float32)
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
+        """Inner products there and back."""
+        return np.column_stack(
+            [
+                pair_scores(self.source_, self.target_, np.asarray(u), np.asarray(v)),
+                pair_scores(self.source_, self.target_, np.asarray(v), np.asarray(u)),
+            ]
+        )
+
+    def add_row(self, u: int, weights: Float64Array, line: Float64Array) -> None:
+        """Add the weighted terms of all targets, by two matrix-vector products."""
+        there = self.target_ @ self.source_[u]
+        back = self.source_ @ self.target_[u]
+        line += self.terms(np.column_stack([there, back]).astype(np.float64)) @ weights
+
+
+class AtpScore(VectorEvidence):
+    """How strongly ATP's vectors for links say that u leads to v.
+
+    Parameters
+    ----------
+    n_components : int
+    n_jobs : int, optional
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    >>> there, back = AtpScore(4).fit(chain).pairs(np.array([0]), np.array([3]))[0]
+    >>> bool(there > back)
+    True
+    """
+
+    names = ("ATP score", "ATP score of v → u")
+    term_names = ("log ATP score", "log ATP score of v → u")
+
+    def __init__(
+        self, n_components: int = 32, *, n_jobs: int | None = None, random_state: int = 0
+    ) -> None:
+        self.n_components = n_components
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Embed the graph."""
+        model = ATP(
+            self.n_components,
+            purpose="links",
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        ).fit(graph)
+        self.model_ = model
+        return self.use(model.source_, model.target_)
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """log(1 + score): the vectors are not negative."""
+        return np.log1p(np.maximum(found, 0.0))
+
+
+class SpectralScore(VectorEvidence):
+    """The entry of the best low-rank approximation of the adjacency matrix.
+
+    Parameters
+    ----------
+    n_components : int
+    random_state : int
+
+    Examples
+    --------
+    >>> graph = DiGraph.from_codes([0, 1], [1, 2], 3)
+    >>> SpectralScore(3).fit(graph).pairs(np.array([0]), np.array([1])).round(6).tolist()
+    [[1.0, 0.0]]
+    """
+
+    names = ("spectral score", "spectral score of v → u")
+    term_names = (*names, "root of it", "root of v → u", "log of it", "log of v → u")
+
+    def __init__(self, n_components: int = 64, *, random_state: int = 0) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Factor the adjacency matrix."""
+        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float64)
+        forward.data[:] = 1.0  # an edge is an edge
+        back = sp.csr_array(forward.T)
+        source, target = singular_factors(
+            graph.n_nodes,
+            max(min(self.n_components, graph.n_nodes), 1),
+            lambda x: forward @ x,
+            lambda x: back @ x,
+            generator(self.random_state),
+            tolerance=1e-3,
+        )
+        return self.use(source, target)
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """The scores, their roots and their logarithms, cut at a thousandth."""
+        positive = np.maximum(found, 0.0)
+        return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)

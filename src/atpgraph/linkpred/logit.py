@@ -1,0 +1,107 @@
+"""The linear models that weigh evidence: a logistic regression, and a choice among candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.errors import MissingDependencyError
+
+RIDGE = 1.0
+CHOICE_RIDGE = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Weights of terms, one model's answer to one question.
+
+    Attributes
+    ----------
+    weights : float64 array
+        One for each term, as the term is (not standardised).
+    intercept : float
+    usual : float64 array
+        Mean of each term over the pairs without a link it was fitted on: what a contribution is
+        measured against.
+    """
+
+    weights: Float64Array
+    intercept: float
+    usual: Float64Array
+
+    def score(self, terms: Float64Array) -> Float64Array:
+        """Log-odds, up to a constant for a choice."""
+        return np.asarray(terms @ self.weights + self.intercept)
+
+
+def fit_pairs(good: Float64Array, bad: Float64Array, ridge: float = RIDGE) -> Head:
+    """A logistic regression of the terms of links against those of pairs that are none.
+
+    Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise MissingDependencyError("scikit-learn", "links", "Learning to predict links") from None
+    terms = np.concatenate([good, bad])
+    mean, scale = _standard(terms)
+    truth = np.repeat([1, 0], [len(good), len(bad)])
+    model: Any = LogisticRegression(C=1.0 / ridge, max_iter=1000, class_weight="balanced")
+    model.fit((terms - mean) / scale, truth)
+    weights = model.coef_[0] / scale
+    return Head(weights, float(model.intercept_[0] - mean @ weights), bad.mean(axis=0))
+
+
+def fit_choice(
+    terms: Float64Array, starts: Int64Array, log_weight: Float64Array, ridge: float = CHOICE_RIDGE
+) -> Head:
+    """A conditional logit: the first candidate of each query was chosen among them all.
+
+    Parameters
+    ----------
+    terms : array of shape (candidates of all queries, terms)
+    starts : int64 array
+        Where each query begins; its first row is the one chosen.
+    log_weight : array
+        Logarithm of how many candidates each row stands for.
+    ridge : float
+        Penalty on standardised weights.
+    """
+    mean, scale = _standard(terms)
+    x = (terms - mean) / scale
+    query = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
+
+    def shares(w: Float64Array) -> tuple[float, Float64Array]:
+        score = x @ w + log_weight
+        top = np.maximum.reduceat(score, starts)
+        share = np.exp(score - top[query])
+        total = np.add.reduceat(share, starts)
+        value = float((top + np.log(total) - score[starts]).sum() + ridge * (w @ w) / 2)
+        return value, share / total[query]
+
+    def slope(w: Float64Array) -> Float64Array:
+        return np.asarray(shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w)
+
+    def curvature(w: Float64Array) -> Float64Array:
+        weighted = shares(w)[1][:, None] * x
+        means = np.add.reduceat(weighted, starts, axis=0)
+        return np.asarray(x.T @ weighted - means.T @ means + ridge * np.eye(len(w)))
+
+    best = minimize(
+        lambda w: shares(w)[0], np.zeros(x.shape[1]), jac=slope, hess=curvature,
+        method="trust-exact", options={"maxiter": 50},
+    ).x  # fmt: skip
+    others = np.ones(len(x), dtype=bool)
+    others[starts] = False
+    usual = terms[others].mean(axis=0) if others.any() else mean
+    return Head(best / scale, float(-mean @ (best / scale)), usual)
+
+
+def _standard(terms: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Mean and spread of each term; a term that never varies gets an infinite one, so no weight."""
+    spread = terms.std(axis=0)
+    return terms.mean(axis=0), np.where(spread > 1e-9, spread, np.inf)
