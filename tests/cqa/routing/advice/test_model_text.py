@@ -46,7 +46,7 @@ def test_a_model_of_ones_own_travels_with_the_folder(own: tuple[Advisor, Path]) 
 
 
 def test_the_same_folder_twice_has_the_same_bytes(own: tuple[Advisor, Path]) -> None:
-    advisor, path = own
+    _, path = own
     other = Advisor.open(path).save(path.parent / "twin")
     for name in ("vectors.npz", "text-model.onnx", "text-tokenizer.json"):
         assert (other / name).read_bytes() == (path / name).read_bytes()
