@@ -17,6 +17,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        option: Any  # newer Typers have types of their own for it
         for option in self.params:
             value = ctx.params.get(option.name or "")
             for number in value if isinstance(value, (list, tuple)) else (value,):

@@ -29,7 +29,9 @@ def test_prior_weights_know_vectors_only_where_there_are_some(pool: Pool) -> Non
     assert not prior_weights(pool)[about].any()
     for text in ("static", "dense"):
         assert prior_weights(pool, text=text)[about].all()
-    np.testing.assert_array_equal(prior_weights(pool, text="mine"), prior_weights(pool, text="dense"))
+    np.testing.assert_array_equal(
+        prior_weights(pool, text="mine"), prior_weights(pool, text="dense")
+    )
     without = prior_weights(pool, ("atp", "meaning"), "dense")
     hidden = np.array([name in (*GROUPS["atp"], *GROUPS["meaning"]) for name in NAMES])
     assert not without[hidden].any()
