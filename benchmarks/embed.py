@@ -1,14 +1,15 @@
 """Speed and memory of the embedding, as ratios measured in one run.
 
-Run: python benchmarks/embed.py [--sections gram,iteration,nmf,file,growth,million]
+Run: python benchmarks/embed.py [--sections gram,iteration,nmf,file,growth,deep,million]
      [--output benchmarks/results/embed.md]
 
 iteration: seconds of one alternating iteration (k = 64) against one of implicit's ALS on the same
 matrix written out. nmf: the whole factorisation of wiki-Vote against scikit-learn's NMF. file:
 `atp embed` from file to saved model against writing M out with networkx.descendants, timed on a
 random sample of nodes and scaled up. growth: random graphs of 10 K, 30 K and 100 K nodes.
-million: a citation-like graph of 1 M nodes and 2 M edges, and a graph that is refused. The real
-graphs are read from the folder that ATP_DATA names; without it, a generated one stands in.
+deep: one path and one cycle of 100 K and 1 M nodes, for both solvers. million: a citation-like
+graph of 1 M nodes and 2 M edges, and a graph that is refused. The real graphs are read from the
+folder that ATP_DATA names; without it, a generated one stands in.
 """
 
 from __future__ import annotations
@@ -203,6 +204,27 @@ def growth() -> Iterator[str]:
         )
 
 
+def deep() -> Iterator[str]:
+    """A path and a cycle: as many levels as nodes."""
+    yield "| purpose | graph | nodes | levels | seconds | CPU s | growth of CPU s | true yes |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for purpose, closed in ((p, c) for p in ("reachability", "links") for c in (False, True)):
+        before = 0.0
+        for n in (10**5, 10**6):
+            nodes = np.random.default_rng(0).permutation(n)
+            graph = DiGraph.from_codes(nodes if closed else nodes[:-1], np.roll(nodes, -1)[
+                : n if closed else n - 1], n)  # fmt: skip
+            start, busy = time.perf_counter(), time.process_time()
+            model = ATP(COMPONENTS, purpose=purpose, n_jobs=THREADS).fit(graph)
+            spent, busy = time.perf_counter() - start, time.process_time() - busy
+            yield (
+                f"| {purpose} | {'cycle' if closed else 'path'} | {n:,} | {model.levels_.max():,} "
+                f"| {spent:.1f} | {busy:.1f} | {f'{busy / before:.1f} times' if before else ''} "
+                f"| {model.fidelity_.true_yes:.1%} |"
+            )
+            before = busy
+
+
 def million() -> Iterator[str]:
     """A million nodes end to end, and a graph that does not fit."""
     with peak_memory() as peak:
@@ -234,6 +256,7 @@ SECTIONS = {
     "nmf": nmf,
     "file": file,
     "growth": growth,
+    "deep": deep,
     "million": million,
 }
 

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
+from _families import PAIR_SEED, families
 
-from atpgraph import ATP, DiGraph, citation_dag, noisy_hierarchy, random_dag, read_edgelist
+from atpgraph import ATP, DiGraph, random_dag, read_edgelist
 from atpgraph.closure import PathSampler, closure_forest
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, measure
@@ -29,26 +30,7 @@ from atpgraph.hierarchy import levels
 from atpgraph.linkpred.baselines import HOPE, LINE, NRP
 
 REAL = ("wiki-Vote", "wordnet-noun-hypernym", "cit-HepPh", "p2p-Gnutella31")
-PAIR_SEED = 20261117
 COLUMNS = ("row", "AUC", "yes, paths", "yes, others", "best five", "levels", "rank", "CPU s")
-
-
-def generated() -> dict[str, DiGraph]:
-    """One graph of each family."""
-    rng = np.random.default_rng(PAIR_SEED)
-    n = 6000
-    child = np.arange(1, n)
-    parent = (child * rng.random(n - 1)).astype(np.int64)
-    layer = np.repeat(np.arange(19 * 300), 4)
-    above = (layer // 300 + 1) * 300 + rng.integers(0, 300, len(layer))
-    return {
-        "random recursive tree": DiGraph.from_codes(child, parent, n),
-        "balanced tree": DiGraph.from_codes(child, (child - 1) // 3, n),
-        "citation network": citation_dag(n, 30_000, random_state=1),
-        "layered DAG": DiGraph.from_codes(layer, above, n),
-        "random DAG": random_dag(n, 24_000, random_state=1),
-        "noisy hierarchy": noisy_hierarchy(n, 24_000, 300, random_state=1).graph,
-    }
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -119,7 +101,7 @@ def main() -> None:
         report.add(f"## {name}, k = {options.dim}")
         report.add(table(graph, options.dim, options.seeds, not options.no_rivals))
         report.save()
-    for name, graph in generated().items():
+    for name, graph in families(6000).items():
         report.add(f"## {name} (generated, {graph.n_nodes:,} nodes), k = {options.dim}")
         report.add(table(graph, options.dim, min(options.seeds, 3), rivals=False))
         report.save()

@@ -10,10 +10,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+from typing import Any
+
+import numpy as np
 
 from atpgraph import datasets
-from atpgraph.closure import closure_forests, kernel_table
+from atpgraph.closure import PathSampler, closure_forests, kernel_table, reach_sketch
 from atpgraph.cycles import CycleBreaker
+from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.factorization import factorize
@@ -45,13 +49,19 @@ def main() -> None:
         help="zero weights are shares of the weight of all reachable pairs, and penalties are "
         "multiplied by components / mean number of pairs of a node",
     )
+    parser.add_argument(
+        "--sketches", default="0", help="sizes of the sketches, 0 for the closure forests"
+    )
     parser.add_argument("--regularizations", default="0.001,0.01,0.1")
     parser.add_argument("--iterations", default="1,2,4")
     options = parser.parse_args()
     numbers = [float(x) for x in options.zero_weights.split(",")]
     penalties = [float(x) for x in options.regularizations.split(",")]
     rounds = [int(x) for x in options.iterations.split(",")]
-    print("graph method seed zero_weight regularization iterations paper random seconds")
+    sizes = [int(x) for x in options.sketches.split(",")]
+    print(
+        "graph method seed sketch zero_weight regularization iterations paper random hard seconds"
+    )
     for name, seed in itertools.product(options.graphs.split(","), range(options.seeds)):
         split = make_split(load(name), protocols=["paper"], random_state=seed).validation(
             ["paper", "random"], seed
@@ -60,17 +70,27 @@ def main() -> None:
             dag = CycleBreaker(split.train, seed).run(method).dag
             rank = levels(dag)
             forests = closure_forests(dag)
+            paths = PathSampler(forests[0])
+            hard = HardPairs.of(paths, rank, np.random.default_rng(seed + 1))
             table = kernel_table("log", int(rank.max()))
-            for weight, penalty, n_iter in itertools.product(numbers, penalties, rounds):
+            for size, weight, penalty, n_iter in itertools.product(
+                sizes, numbers, penalties, rounds
+            ):
+                held: Any = forests
+                if size:
+                    held = [
+                        reach_sketch(*side, size=size, random_state=seed)
+                        for side in ((dag, rank), (dag.reverse(), rank.max() + 1 - rank))
+                    ]
                 if options.relative:
-                    n, pairs = dag.n_nodes, forests[0].n_pairs
+                    n, pairs = dag.n_nodes, held[0].n_pairs
                     zero_weight = weight * pairs / (n * (n - 1) - pairs)
                     regularization = penalty * options.dim * n / pairs
                 else:
                     zero_weight, regularization = weight, penalty
                 started = time.perf_counter()
                 fit = factorize(
-                    *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
+                    *held, rank, table, n_components=options.dim, zero_weight=zero_weight,
                     regularization=regularization, max_iter=n_iter, tol=0.0, random_state=seed,
                 )  # fmt: skip
                 seconds = time.perf_counter() - started
@@ -84,8 +104,10 @@ def main() -> None:
                     )
                     found.append(auc(good, bad))
                 print(
-                    f"{name} {method} {seed} {weight:g} {penalty:g} {n_iter} "
-                    f"{found[0]:.4f} {found[1]:.4f} {seconds:.1f}",
+                    f"{name} {method} {seed} {size} {weight:g} {penalty:g} {n_iter} "
+                    f"{found[0]:.4f} {found[1]:.4f} "
+                    f"{measure(hard, paths, rank, fit.source, fit.target, 0.0).auc:.4f} "
+                    f"{seconds:.1f}",
                     flush=True,
                 )
 

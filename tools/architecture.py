@@ -120,6 +120,13 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Part("report", "HTML pages, charts", "self-contained HTML pages and their charts"),
         Part("plot", "pictures", "pictures by Matplotlib"),
     ),
+    (
+        Part(
+            "serve",
+            "the service",
+            "the service: API, events, policies, deliveries, page (extra `serve`)",
+        ),
+    ),
     (Part("cli", "the command atp", "thin commands; `cli/__init__.py` says how to add one"),),
 )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         trueskill,
     )
     from atpgraph.embedding import ATP
+    from atpgraph.embedding.estimate import Estimate, estimate
     from atpgraph.errors import AtpError, BudgetError, InputError
     from atpgraph.graph.convert import as_graph, to_networkx
     from atpgraph.graph.digraph import DiGraph
@@ -46,6 +47,7 @@ __all__ = [
     "BudgetError",
     "CycleBreak",
     "DiGraph",
+    "Estimate",
     "InputError",
     "LinkPredictor",
     "PlantedCycles",
@@ -55,6 +57,7 @@ __all__ = [
     "as_graph",
     "break_cycles",
     "citation_dag",
+    "estimate",
     "gnm",
     "levels",
     "noisy_hierarchy",
@@ -70,6 +73,8 @@ __all__ = [
 _MODULE_OF = {
     "BudgetError": "atpgraph.errors",
     "ATP": "atpgraph.embedding",
+    "Estimate": "atpgraph.embedding.estimate",
+    "estimate": "atpgraph.embedding.estimate",
     "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
     "LinkPredictor": "atpgraph.linkpred.predictor",

@@ -133,10 +133,16 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
 
 
 def _to_standard_output(file: Path) -> None:
-    sys.stdout.flush()
-    with file.open("rb") as opened:
-        shutil.copyfileobj(opened, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        with file.open("rb") as opened:
+            shutil.copyfileobj(opened, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        error.filename = "Standard output"
+        raise
     output_taken.set(True)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from atpgraph.errors import InputError
 
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -15,7 +19,19 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
     >>> bool(generator(0).integers(10) == generator(0).integers(10))
     True
     """
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"random_state is {random_state!r}; it takes a whole number from 0, a NumPy generator "
+            "or a seed sequence."
+        ) from None
+
+
+def rng_state(rng: np.random.Generator) -> dict[str, Any]:
+    """Where a generator stands, as plain values; assign it to ``rng.bit_generator.state``."""
+    state: dict[str, Any] = dict(rng.bit_generator.state)
+    return state
 
 
 def kernel_seed(rng: np.random.Generator) -> np.uint64:

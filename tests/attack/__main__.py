@@ -1,6 +1,10 @@
 """``make attack``: the long form of the attack, with its counts.
 
-python -m tests.attack [--inputs 100000] [--kills 500] [--jobs 2] [--seed 0]
+python -m tests.attack [--inputs 100000] [--kills 500] [--jobs 2] [--seed 0] [--minutes 60]
+                       [--state build/attack.json]
+
+What was done is kept in the state file; the same command goes on from there. `--minutes` ends it
+early with the counts so far.
 """
 
 from __future__ import annotations
@@ -8,16 +12,33 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import multiprocessing
+import os
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from .campaign import damage_one
-from .test_kills import COMMANDS, attack
-from .world import READERS, build
+from .campaign import attack_writer, damage_one
+from .world import READERS, WRITERS, build
+
+KINDS = {
+    "traceback": "tracebacks",
+    "bug": '"a bug in atpgraph"',
+    "crash": "crashes",
+    "hang": "hangs over 20 s",
+    "memory": "memory over budget + 1 GB",
+    "half-written": "half-written or mixed outputs",
+    "litter": "litter after the next successful run",
+    "garbage": "garbage accepted",
+    "terminal": "control characters on the terminal",
+    "sentence": "errors that are not one sentence",
+}
+PART = 100  # cases between two notes in the state file
 
 
 def main() -> int:
@@ -26,62 +47,114 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--state", type=Path, default=Path("build/attack.json"))
+    options = parser.parse_args()
+    options.until = time.monotonic() + 60 * options.minutes
+    state = State(options)
+    memory = Path("/dev/shm")  # a disk would wait for every file of the attack
+    place = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         root = Path(folder) / "world"
         root.mkdir()
         with contextlib.redirect_stdout(io.StringIO()):
             build(root)
-        complaints = _inputs(root, Path(folder), arguments)
-        killed, wrong = _kills(root, Path(folder), arguments.kills)
-    print(f"{arguments.inputs:,} damaged inputs, {sum(complaints.values())} complaints")
-    for what, count in complaints.most_common(50):
-        print(f"  {count} × {what}")
-    print(f"{killed:,} kills, {len(wrong)} of the commands left something wrong")
-    for line in wrong:
-        print(f"  {line}")
-    return bool(complaints or wrong)
+        _kills(root, Path(folder), options, state)
+        _inputs(root, Path(folder), options, state)
+    print(state)
+    return bool(state.complaints)
 
 
-def _inputs(world: Path, scratch: Path, arguments: argparse.Namespace) -> Counter[str]:
-    first = arguments.seed * arguments.inputs
-    shares = [range(first + i, first + arguments.inputs, arguments.jobs)
-              for i in range(arguments.jobs)]  # fmt: skip
-    with multiprocessing.get_context("fork").Pool(arguments.jobs) as pool:
-        parts = pool.starmap(_share, [(world, scratch / f"job-{i}", share)
-                                      for i, share in enumerate(shares)])  # fmt: skip
-    return sum(parts, Counter())
+class State:
+    """What was tried so far, in a file from which the next run goes on."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.path, self.seed = options.state, options.seed
+        self.inputs = self.kills = self.turns = 0
+        self.seconds = 0.0
+        self.complaints: Counter[str] = Counter()
+        if self.path.exists():
+            known = json.loads(self.path.read_text())
+            if known["seed"] == self.seed:
+                self.inputs, self.kills, self.turns = (
+                    known[name] for name in ("inputs", "kills", "turns")
+                )
+                self.seconds, self.complaints = known["seconds"], Counter(known["complaints"])
+        self._started = time.monotonic() - self.seconds
+
+    def write(self) -> None:
+        self.seconds = time.monotonic() - self._started
+        names = ("seed", "inputs", "kills", "turns", "seconds", "complaints")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps({name: getattr(self, name) for name in names}, indent=1))
+        new.replace(self.path)
+
+    def __str__(self) -> str:
+        counts: Counter[str] = Counter()
+        for what, count in self.complaints.items():
+            counts[what.partition(":")[0]] += count
+        lines = [f"{self.inputs:,} damaged inputs, {self.kills:,} kills, {self.seconds:,.0f} s"]
+        lines += [f"{counts[kind]:6} {name}" for kind, name in KINDS.items()]
+        lines += [f"  {count} × {what}" for what, count in self.complaints.most_common(50)]
+        return "\n".join(lines)
 
 
-def _share(world: Path, scratch: Path, cases: range) -> Counter[str]:
+def _inputs(world: Path, scratch: Path, options: argparse.Namespace, state: State) -> None:
+    first = options.seed * 10**9
+
+    def parts() -> Iterator[tuple[Path, Path, range]]:
+        for start in range(state.inputs, options.inputs, PART):
+            if time.monotonic() > options.until:
+                return
+            stop = min(start + PART, options.inputs)
+            yield world, scratch / f"part-{start}", range(first + start, first + stop)
+
+    spoken = time.monotonic()
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        # A few at a time: imap would take all parts at once, and never look at the clock again.
+        todo = parts()
+        while some := [part for _, part in zip(range(options.jobs), todo, strict=False)]:
+            for done, complaints in pool.starmap(_part, some):
+                state.inputs += done
+                state.complaints += complaints
+            state.write()
+            if time.monotonic() - spoken > 60:
+                spoken = time.monotonic()
+                print(f"{state.inputs:,} of {options.inputs:,} inputs, "
+                      f"{sum(state.complaints.values())} complaints",
+                      file=sys.stderr, flush=True)  # fmt: skip
+
+
+def _part(world: Path, scratch: Path, cases: range) -> tuple[int, Counter[str]]:
     scratch.mkdir()
     complaints: Counter[str] = Counter()
-    spoken = time.monotonic()
-    for done, case in enumerate(cases):
+    for case in cases:
         what, complaint = damage_one(world, scratch, case)
         if complaint:
             command = " ".join(READERS[case % len(READERS)].arguments[:2])
-            complaints[f"{command}: {complaint[:200]} (first: {what})"] += 1
-        if time.monotonic() - spoken > 60:
-            spoken = time.monotonic()
-            print(f"{done:,} of {len(cases):,} inputs, {sum(complaints.values())} complaints",
-                  file=sys.stderr, flush=True)  # fmt: skip
-    return complaints
+            kind, _, text = complaint.partition(": ")
+            complaints[f"{kind}: {command}: {text[:300]} ({what})"] += 1
+    shutil.rmtree(scratch)
+    return len(cases), complaints
 
 
-def _kills(world: Path, scratch: Path, wanted: int) -> tuple[int, list[str]]:
+def _kills(world: Path, scratch: Path, options: argparse.Namespace, state: State) -> None:
     """Kill every command at every point, as often as it takes to reach the number."""
-    killed, wrong, turn = 0, [], 0
-    while killed < wanted and not wrong:
-        for name in COMMANDS:
-            inside = scratch / f"kills-{turn}-{name}"
-            inside.mkdir()
-            try:
-                killed += attack(world, name, inside, lambda count: iter(range(1, count + 1)))
-            except AssertionError as error:
-                wrong.append(f"{name}: {error}")
-        turn += 1
-    return killed, wrong
+    names = sorted(WRITERS)
+    while state.kills < options.kills and time.monotonic() < options.until:
+        name = names[state.turns % len(names)]
+        inside = scratch / f"kills-{state.turns}"
+        inside.mkdir()
+        try:
+            state.kills += attack_writer(
+                world, name, inside, lambda count: iter(range(1, count + 1))
+            )
+        except AssertionError as error:
+            state.complaints[f"half-written: {name}: {str(error)[:300]}"] += 1
+        shutil.rmtree(inside)
+        state.turns += 1
+        state.write()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ if os.name == "nt":
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory) -> Path:
-    pytest.importorskip("py7zr")
+def world(tmp_path_factory) -> Iterator[Path]:
+    for module in ("py7zr", "pyarrow", "matplotlib"):
+        pytest.importorskip(module)
     from .world import build
 
     root = tmp_path_factory.mktemp("world")
     build(root)
-    return root
+    yield root
+    gc.unfreeze()

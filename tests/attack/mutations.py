@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -40,39 +38,45 @@ def damaged(raw: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
-def damaged_archive(path: Path, rng: np.random.Generator) -> None:
-    """Change one array of an .npz file so that the file stays a valid archive."""
+def damaged_archive(path: Path, rng: np.random.Generator) -> bool:
+    """Change one array of an .npz file so that the file stays a valid archive.
+
+    Returns whether nobody may take what is there now for good: numbers that are not finite, arrays
+    of another kind, arrays that nobody asked for.
+    """
     with np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name].copy() for name in archive.files}
     name = str(rng.choice(sorted(arrays)))
     array = arrays[name]
-    kind = int(rng.integers(0, 8))
+    kind = int(rng.integers(0, 9))
     flat = array.reshape(-1)
+    garbage = False
     if kind < 3 and array.size:
         place = int(rng.integers(0, array.size))
-        limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
         odd = [0, 1, -1, 2**31 - 1, -(2**31), 2**62, array.size, np.nan, np.inf]
         value = odd[int(rng.integers(0, len(odd)))]
-        if limits is not None:
+        if array.dtype.kind in "iu":
+            limits = np.iinfo(array.dtype)
             value = 1 if not np.isfinite(value) else min(max(value, limits.min), limits.max)
+        garbage = array.dtype.kind == "f" and not np.isfinite(value)
         flat[place] = value
     elif kind == 3:
         arrays[name] = flat[:-1] if array.size else np.zeros(3, dtype=array.dtype)
     elif kind == 4:
         arrays[name] = np.concatenate([flat, flat[:1]])
     elif kind == 5:
-        arrays[name] = array.astype(rng.choice(np.array(["f8", "i8", "u1", "c16", "U3", "?"])))
+        other = str(rng.choice(["c16", "U3", "M8[s]", "V4"]))
+        arrays[name] = np.zeros(array.shape, dtype=other)
+        garbage = True
     elif kind == 6:
         del arrays[name]
-    else:
+    elif kind == 7:
         arrays["x" * int(rng.integers(1, 9))] = np.zeros(4)
+        garbage = True
+    else:
+        with np.errstate(all="ignore"):
+            arrays[name] = array.astype(str(rng.choice(["f2", "i1", "u1", "?"])))
+    compressed = rng.random() < 0.1
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-
-
-def renamed_members(path: Path) -> None:
-    """Store an archive's members compressed."""
-    raw = io.BytesIO(path.read_bytes())
-    with zipfile.ZipFile(raw) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as new:
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
+        (np.savez_compressed if compressed else np.savez)(file, **arrays)
+    return garbage or compressed

@@ -7,7 +7,7 @@ import pytest
 from .campaign import damage_one
 from .world import READERS
 
-CASES = 6 * len(READERS)
+CASES = 10 * len(READERS)
 
 
 @pytest.mark.parametrize(

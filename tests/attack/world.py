@@ -1,14 +1,15 @@
-"""One good file of every kind that we read, and the commands that read it."""
+"""One good file of every kind that we read, the commands that read it, and those that write."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from .forked import command
+from .forked import command, settle
 
 WELCOME = [{"user": 900001, "tags": ["a"], "text": "hello"}]
 
@@ -25,12 +26,15 @@ def build(root: Path) -> None:
 
     graph, dump, site = root / "graph.txt", root / "dump", root / "site"
     atp("generate", "cycles", "-o", graph, "--nodes", 60, "--edges", 150, "--planted", 12)
+    (root / "graph.txt.gz").write_bytes(gzip.compress(graph.read_bytes(), mtime=0))
     lines = [line.split() for line in graph.read_text().splitlines() if line[:1].isdigit()]
     rows = "".join(f'"node {u}",n{v},{len(u)}.5\n' for u, v in lines)
     (root / "words.csv").write_text("source,target,weight\n" + rows)
     (root / "pairs.txt").write_text("".join(f"{u} {v}\n" for u, v in lines[:20]))
+    (root / "truth.txt").write_text("".join(f"{u} {v}\n" for u, v in lines[:9]))
     atp("embed", graph, "-o", root / "model.npz", "--dim", 8)
-    atp("embed", root / "words.csv", "-o", root / "words.npz", "--dim", 8)
+    atp("embed", root / "words.csv", "-o", root / "words.npz", "--dim", 8, "-p", "links")
+    atp("reach", graph, "-o", root / "index.npz")
     atp("generate", "community", "-o", dump, "--questions", 150, "--users", 40, "--topics", 2)
     atp("generate", "community", "-o", root / "dump2", "--questions", 30, "--users", 9)
     atp("cqa", "ingest", dump, "-o", site)
@@ -38,6 +42,12 @@ def build(root: Path) -> None:
     (root / "welcome.json").write_text(json.dumps(WELCOME))
     atp("cqa", "route", root / "advisor", "--title", "how", "--log", root / "log.json")
     _pack(dump, root / "dump.7z")
+    for written in WRITERS.values():  # loads what only they need
+        made = root / "made"
+        made.mkdir()
+        atp(*written.typed(root, made))
+        shutil.rmtree(made)
+    settle()
 
 
 def _pack(folder: Path, archive: Path) -> None:
@@ -69,24 +79,89 @@ def reader(file: str, typed: str) -> Reader:
 
 
 READERS = [
-    reader("graph.txt", "embed {d}/graph.txt -o {d}/out.npz --dim 4 --memory 500MB"),
+    reader("graph.txt", "embed {d}/graph.txt -o {d}/out.npz --dim 4 --max-iter 2 --memory 500MB"),
     reader("graph.txt", "break-cycles {d}/graph.txt -o {d}/out.txt"),
+    reader("truth.txt", "break-cycles {d}/graph.txt -m dfs --truth {d}/truth.txt"),
     reader("words.csv", "hierarchy {d}/words.csv -o {d}/out.csv"),
+    reader("graph.txt.gz", "reach {d}/graph.txt.gz 1 2 -o {d}/out.npz"),
+    reader("index.npz", "reach {d}/index.npz --descendants 1"),
     reader("model.npz", "predict {d}/model.npz 1 2"),
     reader("model.npz", "info {d}/model.npz --json"),
     reader("words.npz", "neighbors {d}/words.npz n7 --top 3"),
     reader("model.npz", "export {d}/model.npz --format npy -o {d}/out"),
+    reader("words.npz", "export {d}/words.npz --format csv -o {d}/out.csv"),
     reader("pairs.txt", "predict {d}/model.npz --pairs {d}/pairs.txt"),
     reader("dump/*.xml", "cqa ingest {d}/dump -o {d}/out"),
     reader("dump.7z", "cqa ingest {d}/dump.7z -o {d}/out"),
     reader("site/**/*", "cqa stats {d}/site"),
     reader("site/**/*", "cqa difficulty {d}/site --methods number-of-answers"),
     reader("advisor/**/*", "cqa route {d}/advisor --title how"),
-    reader("advisor/**/*", "cqa experts {d}/advisor --top 3"),
+    reader("advisor/[em]*", "cqa experts {d}/advisor --top 3"),
     reader("log.json", "cqa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
     reader("welcome.json", "cqa route {d}/advisor --title how --welcome {d}/welcome.json"),
     reader("dump/truth.npz", "cqa evaluate {d}/site --methods bm25 --truth {d}/dump/truth.npz"),
 ]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A command that writes.
+
+    Attributes
+    ----------
+    line : str
+        What is typed: ``{w}`` is the world, ``{d}`` the folder to write to, and the other names
+        are keys of `INPUT` and `OTHER`.
+    outputs : tuple of str
+        What appears in the folder.
+    """
+
+    line: str
+    outputs: tuple[str, ...]
+
+    def typed(self, world: Path, folder: Path, other: bool = False) -> list[str]:
+        """The words of the command, for the one input or for the other."""
+        return self.line.format(w=world, d=folder, **(OTHER if other else INPUT)).split()
+
+
+# What a command reads, and what it read when it made the old result.
+INPUT = {"graph": "graph.txt", "model": "model.npz", "dump": "dump", "n": 20, "day": 1, "k": 2}
+OTHER = {"graph": "words.csv", "model": "words.npz", "dump": "dump2", "n": 30, "day": 2, "k": 1}
+
+WRITERS = {
+    "embed": Writer("embed {w}/{graph} --dim 4 --max-iter 2 -o {d}/out.npz", ("out.npz",)),
+    "embed-report": Writer(
+        "embed {w}/{graph} --dim {k} --max-iter 1 -o {d}/out.npz --report {d}/out",
+        ("out.npz", "out"),
+    ),
+    "break-cycles": Writer(
+        "break-cycles {w}/{graph} -m dfs -o {d}/out.txt --removed {d}/out.csv",
+        ("out.txt", "out.csv"),
+    ),
+    "hierarchy": Writer("hierarchy {w}/{graph} -m dfs -o {d}/out.csv", ("out.csv",)),
+    "reach": Writer("reach {w}/{graph} -o {d}/out.npz", ("out.npz",)),
+    "export-word2vec": Writer("export {w}/{model} --format word2vec -o {d}/out", ("out",)),
+    "export-npy": Writer("export {w}/{model} --format npy -o {d}/out", ("out",)),
+    "export-csv": Writer("export {w}/{model} --format csv -o {d}/out.csv", ("out.csv",)),
+    "export-parquet": Writer(
+        "export {w}/{model} --format parquet -o {d}/out.parquet", ("out.parquet",)
+    ),
+    "plot": Writer("plot {w}/{graph} -m dfs -o {d}/out.svg", ("out.svg",)),
+    "generate": Writer(
+        "generate cycles --nodes {n} --edges 60 --planted 3 -o {d}/out.txt", ("out.txt",)
+    ),
+    "community": Writer(
+        "generate community --questions {n} --users 9 --topics 2 -o {d}/out", ("out",)
+    ),
+    "ingest": Writer("cqa ingest {w}/{dump} -o {d}/out", ("out",)),
+    "difficulty": Writer(
+        "cqa difficulty {w}/site --methods number-of-answers --top {k} -o {d}/out.csv", ("out.csv",)
+    ),
+    "route": Writer(
+        "cqa route {w}/advisor --title how --at 2031-01-0{day} --log {d}/out.json", ("out.json",)
+    ),
+    "train": Writer("cqa train {w}/site --dim {k} -o {d}/out", ("out",)),
+}
 
 
 def clone(world: Path, target: Path) -> Path:

@@ -30,6 +30,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_an_estimate_starts_nothing(folder: Path) -> None:
+    result = atp("embed", folder / "g.txt", "--estimate", "--memory", "1GB")
+    assert result.exit_code == 0, result.stderr
+    assert "auto takes exact: the closure forest fits the budget of 1.0 GB" in result.stdout
+    told = json.loads(atp("embed", folder / "g.txt", "--estimate", "--json", "-q").stdout)
+    assert told["exact"]["memory"] > 0 < told["sketch"]["seconds"]
+    refused = atp("embed", folder / "g.txt")
+    assert refused.exit_code == 2
+    assert "--output FILE; or --estimate" in refused.stderr
+
+
+def test_closures_are_told(folder: Path) -> None:
+    made = atp("embed", folder / "g.txt", "-o", folder / "k.npz", "--closure", "sketch", "-q")
+    assert made.exit_code == 0, made.stderr
+    assert "closure sketch of 64: as asked for" in made.stdout
+    told = json.loads(atp("info", folder / "k.npz", "--json").stdout)
+    assert (told["closure"], told["sketch_size"]) == ("sketch", 64)
+
+
 def test_embed_json(folder: Path) -> None:
     result = atp(
         "embed", folder / "g.txt", "-o", folder / "j.npz", "--dim", 4, "--kernel", "harmonic",
@@ -39,8 +58,9 @@ def test_embed_json(folder: Path) -> None:
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
     assert set(told) == {
-        "purpose", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs", "extras",
-        "iterations", "objective", "zero_weight", "regularization", "threshold", "fidelity",
+        "purpose", "method", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs", "extras",
+        "closure", "closure_reason", "sketch_size", "iterations", "objective", "zero_weight",
+        "regularization", "threshold", "fidelity",
         "seconds", "compile_seconds", "peak_memory_mb",
     }  # fmt: skip
     assert {"read", "cycles", "hierarchy", "closure", "factorization", "save"} < set(

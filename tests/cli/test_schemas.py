@@ -34,6 +34,8 @@ reach g.txt --pairs t.txt
 reach g.txt -o i.npz
 embed g.txt -o m.npz --dim 4 --report r2
 embed g.txt -o s.npz --dim 2 --solver svd
+embed g.txt --estimate
+embed d.txt -o k.npz --dim 2 --closure sketch --sketch-size 4
 embed d.txt -o l.npz --dim 2 --purpose links
 tune g.txt --dims 2,4 --penalties auto,0.1
 tune g.txt --dims 2 --purpose links --protocol random
@@ -65,6 +67,10 @@ cqa difficulty site --methods qdee --evaluate --bootstrap 20
 cqa route site --title gears --top 2
 cqa evaluate site --methods recent-activity
 cqa load site
+serve c.npz --check
+service token forum --scopes write,read --folder work
+service backup b.zip --folder work
+service restore b.zip --folder new
 """.strip().splitlines()
 
 

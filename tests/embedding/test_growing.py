@@ -94,6 +94,25 @@ def test_update_takes_edges_between_known_nodes_in_place() -> None:
         model.update([("nobody", known[0][0])])
 
 
+def test_branches_that_come_back_are_kept_as_by_a_refit() -> None:
+    # Whole branches of a tree are cut off and come back: what hangs below reaches much that is new.
+    n = 1500
+    child = np.arange(1, n)
+    parent = (child * np.random.default_rng(0).random(n - 1)).astype(int)
+    edges = list(zip(child.tolist(), parent.tolist(), strict=True))
+    late = np.random.default_rng(1).permutation(n - 1)[:75]
+    rest = [edge for at, edge in enumerate(edges) if at not in set(late.tolist())]
+    first = grown = ATP(32).fit(rest)
+    for part in np.array_split(late, 3):
+        grown = grown.add([edges[at] for at in part.tolist()])
+    check(grown)
+    again = ATP(32).fit(edges)
+    assert grown.graph_.n_nodes == n > first.graph_.n_nodes
+    assert grown.fidelity_.auc > again.fidelity_.auc - 0.01
+    below = [node for node in grown.labels_.tolist() if node != 0]
+    assert np.mean(grown.predict(below, [0] * len(below))) > 0.95
+
+
 def test_edges_that_are_there_change_nothing(fitted: ATP) -> None:
     again = fitted.add(pairs_of(fitted.graph_)[:5])
     assert np.array_equal(again.source_, fitted.source_)

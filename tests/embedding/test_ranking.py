@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from atpgraph.embedding.ranking import top_by_product
 
 
-@given(st.integers(0, 2**32), st.integers(1, 12))
-def test_top_equals_sorting_all_products(seed: int, k: int) -> None:
+@given(st.integers(0, 2**32), st.integers(1, 12), st.sampled_from([9, 100, 1003]))
+def test_top_equals_sorting_all_products(seed: int, k: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     queries = rng.integers(0, 3, (4, 2)).astype(np.float32)  # small integers: many ties
-    vectors = rng.integers(0, 3, (9, 2)).astype(np.float32)
-    skip = rng.integers(-1, 9, 4)
+    vectors = rng.integers(0, 3, (n, 2)).astype(np.float32)
+    skip = rng.integers(-1, n, 4)
     rows, scores = top_by_product(queries, vectors, k, skip)
     for i in range(4):
         product = (queries[i] @ vectors.T).astype(float)

@@ -99,6 +99,22 @@ def test_only_some_rows_learn() -> None:
     np.testing.assert_array_equal(nothing.target, first.target)
 
 
+def test_vectors_go_further_where_less_is_known() -> None:
+    dag = citation_dag(800, 2400, random_state=1)
+    first = fit(dag, 24, max_iter=4)
+    known = np.where(np.arange(800) % 2 == 0, 1.0, 0.01)
+    one, same, two = (
+        fit(dag, 24, max_iter=1, start=(first.source, first.target), **options)
+        for options in ({}, {"known": 1.0}, {"known": known})
+    )
+    assert one.source.tobytes() == same.source.tobytes()
+    moved = [np.linalg.norm(found.source - first.source, axis=1) for found in (one, two)]
+    able = dag.out_degree > 0
+    odd = able & (known < 1)
+    assert moved[1][odd].mean() > 2 * moved[0][odd].mean()
+    assert moved[1][able & ~odd].mean() < 1.5 * moved[0][able & ~odd].mean()
+
+
 def test_the_loss_falls_and_ends_the_rounds() -> None:
     found = fit(star(8))
     assert found.converged

@@ -16,13 +16,16 @@ from atpgraph.cli import (
     model,
     plot,
     reach,
+    serve,
     tune,
 )
+from atpgraph.cli._commands import Commands
 from atpgraph.cli.cqa.app import app as cqa
 from atpgraph.cli.generate.app import app as generate
 from atpgraph.cli.links.app import app as links
+from atpgraph.cli.service.app import app as service
 
-app = typer.Typer(
+app = Commands(
     name="atp",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -65,5 +68,7 @@ app.command("plot")(plot.plot)
 app.add_typer(links, name="links")
 app.command("linkpred")(linkpred.linkpred)
 app.add_typer(cqa, name="cqa")
+app.command("serve")(serve.serve)
+app.add_typer(service, name="service")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(generate, name="generate")

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 METHODS = (
     "dfs", "mfas", "eades", "pagerank", "sa-g", "sa-f", "sa-b", "sa-voting", "ts-g", "ts-f", "ts-b",
-    "ts-voting", "h-voting", "bayes",
+    "ts-voting", "h-voting", "springs", "bayes", "auto",
 )  # fmt: skip
 KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "links", "paper")
 SOLVERS = ("pairs", "nnls", "svd")
+CLOSURES = ("auto", "exact", "sketch")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")

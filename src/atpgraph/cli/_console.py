@@ -75,6 +75,8 @@ class Session:
             if output_taken.get():
                 if self.quiet:
                     return
+                # The result is written; if nobody can be told, that is no error.
+                stack.enter_context(contextlib.suppress(OSError, ValueError, AttributeError))
                 stack.enter_context(contextlib.redirect_stdout(sys.stderr))
             if self.json:
                 # ASCII only, so that it prints whatever the encoding of the terminal.

@@ -12,6 +12,7 @@ def model_facts(model: ATP) -> dict[str, Any]:
     """Sizes of the graph, the closure and the fit, and how good it is, for ``--json``."""
     return {
         "purpose": model.get_params()["purpose"],
+        "method": model.method_,
         "solver": model.solver_,
         "nodes": model.graph_.n_nodes,
         "edges": model.graph_.n_edges,
@@ -19,6 +20,9 @@ def model_facts(model: ATP) -> dict[str, Any]:
         "levels": int(model.levels_.max(initial=0)),
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
+        "closure": model.closure_.kind,
+        "closure_reason": model.closure_.reason,
+        "sketch_size": model.closure_.sketch_size,
         "iterations": model.n_iter_,
         "objective": float(model.objective_[-1]) if len(model.objective_) else None,
         "zero_weight": model.zero_weight_,

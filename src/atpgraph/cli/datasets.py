@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from atpgraph.cli._commands import Commands
 from atpgraph.cli._console import Json, Quiet, session, table
 
-app = typer.Typer(
+app = Commands(
     invoke_without_command=True,
     help="Public graphs: list them, download them, find their files.",
 )

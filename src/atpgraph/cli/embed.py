@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, SOLVERS, completer
-from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
+from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
+from atpgraph.cli._console import Json, Quiet, Seed, Session, session, table, typed_command
 from atpgraph.cli._facts import model_facts
+
+if TYPE_CHECKING:
+    from atpgraph.embedding import ATP
+    from atpgraph.graph.digraph import DiGraph
 
 
 def embed(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False)
-    ],
+        Path | None,
+        typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False),
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Say what it would take, and stop.", show_default=False),
+    ] = False,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
     purpose: Annotated[
         str,
@@ -36,9 +45,12 @@ def embed(
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+            "--method",
+            "-m",
+            help="How to break cycles; auto: h-voting, springs on large graphs.",
+            autocompletion=completer(METHODS),
         ),
-    ] = "h-voting",
+    ] = "auto",
     solver: Annotated[
         str,
         typer.Option(
@@ -47,6 +59,17 @@ def embed(
             show_default="by purpose",
         ),
     ] = "auto",
+    closure: Annotated[
+        str,
+        typer.Option(
+            help="How paths are held: exact, sketch, or auto for what fits the memory.",
+            autocompletion=completer(CLOSURES),
+        ),
+    ] = "auto",
+    sketch_size: Annotated[
+        int | None,
+        typer.Option(help="Paths that a sketch keeps for a node.", show_default="64, or what fits"),
+    ] = None,
     zero_weight: Annotated[
         float | None,
         typer.Option(
@@ -66,6 +89,20 @@ def embed(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
     ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep what is done so far in this folder; a run that was killed goes on there.",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask cluster to do it: address, scheduler file, or local:N; with --work.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
@@ -80,14 +117,19 @@ def embed(
         from atpgraph._jit import on_compilation
         from atpgraph._memory import peak_megabytes
         from atpgraph.embedding import ATP
+        from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
 
-        check_writable(output)
+        if output is not None:
+            check_writable(output)
+        elif not estimate:
+            raise InputError("Say where the model goes: --output FILE; or --estimate.")
         model = ATP(
             dim, purpose=purpose, kernel=kernel, method=method, solver=solver, memory=memory,
-            n_jobs=threads, random_state=seed,
+            n_jobs=threads, random_state=seed, closure=closure,
         )  # fmt: skip
         chosen = [
+            ("sketch_size", sketch_size),
             ("zero_weight", zero_weight),
             ("regularization", regularization),
             ("max_iter", max_iter),
@@ -95,9 +137,18 @@ def embed(
         model.set_params(**{name: value for name, value in chosen if value is not None})
         with on_compilation(lambda: None) as compiling:
             started = time.perf_counter()
-            read = read_edgelist(graph)
+            read = read_edgelist(graph, memory=memory)
             seconds = {"read": time.perf_counter() - started}
-            model.fit(read)
+            if output is None or estimate:
+                _tell_estimate(out, graph, model, read)
+                return
+            if scheduler is None:
+                model.fit(read, work=work)
+            else:
+                from atpgraph.embedding.spread import connected
+
+                with connected(scheduler) as client:
+                    model.fit(read, work=work, client=client)
         started = time.perf_counter()
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}
@@ -122,11 +173,35 @@ def embed(
         out.result(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
-            f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "
-            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} extras",
+            f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
+            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} "
+            + ("extras" if model.closure_.kind == "exact" else "samples"),
+            f"closure {model.closure_}",
             f"for {purpose}, solver {model.solver_}: {judged}",
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"
             + (compiled if compiling.seconds > 0.1 else ""),
             f"{output}: written; next: atp neighbors {output} NODE",
         )
+
+
+def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None:
+    from atpgraph._memory import human_bytes
+    from atpgraph.embedding.estimate import estimate
+
+    found = estimate(graph, **model.get_params())
+    out.result(
+        found.to_dict(),
+        f"{path}: {found.nodes:,} nodes, {found.edges:,} edges, {found.core_edges:,} of them on "
+        f"cycles; about {found.pairs:,.0f} reachable pairs, {found.extras:,.0f} extras",
+        table(
+            ["closure", "memory", "seconds, about"],
+            [
+                [name, human_bytes(cost.memory), f"{cost.seconds:,.0f}"]
+                for name, cost in (("exact", found.exact), ("sketch", found.sketch))
+            ],
+        ),
+        f"auto takes {found.closure}: {found.reason} of {human_bytes(found.budget)}"
+        if found.reason.endswith("budget")
+        else f"takes {found.closure}: {found.reason}",
+    )

@@ -37,7 +37,7 @@ def linkpred(
     dim: Annotated[
         str, typer.Option("--dim", help="Dimension per side; several by commas, the first leads.")
     ] = "64",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of splits.")] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=1000, help="Number of splits.")] = 5,
     fraction: Annotated[
         float, typer.Option("--fraction", help="Share of the edges taken out for testing.")
     ] = 0.1,

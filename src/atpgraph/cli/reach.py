@@ -61,6 +61,7 @@ def reach(
     with session(json=json, quiet=quiet) as out:
         from atpgraph._archive import archive_format
         from atpgraph._files import check_writable
+        from atpgraph._memory import budget_bytes
         from atpgraph.closure.reachability import FORMAT, Reachability
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist, read_pairs
@@ -77,10 +78,11 @@ def reach(
             raise InputError("--count goes with --descendants or --ancestors.")
         if output is not None:
             check_writable(output)
+        budget = budget_bytes(memory)
         if archive_format(graph) == FORMAT:
             index = Reachability.load(graph)
         else:
-            index = Reachability(read_edgelist(graph), memory=memory)
+            index = Reachability(read_edgelist(graph, memory=budget), memory=budget)
         if output is not None:
             index.save(output)
             if any(asked):

@@ -6,18 +6,43 @@ from atpgraph.closure.build import (
     closure_forests,
     estimate_closure,
 )
+from atpgraph.closure.choice import (
+    CLOSURES,
+    ClosureChoice,
+    ExactClosure,
+    HeldClosure,
+    Paths,
+    check_closure,
+    closure_from,
+    hold_closure,
+    parts_of,
+)
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
 from atpgraph.closure.sampling import PathSampler
+from atpgraph.closure.sketch import ReachSketch, reach_sketch
+from atpgraph.closure.sketched_paths import SketchedPaths
 
 __all__ = [
+    "CLOSURES",
     "KERNELS",
+    "ClosureChoice",
     "ClosureEstimate",
     "ClosureForest",
+    "ExactClosure",
+    "HeldClosure",
     "Kernel",
     "PathSampler",
+    "Paths",
+    "ReachSketch",
+    "SketchedPaths",
+    "check_closure",
     "closure_forest",
     "closure_forests",
+    "closure_from",
     "estimate_closure",
+    "hold_closure",
     "kernel_table",
+    "parts_of",
+    "reach_sketch",
 ]

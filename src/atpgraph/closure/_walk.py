@@ -82,6 +82,20 @@ def path_from_root(node: int, parent: Int32Array) -> Int32Array:
 
 
 @kernel
+def mark_descendants(
+    node: int, parent: Int32Array, indptr: Int64Array, extras: Int32Array, reached: BoolArray
+) -> None:
+    """Mark what a node reaches: the way up the forest, and the extras on it."""
+    u = node
+    while u >= 0:
+        for e in range(indptr[u], indptr[u + 1]):
+            reached[extras[e]] = True
+        u = parent[u]
+        if u >= 0:
+            reached[u] = True
+
+
+@kernel
 def transpose(
     order: Int32Array,
     indptr: Int64Array,

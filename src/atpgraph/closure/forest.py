@@ -150,12 +150,7 @@ class ClosureForest:
         """All nodes reachable from any of `nodes` (a node or several), ascending."""
         reached = np.zeros(self.n_nodes, dtype=np.bool_)
         for node in self._nodes(nodes).reshape(-1).tolist():
-            u = node
-            while u >= 0:
-                reached[self.extras[self.extras_indptr[u] : self.extras_indptr[u + 1]]] = True
-                u = int(self.parent[u])
-                if u >= 0:
-                    reached[u] = True
+            _walk.mark_descendants(node, self.parent, self.extras_indptr, self.extras, reached)
         return np.flatnonzero(reached).astype(np.int32)
 
     def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:

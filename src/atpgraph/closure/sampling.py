@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from atpgraph._jit import kernel
+from atpgraph._threads import Workers
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.closure.forest import ClosureForest
 
@@ -33,6 +35,9 @@ class PathSampler:
         """Number of descendants of every node."""
         return self.forest.sizes
 
+    def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> None:
+        """A round begins: nothing to make anew, every draw is fresh, every column can be told."""
+
     @cached_property
     def _jumps(self) -> Int32Array:
         jump = np.empty(self.forest.n_nodes, dtype=np.int32)
@@ -52,6 +57,11 @@ class PathSampler:
             nodes, drawn, seed, f.parent, self._jumps, f.sizes, f.extras_indptr, f.extras, targets
         )
         return np.repeat(nodes, drawn), targets
+
+    def reached(self, nodes: IntArray) -> Iterator[Int32Array]:
+        """The descendants of each node, ascending."""
+        for node in nodes.tolist():
+            yield self.forest.descendants(node)
 
     def popularity(self, count: int) -> Float64Array:
         """Share of the pairs of ``draw(all nodes, count)`` that end at each node, as expected."""

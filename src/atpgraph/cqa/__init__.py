@@ -38,22 +38,35 @@ if TYPE_CHECKING:
     from atpgraph.cqa.routing.advice.policies import AskLog, Policy
     from atpgraph.cqa.routing.advice.suggest import Suggestion, Suggestions
     from atpgraph.cqa.routing.evaluation.evaluation import evaluate_routing
+    from atpgraph.cqa.routing.timeline.events import (
+        Accepted,
+        Answered,
+        Asked,
+        Event,
+        Forgotten,
+        Voted,
+    )
     from atpgraph.cqa.routing.timeline.newcomer import Newcomer
     from atpgraph.cqa.routing.timeline.query import Question
     from atpgraph.cqa.simulation.community import Community, simulate_community
     from atpgraph.cqa.simulation.dump import write_dump
 
 __all__ = [
+    "Accepted",
     "Accuracy",
     "Advisor",
+    "Answered",
     "AskLog",
+    "Asked",
     "BountyTruth",
     "Community",
     "Comparator",
     "Competition",
     "DifficultyReport",
     "EdgeTypes",
+    "Event",
     "Expertise",
+    "Forgotten",
     "IngestReport",
     "Newcomer",
     "Policy",
@@ -63,6 +76,7 @@ __all__ = [
     "SiteStatistics",
     "Suggestion",
     "Suggestions",
+    "Voted",
     "bounty_truth",
     "by_tag",
     "competition_graph",
@@ -105,6 +119,14 @@ __getattr__ = lazy_names(
         "routing.advice.policies": ["AskLog", "Policy"],
         "routing.advice.suggest": ["Suggestion", "Suggestions"],
         "routing.evaluation.evaluation": ["evaluate_routing"],
+        "routing.timeline.events": [
+            "Accepted",
+            "Answered",
+            "Asked",
+            "Event",
+            "Forgotten",
+            "Voted",
+        ],
         "routing.timeline.newcomer": ["Newcomer"],
         "routing.timeline.query": ["Question"],
         "simulation.community": ["Community", "simulate_community"],

@@ -21,7 +21,7 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.closure import ClosureForest, PathSampler
+from atpgraph.closure import ClosureChoice, HeldClosure
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.embedding import purposes
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, measure
@@ -87,6 +87,7 @@ class Embedding(Estimator, ABC):
     objective_: Float64Array
     n_iter_: int
     timings_: dict[str, float]
+    method_: str
     solver_: str
     zero_weight_: float
     regularization_: float
@@ -95,6 +96,7 @@ class Embedding(Estimator, ABC):
     fidelity_: Fidelity | None
     n_reachable_pairs_: int
     n_extras_: int
+    closure_: ClosureChoice
     graph_: DiGraph
     removed_: Int64Array
     kernel_table_: Float64Array
@@ -159,20 +161,20 @@ class Embedding(Estimator, ABC):
         params = self.get_params()
         purposes.check(params)
         thread_count(params["n_jobs"])
-        given = as_graph(graph)
+        given = as_graph(graph, memory=params["memory"])
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         return given
 
-    def _judge(self, rows: ClosureForest) -> None:
-        """Find the threshold, and how well the vectors keep the paths that `rows` holds."""
-        paths = PathSampler(rows)
+    def _judge(self, closure: HeldClosure) -> None:
+        """Find the threshold, and how well the vectors keep the paths that `closure` holds."""
+        paths = closure.paths
         self.threshold_ = 0.0
         if self.solver_ == "pairs":
-            self.n_descendants_ = rows.sizes
-            self.popularity_ = paths.popularity(Descent().draws).astype(np.float32)
+            self.n_descendants_ = paths.sizes
+            self.popularity_ = closure.popularity(Descent().draws).astype(np.float32)
         else:
-            self.threshold_ = separating_score(rows, self.source_, self.target_)
+            self.threshold_ = separating_score(paths, self.source_, self.target_)
         pairs = HardPairs.of(paths, self.levels_, np.random.default_rng(0))
         self.fidelity_ = measure(
             pairs, paths, self.levels_, self.source_, self.target_, self.threshold_

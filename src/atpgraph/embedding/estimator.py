@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph._checks import whole_number
-from atpgraph._memory import budget_bytes, human_bytes
+from atpgraph._memory import available_bytes, budget_bytes, human_bytes
 from atpgraph._progress import stage
 from atpgraph._random import RandomState
 from atpgraph._show import Shown
@@ -25,16 +25,11 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.closure import (
-    ClosureForest,
-    PathSampler,
-    closure_forest,
-    closure_forests,
-    kernel_table,
-)
-from atpgraph.cycles import break_cycles
+from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
+from atpgraph.cycles import break_cycles, settled_method
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
+from atpgraph.embedding.job import Job
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
@@ -74,7 +69,16 @@ class ATP(Growing):
         f, the weight of a reachable pair by its difference of levels; a callable gets
         the array 1, 2, … of differences.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
+        up to a million edges on cycles, beyond that ``springs``, which is cheaper.
+    closure : {"auto", "exact", "sketch"}
+        How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
+        descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
+        that does not depend on how many paths there are. "auto" estimates the forest, and takes
+        sketches if it does not fit the budget.
+    sketch_size : "auto" or int
+        Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, less if that
+        does not fit.
     solver : {"auto", "pairs", "nnls", "svd"}
         Regression over sampled pairs, non-negative factorisation, or the truncated singular value
         decomposition of M; "auto" is pairs for reachability, else nnls.
@@ -100,8 +104,8 @@ class ATP(Growing):
     random_state : int, Generator or None
         Seed of ties, of the first vectors and of sampled pairs.
     memory : str or number of bytes, optional
-        Budget such as "4GB", by default half of what is free. A graph whose closure forest does
-        not fit is refused before the work starts.
+        Budget such as "4GB", by default half of what is free. A closure forest that does not fit
+        gives way to sketches, or with ``closure="exact"`` is refused before it is built.
     verbose : bool
         Show progress on standard error.
 
@@ -124,6 +128,8 @@ class ATP(Growing):
         Iterations done.
     timings_ : dict
         Seconds by stage.
+    method_ : str
+        The method that broke the cycles.
     solver_, zero_weight_, regularization_ : str, float, float
         The solver and the weights used.
     threshold_ : float
@@ -132,7 +138,9 @@ class ATP(Growing):
     margin_ : float
         How far below 0 the scores of pairs without a path were put; 0 except for pairs.
     n_reachable_pairs_, n_extras_ : int
-        Pairs joined by a path, and how many of them the closure forests store.
+        Pairs joined by a path, with sketches an estimate, and how many of them are stored.
+    closure_ : ClosureChoice
+        How the paths were held, `kind` "exact" or "sketch", and the `reason`.
 
     Examples
     --------
@@ -157,7 +165,9 @@ class ATP(Growing):
         *,
         purpose: str = "reachability",
         kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
-        method: str = "h-voting",
+        method: str = "auto",
+        closure: str = "auto",
+        sketch_size: int | Literal["auto"] = "auto",
         solver: str = "auto",
         zero_weight: float | Literal["auto"] = "auto",
         regularization: float | Literal["auto"] = "auto",
@@ -173,6 +183,8 @@ class ATP(Growing):
         self.purpose = purpose
         self.kernel = kernel
         self.method = method
+        self.closure = closure
+        self.sketch_size = sketch_size
         self.solver = solver
         self.zero_weight = zero_weight
         self.regularization = regularization
@@ -184,73 +196,115 @@ class ATP(Growing):
         self.memory = memory
         self.verbose = verbose
 
-    def fit(self, graph: Any, y: object = None) -> Self:
-        """Embed a graph: anything :func:`atpgraph.as_graph` takes. `y` is not used."""
+    def fit(
+        self,
+        graph: Any,
+        y: object = None,
+        *,
+        work: str | os.PathLike[str] | None = None,
+        client: Any = None,
+    ) -> Self:
+        """Embed a graph.
+
+        Parameters
+        ----------
+        graph : anything :func:`atpgraph.as_graph` takes
+        y
+            Not used.
+        work : path, optional
+            A folder for what is done so far. A fit that was killed goes on where it was if it is
+            called again with the same folder, and gives the same vectors as one that was not.
+        client : distributed.Client, optional
+            A Dask cluster whose workers do the work; they and this process share the folder. The
+            vectors are the same.
+        """
         given = self._checked(graph)
-        with Shown() if self.verbose else contextlib.nullcontext():
-            self._fit(given)
+        with (
+            Shown() if self.verbose else contextlib.nullcontext(),
+            Job.at(work, given, self.get_params(), client) as job,
+        ):
+            self._fit(given, job)
         return self
 
-    def _fit(self, graph: DiGraph) -> None:
+    def _fit(self, graph: DiGraph, job: Job) -> None:
         timings: dict[str, float] = {}
         memory = self._left_for_the_forests(graph.n_nodes)
         solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
-            broken = break_cycles(graph, self.method, random_state=self.random_state)
+            self.method_ = settled_method(graph, self.method)
+            removed = job.removed(
+                lambda: break_cycles(graph, self.method_, random_state=self.random_state).removed
+            )
+            dag = graph.without_edges(removed)
         with _timed("hierarchy", timings):
-            level = levels(broken.dag)
+            level = levels(dag)
         with _timed("closure", timings):
-            if solver == "pairs":
-                rows = closure_forest(broken.dag, level, memory=memory, n_jobs=self.n_jobs)
-                columns = None
-            else:
-                rows, columns = closure_forests(
-                    broken.dag, level, memory=memory, n_jobs=self.n_jobs
-                )
+            closure = job.closure(
+                dag,
+                level,
+                memory,
+                lambda: hold_closure(
+                    dag, level, "exact" if solver == "svd" else self.closure,
+                    sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
+                    n_jobs=self.n_jobs,
+                ),
+            )  # fmt: skip
         with _timed("factorization", timings):
-            settings = purposes.settle(self.get_params(), graph.n_nodes, rows.n_pairs)
+            settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
-            fit = self._factorize(settings, rows, columns, level, table)
-        self.graph_, self.removed_, self.levels_ = graph, broken.removed, level
+            fit = self._factorize(settings, closure, level, table, job)
+            if not (np.isfinite(fit.source).all() and np.isfinite(fit.target).all()):
+                raise InputError(
+                    "The vectors grew beyond all bounds with a regularization of "
+                    f"{settings.regularization:g}; choose a smaller one."
+                )
+        self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.source_, self.target_ = fit.source, fit.target
         self.objective_, self.n_iter_ = fit.objective, fit.n_iter
         self.solver_, self.margin_ = settings.solver, fit.margin
         self.zero_weight_, self.regularization_ = settings.zero_weight, settings.regularization
-        self.n_reachable_pairs_ = rows.n_pairs
-        self.n_extras_ = rows.n_extras + (columns.n_extras if columns is not None else 0)
+        self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
+        self.closure_ = closure.choice
         self.kernel_table_ = table
         with _timed("fidelity", timings):
-            self._judge(rows)
+            self._judge(closure)
         self.timings_ = timings
 
     def _factorize(
         self,
         settings: purposes.Settings,
-        rows: ClosureForest,
-        columns: ClosureForest | None,
+        closure: HeldClosure,
         level: Int32Array,
         table: Float64Array,
+        job: Job,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
-        if columns is None:
+        if settings.solver == "pairs" and job.spread is not None:
+            return job.spread.pairs(table, settings.regularization, settings.max_iter)
+        if settings.solver == "pairs":
+            paths, back = closure.pair_sources()
             return fit_pairs(
-                PathSampler(rows), level, table, n_components=k, max_iter=settings.max_iter,
+                paths, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed,
+                random_state=seed, back=back, loop=job.loop(),
             )  # fmt: skip
-        if settings.solver == "svd":
-            return svdm(rows, columns, level, table, n_components=k, random_state=seed)
+        if isinstance(closure, ExactClosure) and settings.solver == "svd":
+            return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
+        rows, columns = closure.sides
         return factorize(
             rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
             regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
-            n_jobs=self.n_jobs, random_state=seed,
+            n_jobs=self.n_jobs, random_state=seed, loop=job.loop(),
+            spread=job.spread,
         )  # fmt: skip
 
     def _left_for_the_forests(self, n: int) -> int:
         """The memory budget less what the vectors take: S, T and a copy of each."""
         budget = budget_bytes(self.memory)
         vectors = 4 * n * self.n_components * 4
+        if self.memory is None and budget <= vectors < available_bytes():
+            return 1  # nothing is left of the half that is ours: sketches, as small as they get
         if vectors >= budget:
             raise BudgetError(
                 f"The vectors of {n:,} nodes at {self.n_components} components need "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
-from atpgraph.closure import PathSampler
+from atpgraph.closure import Paths
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 
 _NODES = 1500
@@ -42,7 +42,7 @@ class HardPairs:
     @classmethod
     def of(
         cls,
-        paths: PathSampler,
+        paths: Paths,
         levels: Int32Array,
         rng: np.random.Generator,
         nodes: int = _NODES,
@@ -146,7 +146,7 @@ class Fidelity:
 
 def measure(
     pairs: HardPairs,
-    paths: PathSampler,
+    paths: Paths,
     levels: Int32Array,
     source: FloatArray,
     target: FloatArray,
@@ -156,7 +156,7 @@ def measure(
 
     Examples
     --------
-    >>> from atpgraph.closure import closure_forest
+    >>> from atpgraph.closure import PathSampler, closure_forest
     >>> from atpgraph.graph import DiGraph
     >>> paths = PathSampler(closure_forest(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)))
     >>> levels = np.array([1, 2, 3, 1, 2], dtype=np.int32)
@@ -183,7 +183,7 @@ def measure(
 
 def judge(
     pairs: HardPairs,
-    paths: PathSampler,
+    paths: Paths,
     levels: Int32Array,
     good: Float64Array,
     bad: Float64Array,

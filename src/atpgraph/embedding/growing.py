@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
-from atpgraph.closure import ClosureForest, PathSampler, closure_forests, kernel_table
+from atpgraph.closure import HeldClosure, Paths, hold_closure, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
 from atpgraph.embedding.base import Embedding
@@ -23,9 +23,9 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
 
-_ROUNDS, _MOST_ROUNDS = 2, 4
-_PATHS = 16_384  # to learn from at the least, as far as the most rounds allow
-_REPLAY = 0.0
+_ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
+_PASSES = 8  # over the paths of new nodes, before that,
+_IN_A_ROUND = 8192  # where a round takes so many at the least
 _SOLVE = 40  # cost of the solve of a row, in products of two vectors
 
 
@@ -118,17 +118,18 @@ class Growing(Embedding):
         more = _more(edges, nodes)
         params = self.get_params()
         growth = Growth.of(self, more)
-        rows, columns = closure_forests(
-            growth.dag, growth.levels, memory=params["memory"], n_jobs=params["n_jobs"]
-        )
+        closure = hold_closure(
+            growth.dag, growth.levels, params["closure"], sketch_size=params["sketch_size"],
+            memory=params["memory"], n_jobs=params["n_jobs"],
+        )  # fmt: skip
         table = _longer_table(self.kernel_table_, params, int(growth.levels.max(initial=1)))
         solve = _pairs if self.solver_ == "pairs" else _nnls
-        source, target = solve(self, growth, rows, columns, table)
+        source, target = solve(self, growth, closure, table)
         self.graph_, self.removed_, self.levels_ = growth.graph, growth.removed, growth.levels
         self.source_, self.target_, self.kernel_table_ = source, target, table
-        self.n_reachable_pairs_ = rows.n_pairs
-        self.n_extras_ = rows.n_extras + columns.n_extras
-        self._judge(rows)
+        self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
+        self.closure_ = closure.choice
+        self._judge(closure)
         self.timings_ = {"growth": time.perf_counter() - started}
 
 
@@ -213,8 +214,7 @@ def _longer_table(table: Float64Array, params: dict[str, Any], n_levels: int) ->
 def _nnls(
     model: Embedding,
     growth: Growth,
-    rows: ClosureForest,
-    columns: ClosureForest,
+    closure: HeldClosure,
     table: Float64Array,
 ) -> tuple[FloatArray, FloatArray]:
     """The vectors that changed solved again: one by one, or all in one pass if they are many."""
@@ -222,82 +222,92 @@ def _nnls(
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
 
-    def solve(nodes: Int64Array, forest: ClosureForest, near: FloatArray, far: FloatArray) -> None:
-        listed = [forest.descendants(node) for node in nodes.tolist()]
+    def solve(nodes: Int64Array, paths: Paths, near: FloatArray, far: FloatArray) -> None:
+        listed = list(paths.reached(nodes))
         ends = np.cumsum([0, *map(len, listed)])
         reached = np.concatenate([*listed, np.zeros(0, dtype=np.int32)])
         here = np.repeat(growth.levels[nodes], np.diff(ends))
         values = table[np.abs(growth.levels[reached] - here)]
         near[nodes] = RowSolver(far, **weights)(ends, reached, values)
 
-    solve(growth.new, rows, source, target)
-    solve(growth.new, columns, target, source)
-    # Row by row every pair counts; a pass over the forests adds up extras, and solves all rows.
+    down, up = closure.paths, closure.paths_back
+    solve(growth.new, down, source, target)
+    solve(growth.new, up, target, source)
+    # Row by row every pair counts; a pass over the closure adds up what is stored, and solves all.
     some = len(growth.sources) + len(growth.targets)
-    pairs = int(rows.sizes[growth.sources].sum() + columns.sizes[growth.targets].sum())
-    whole = rows.n_extras + columns.n_extras + 2 * _SOLVE * rows.n_nodes
+    pairs = int(down.sizes[growth.sources].sum() + up.sizes[growth.targets].sum())
+    whole = closure.n_stored + 2 * _SOLVE * len(source)
     if pairs + _SOLVE * some > whole:
+        rows, columns = closure.sides
         fit = factorize(
             rows, columns, growth.levels, table, n_components=source.shape[1], max_iter=1,
             n_jobs=model.get_params()["n_jobs"], start=(source, target),
             zero_weight=model.zero_weight_, regularization=model.regularization_,
         )  # fmt: skip
         return fit.source, fit.target
-    solve(growth.sources, rows, source, target)
-    solve(growth.targets, columns, target, source)
+    solve(growth.sources, down, source, target)
+    solve(growth.targets, up, target, source)
     return source, target
 
 
 def _pairs(
     model: Embedding,
     growth: Growth,
-    rows: ClosureForest,
-    columns: ClosureForest,
+    closure: HeldClosure,
     table: Float64Array,
 ) -> tuple[FloatArray, FloatArray]:
     """A few rounds over the paths that changed, from the vectors that are there.
 
-    New nodes first learn their target vectors from their ancestors, in the graph turned round,
-    since as descendants of others they would hardly be drawn.
+    New nodes come first, on their own: as some among many they would learn little in so few rounds.
+    Their target vectors are learnt from their ancestors, in the graph turned round.
     """
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
     params = model.get_params()
 
     def learn(
-        forest: ClosureForest,
+        back: bool,
         level: Int32Array,
         nodes: Int64Array,
+        rounds: float,
         near: FloatArray,
         far: FloatArray,
+        known: FloatArray | float = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
-        drawn = int(np.minimum(forest.sizes[nodes], Descent.draws).sum())
+        paths, _ = closure.pair_sources(back)
         fit = fit_pairs(
-            PathSampler(forest),
+            paths,
             level,
             table,
             n_components=near.shape[1],
             regularization=model.regularization_,
-            max_iter=int(np.clip(_PATHS // max(drawn, 8192), _ROUNDS, _MOST_ROUNDS)),
+            max_iter=max(round(rounds), 1),
             n_jobs=params["n_jobs"],
             random_state=params["random_state"],
             start=(near, far),
             rows=nodes,
+            known=known,
         )
         return fit.source, fit.target
 
+    def drawn(paths: Paths, nodes: Int64Array | slice = slice(None)) -> int:
+        return int(np.minimum(paths.sizes[nodes], Descent.draws).sum())
+
     if len(growth.new):
         turned = growth.levels.max(initial=0) + 1 - growth.levels
-        target, source = map(
-            _turn, learn(columns, turned, growth.new, _turn(target), _turn(source))
-        )
-    who = growth.sources
-    if _REPLAY:
-        rest = np.setdiff1d(np.flatnonzero(rows.sizes > 0), who)
-        who = np.concatenate(
-            [who, np.random.default_rng(0).permutation(rest)[: int(_REPLAY * len(who))]]
-        )
-    return learn(rows, growth.levels, who, source, target)
+        ways = [
+            min(_PASSES * drawn(paths, growth.new) / _IN_A_ROUND, _PASSES)
+            for paths in (closure.paths_back, closure.paths)
+        ]
+        back = learn(True, turned, growth.new, ways[0], _turn(target), _turn(source))
+        target, source = map(_turn, back)
+        source, target = learn(False, growth.levels, growth.new, ways[1], source, target)
+    # A vector may go the further, the less of what its node reaches it was fitted to.
+    before, now = model.n_descendants_, closure.paths.sizes
+    known = np.ones(len(now))
+    known[: len(before)] = np.minimum(before / np.maximum(now[: len(before)], 1), 1.0) ** 2
+    rounds = min(drawn(closure.paths) // max(drawn(closure.paths, growth.sources), 1), _ROUNDS)
+    return learn(False, growth.levels, growth.sources, rounds, source, target, known)
 
 
 def _turn(vectors: FloatArray) -> FloatArray:

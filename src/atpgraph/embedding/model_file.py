@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
 
 from atpgraph._archive import Field, archive_format, read_archive, write_archive
 from atpgraph._typing import AnyArray
+from atpgraph.closure import ClosureChoice
 from atpgraph.embedding.base import Embedding
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
@@ -21,7 +23,7 @@ VERSION = 2
 _FIELDS = GRAPH_FIELDS | {
     "source": Field("f", ("n", "k")),
     "target": Field("f", ("n", "k")),
-    "levels": Field("i", ("n",), low=1),
+    "levels": Field("i", ("n",), low=1, high="n+1"),
     "removed": Field("i", (None,), low=0, high="m", unique=True),
     "objective": Field("f", (None,)),
     "kernel_table": Field("f", (None,), low=0),
@@ -43,6 +45,7 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "params": params,
         "n_iter": model.n_iter_,
+        "method": model.method_,
         "solver": model.solver_,
         "zero_weight": model.zero_weight_,
         "regularization": model.regularization_,
@@ -51,6 +54,7 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
+        "closure": asdict(model.closure_),
     }
     arrays: dict[str, AnyArray] = graph_arrays(model.graph_) | {
         "source": model.source_,
@@ -93,6 +97,8 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.removed_, model.objective_ = arrays["removed"].astype(np.int64), arrays["objective"]
     model.kernel_table_ = arrays["kernel_table"]
     model.solver_ = str(description["solver"])
+    # Files of earlier versions were made before there was a choice to make.
+    model.method_ = str(description.get("method", params["method"]))
     if model.solver_ == "pairs":
         model.n_descendants_ = arrays["n_descendants"].astype(np.int64)
         model.popularity_ = arrays["popularity"].astype(np.float32)
@@ -105,5 +111,9 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
+    held = description.get("closure", {"kind": "exact", "reason": "made by an older version"})
+    model.closure_ = ClosureChoice(
+        str(held["kind"]), str(held["reason"]), int(held.get("sketch_size", 0))
+    )
     model.timings_ = {}
     return model

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from atpgraph._checks import whole_number
+import numpy as np
+
+from atpgraph._checks import real_number, whole_number
 from atpgraph._registry import unknown_name
-from atpgraph.closure import KERNELS
+from atpgraph.closure import KERNELS, check_closure
 from atpgraph.errors import InputError
 
 PURPOSES = ("reachability", "links", "paper")
@@ -15,11 +17,16 @@ SOLVERS = ("pairs", "nnls", "svd")
 
 # Chosen on validation splits and validation graphs, see docs/evidence/defaults.md.
 ROUNDS = 32
+# From here on fewer, so that a graph of a million nodes takes a minute rather than ten.
+MANY_NODES = 100_000
+_FEWEST_ROUNDS = 2
 DECAY = 1e-4
 ITERATIONS = 3
 ZERO_SHARE = 0.02
 PENALTY = 4.0
 MAX_PENALTY = 0.3
+_LARGEST_PENALTY = 1e6
+_MOST_ROUNDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,9 +58,14 @@ def check(params: dict[str, Any]) -> str:
         raise unknown_name("solver", solver, SOLVERS)
     if not callable(params["kernel"]):
         KERNELS[params["kernel"]]  # an unknown name is refused before the work
+    check_closure(params["closure"], params["sketch_size"], str(solver))
     whole_number("n_components", params["n_components"])
     if params["max_iter"] != "auto":
-        whole_number("max_iter", params["max_iter"])
+        whole_number("max_iter", params["max_iter"], most=_MOST_ROUNDS)
+    if params["regularization"] != "auto":
+        real_number("regularization", params["regularization"], most=_LARGEST_PENALTY)
+    real_number("tol", params["tol"])
+    real_number("c", params["c"], least=-np.inf)
     if solver == "pairs" and params["zero_weight"] != "auto":
         raise InputError(
             f"zero_weight is {params['zero_weight']}, but the solver 'pairs' has no such weight; "
@@ -70,6 +82,8 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     >>> from atpgraph import ATP
     >>> settle(ATP().get_params(), 1000, 50_000)
     Settings(solver='pairs', zero_weight=0.0, regularization=0.0001, max_iter=32)
+    >>> settle(ATP().get_params(), 1_000_000, 50_000_000).max_iter
+    2
     >>> settle(ATP(purpose="links", max_iter=5).get_params(), 1000, 100_000).max_iter
     5
     """
@@ -77,7 +91,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     zero_weight, regularization = 0.0, 0.0
     iterations = 1
     if solver == "pairs":
-        regularization, iterations = DECAY, ROUNDS
+        regularization, iterations = DECAY, _rounds(n_nodes)
     elif solver == "nnls":
         iterations = ITERATIONS
         # Relative to the number of pairs: for each pair without a path, for each number to learn.
@@ -94,3 +108,10 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
         regularization if given["regularization"] == "auto" else float(given["regularization"]),
         iterations if given["max_iter"] == "auto" else int(given["max_iter"]),
     )
+
+
+def _rounds(n_nodes: int) -> int:
+    """Rounds over the pairs: those of large graphs cost more each, for want of cache."""
+    if n_nodes <= MANY_NODES:
+        return ROUNDS
+    return max(round(ROUNDS * (MANY_NODES / n_nodes) ** 1.2), _FEWEST_ROUNDS)

@@ -41,15 +41,26 @@ def top_by_product(
     step = max(1, _BLOCK // max(n, 1))
     for start in range(0, len(queries), step):
         part = queries[start : start + step]
-        product = np.asarray(part @ vectors.T, dtype=np.float64)
+        product = part @ vectors.T
         if skip is not None:
             left_out = skip[start : start + step]
             known = np.flatnonzero(left_out >= 0)
             product[known, left_out[known]] = -np.inf
-        # Everything that could be among the best, ties at the threshold included.
-        threshold = np.partition(product, n - k, axis=1)[:, n - k]
-        for i, line in enumerate(product):
-            candidates = np.flatnonzero(line >= threshold[i])
+        for i, (line, bound) in enumerate(zip(product, _bounds(product, k), strict=True)):
+            candidates = np.flatnonzero(line >= bound)
             best = candidates[np.argsort(-line[candidates], kind="stable")[:k]]
             rows[start + i], scores[start + i] = best, line[best]
     return rows, scores
+
+
+def _bounds(product: FloatArray, k: int) -> FloatArray:
+    """For each row a bound that at least its k largest entries reach, and few others.
+
+    The k-th largest of the maxima of runs of entries: one pass, where a partition takes many.
+    """
+    lines, n = product.shape
+    runs = min(max(8 * k, int(np.sqrt(n))), n)
+    length = n // runs
+    # What is left over at the end of a row cannot lower the bound.
+    maxima = product[:, : runs * length].reshape(lines, runs, length).max(axis=2)
+    return np.asarray(np.partition(maxima, runs - k, axis=1)[:, runs - k])

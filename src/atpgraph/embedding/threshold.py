@@ -5,34 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from atpgraph._typing import Float32Array
-from atpgraph.closure import ClosureForest
+from atpgraph.closure import Paths
 
 _SOURCES = 64
 _PAIRS = 1000
 
 
-def separating_score(forest: ClosureForest, source: Float32Array, target: Float32Array) -> float:
+def separating_score(paths: Paths, source: Float32Array, target: Float32Array) -> float:
     """The score that best tells pairs joined by a path from others.
 
     Best is the largest mean of the two shares judged right. Pairs are drawn from a few nodes, up to
     1,000 joined and 1,000 others from each, always the same for the same graph. 0 where either kind
-    is missing. `forest` holds the descendants.
+    is missing.
 
     Examples
     --------
-    >>> from atpgraph.closure import closure_forest
+    >>> from atpgraph.closure import PathSampler, closure_forest
     >>> from atpgraph.graph import DiGraph
-    >>> forest = closure_forest(DiGraph.from_edges([("a", "b")]))
+    >>> paths = PathSampler(closure_forest(DiGraph.from_edges([("a", "b")])))
     >>> s, t = np.float32([[2], [1]]), np.float32([[0], [2]])
-    >>> separating_score(forest, s, t)
+    >>> separating_score(paths, s, t)
     2.0
     """
-    n = forest.n_nodes
+    n = len(source)
     joined: list[Float32Array] = []
     others: list[Float32Array] = []
     rng = np.random.default_rng(0)
-    for u in rng.permutation(n)[:_SOURCES].tolist():
-        reached = forest.descendants(u)
+    asked = rng.permutation(n)[:_SOURCES]
+    for u, reached in zip(asked.tolist(), paths.reached(asked), strict=True):
         other = np.ones(n, dtype=np.bool_)
         other[reached] = False
         other[u] = False

@@ -25,8 +25,8 @@ def product(source: Float32Array, u: int, target: Float32Array, v: int) -> np.fl
 @fast_kernel
 def violations(
     sources: Int32Array,
-    targets: Int32Array,
     columns: Int32Array,
+    popular: Int32Array,
     count: int,
     seed: np.uint64,
     source: Float32Array,
@@ -37,9 +37,10 @@ def violations(
 ) -> int:
     """Columns drawn for each path's source whose score is not below −margin.
 
-    For every path, `count` are drawn from `columns` and as many from the targets of the other
-    paths. Fills the number of the path and the column; returns how many there are. Whether a
-    path leads to them is not asked here: most columns fall through at the price of one product.
+    For every path, `count` are drawn from `columns` and as many from `popular`, such as the targets
+    of the other paths. Fills the number of the path and the column; returns how many there are.
+    Whether a path leads to them is not asked here: most columns fall through at the price of one
+    product.
     """
     state = seed
     found = 0
@@ -49,7 +50,9 @@ def violations(
             state ^= state << np.uint64(13)  # xorshift
             state ^= state >> np.uint64(7)
             state ^= state << np.uint64(17)
-            pool = columns if draw < count else targets
+            pool = columns if draw < count else popular
+            if len(pool) == 0:
+                continue
             # The upper half of the state times the length, shifted down: a number below it.
             v = pool[np.int64(((state >> np.uint64(32)) * np.uint64(len(pool))) >> np.uint64(32))]
             if v != u and product(source, u, target, v) > -margin:

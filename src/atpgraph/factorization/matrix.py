@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.factorization import _update
+from atpgraph.factorization import _update, deep
 from atpgraph.factorization._gram import PANEL
+from atpgraph.factorization.deep import exponentials, update_rows_deep
 
 _TASK_COUNTS = (256, 128, 64, 32, 16, 8, 4)
 _ALLOWED_OVERHEAD = 0.08
@@ -43,6 +44,11 @@ class ImplicitMatrix:
         """M by its columns, that is its transpose: levels count from the other end."""
         from_below = np.asarray(levels, dtype=np.int32)
         return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Entries of every row."""
+        return self.forest.sizes
 
     @property
     def n_levels(self) -> int:
@@ -79,9 +85,36 @@ class ImplicitMatrix:
         )  # fmt: skip
         return histogram
 
+    @cached_property
+    def is_deep(self) -> bool:
+        """Whether sums of exponentials are cheaper here than sums by level.
+
+        Few levels are cheap, and their sums stay the same bytes.
+        """
+        f = self.forest
+        if self.n_levels <= deep.SHALLOW:
+            return False
+        by_level = np.minimum(self.highest - self.levels, f.sizes).sum()
+        return bool(2 * deep.TERMS * (f.n_nodes + f.n_extras) < by_level)
+
+    def moments(self, values: Float64Array) -> tuple[int, float, float]:
+        """Number of pairs, and the sums of their weights and of the squares of these."""
+        f = self.forest
+        if self.is_deep:
+            forms = [exponentials(values**power) for power in (1, 2)]
+            ones = np.ones(f.n_nodes)
+            sums = [float(x.times(f, self.levels, ones).sum()) for x in forms if x is not None]
+            if len(sums) == 2:
+                return f.n_pairs, sums[0], sums[1]
+        pairs = self.differences()
+        return f.n_pairs, float(pairs @ values), float(pairs @ values**2)
+
     def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """The product of this matrix and a vector."""
         f = self.forest
+        form = exponentials(table[: self.n_levels]) if self.is_deep else None
+        if form is not None:
+            return form.times(f, self.levels, x)
         y = np.empty(f.n_nodes, dtype=np.float64)
         sums = np.empty((self.n_slots, self.n_levels + 1), dtype=np.float64)
         _update.multiply(
@@ -102,7 +135,8 @@ class ImplicitMatrix:
         entered = parent >= 0
         spans = (self.highest - self.levels).astype(np.int64)
         # In products of two vector components, about as measured at 64 components.
-        cost = np.diff(f.extras_indptr)[f.order] + 10 + np.minimum(spans, f.sizes)[f.order] // 8
+        cost = np.diff(f.extras_indptr)[f.order] + 10
+        cost += deep.TERMS if self.is_deep else np.minimum(spans, f.sizes)[f.order] // 8
         cost = np.where(entered, cost, 1)
         depth = self._highest_and_depth[1][f.order]
         restart = np.where(entered, f.sizes[parent] + 5 * depth, 0)
@@ -117,6 +151,10 @@ class ImplicitMatrix:
                 break
         edges = np.unique(np.concatenate([[0], cuts, [n]])).tolist()
         return list(itertools.pairwise(edges))
+
+    def rows(self, task: tuple[int, int]) -> Int32Array:
+        """The rows of a task."""
+        return self.forest.order[task[0] : task[1]]
 
     def update(
         self,
@@ -135,6 +173,19 @@ class ImplicitMatrix:
         f = self.forest
         width = vectors.shape[1]
         kind = vectors.dtype
+        form = exponentials(table[:, 0].astype(np.float64)) if self.is_deep else None
+        if form is not None:
+            return float(
+                update_rows_deep(
+                    *task, f.order, f.parent, f.slot, f.extras_indptr, f.extras, f.sizes,
+                    self.levels, form.rates, form.weights, vectors, x, n_components, shared,
+                    float(observed), float(regularization), max_inner, float(tolerance),
+                    np.empty((self.n_slots * width, width), dtype=kind),
+                    np.empty((self.n_slots * len(form.weights), width), dtype=np.float64),
+                    np.empty((PANEL, width), dtype=kind),
+                    np.zeros((3 + width, width), dtype=kind),
+                )
+            )  # fmt: skip
         return float(
             _update.update_rows(
                 task[0],

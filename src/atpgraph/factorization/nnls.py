@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from atpgraph._progress import stage
 from atpgraph._random import RandomState, generator
-from atpgraph._threads import thread_count
+from atpgraph._threads import Workers
 from atpgraph._typing import Float64Array, FloatArray
-from atpgraph.closure.forest import ClosureForest
+from atpgraph._work import Loop
+from atpgraph.closure import ClosureForest, ReachSketch
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products
 from atpgraph.factorization._simd import TILE
 from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.factorization.sketched import SketchedMatrix
 
 _CHUNK = 4096
+
+
+Closure = ClosureForest | ReachSketch
+Matrix = ImplicitMatrix | SketchedMatrix
+
+
+class Spread(Protocol):
+    """Solves rows elsewhere."""
+
+    def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
+        """Half an iteration, the `number`-th: what ``matrix.update(task, *arguments)``, with `x`
+        after the second, does for all its tasks; the sum of the values in their order.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +63,8 @@ class Factorization:
 
 
 def factorize(
-    rows: ClosureForest,
-    columns: ClosureForest,
+    rows: Closure,
+    columns: Closure,
     levels: npt.ArrayLike,
     table: npt.ArrayLike,
     *,
@@ -65,6 +79,8 @@ def factorize(
     random_state: RandomState = None,
     dtype: npt.DTypeLike = np.float32,
     start: tuple[FloatArray, FloatArray] | None = None,
+    loop: Loop | None = None,
+    spread: Spread | None = None,
 ) -> Factorization:
     """Factorise M over the reachable pairs, M never written out.
 
@@ -77,8 +93,10 @@ def factorize(
 
     Parameters
     ----------
-    rows, columns : ClosureForest
-        Descendants and ancestors (:func:`~atpgraph.closure.closure_forests`).
+    rows, columns : two ClosureForest, or two ReachSketch
+        Descendants and ancestors, exactly (:func:`~atpgraph.closure.closure_forests`), or samples
+        of them (:func:`~atpgraph.closure.reach_sketch`): then every sampled pair stands for many,
+        and the objective is an estimate.
     levels : array of n entries
         Levels from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
     table : array
@@ -102,6 +120,10 @@ def factorize(
         Precision of the vectors and of the arithmetic.
     start : two arrays of shape (n, n_components), optional
         Vectors to begin with, not negative; by default they are random.
+    loop : Loop, optional
+        Where the state is kept after an iteration, and taken up again.
+    spread : Spread, optional
+        Who solves the rows; by default threads.
 
     Examples
     --------
@@ -128,16 +150,14 @@ def factorize(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
-    down, up = ImplicitMatrix.of_rows(rows, levels), ImplicitMatrix.of_columns(columns, levels)
+    down, up = matrices_of(rows, columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
     values = values[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
-    pairs = down.differences()
-    n_pairs = int(pairs.sum())
-    square = float(pairs @ values**2)
-    mean = float(pairs @ values) / max(n_pairs, 1)
+    n_pairs, total, square = up.moments(values)  # as the objective comes from the columns
+    mean = total / max(n_pairs, 1)
 
     rng = generator(random_state)
     if start is None:
@@ -148,20 +168,34 @@ def factorize(
     history: list[float] = []
     converged = n_pairs == 0
 
-    with ThreadPoolExecutor(thread_count(n_jobs)) as pool, stage("factorise", max_iter) as progress:
+    with Workers(n_jobs) as pool, stage("factorise", max_iter) as progress:
 
-        def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
+        def solve(matrix: Matrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
             constant = np.zeros((x.shape[1], x.shape[1]), dtype=kind) + np.asarray(shared, kind)
 
+            others = (
+                n_components,
+                constant,
+                1.0 - zero_weight,
+                regularization,
+                max_inner,
+                inner_tol,
+            )
+            if spread is not None:
+                number = 2 * len(history) + int(matrix is up)
+                return spread.rows(number, matrix, x, (coefficients, vectors, *others))
+
             def work(task: tuple[int, int]) -> float:
-                return matrix.update(
-                    task, coefficients, vectors, x, n_components, constant, 1.0 - zero_weight,
-                    regularization, max_inner, inner_tol,
-                )  # fmt: skip
+                return matrix.update(task, coefficients, vectors, x, *others)
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
+        kept = None if loop is None else loop.state()
+        if kept is not None:
+            S, T = (np.array(kept[0][name]) for name in ("source", "target"))
+            history, converged = list(kept[1]["history"]), bool(kept[1]["converged"])
+            progress.advance(len(history))
         while not converged and len(history) < max_iter:
             solve(down, T, S)
             fit = solve(up, S, T)
@@ -170,8 +204,18 @@ def factorize(
             progress.advance()
             if len(history) > 1:
                 converged = history[-2] - history[-1] <= tol * abs(history[-2])
+            if loop is not None:
+                done = converged or len(history) == max_iter
+                facts = {"history": history, "converged": bool(converged)}
+                loop.keep(lambda: {"source": S, "target": T}, facts, at_once=done)
     source, target = _balanced(S[:, :n_components], T[:, :n_components])
     return Factorization(source, target, np.array(history), len(history), converged)
+
+
+def matrices_of(rows: Closure, columns: Closure, levels: npt.ArrayLike) -> tuple[Matrix, Matrix]:
+    """M by its rows and by its columns, from descendants and ancestors."""
+    kind: Any = SketchedMatrix if isinstance(rows, ReachSketch) else ImplicitMatrix
+    return kind.of_rows(rows, levels), kind.of_columns(columns, levels)
 
 
 def gram_of(vectors: FloatArray) -> Float64Array:
@@ -201,12 +245,12 @@ def _first_vectors(
     rng: np.random.Generator,
     k: int,
     mean: float,
-    matrix: ImplicitMatrix,
+    matrix: Matrix,
     kind: np.dtype[Any],
 ) -> FloatArray:
     """Random vectors whose products are about the mean of M; zero where a row is empty."""
     draws = rng.random((len(matrix.levels), k)) * (2.0 * np.sqrt(mean / k))
-    draws[matrix.forest.sizes == 0] = 0.0
+    draws[matrix.sizes == 0] = 0.0
     return padded(draws, kind)
 
 

@@ -1,4 +1,4 @@
-"""Byte kernels of the edge-list reader: fields, labels and numbers, without Python per line."""
+"""Byte kernels of the edge-list reader: fields, ids and weights, without Python per line."""
 
 from __future__ import annotations
 
@@ -22,23 +22,29 @@ def scan(
     data: Any,
     position: Any,
     line: Any,
+    last: Any,
     classes: Any,
     delimited: Any,
     quotes: Any,
     comment: Any,
     columns: Any,
-    fields: Any,
+    ids: Any,
+    lengths: Any,
+    weights: Any,
     lines: Any,
 ) -> Any:
-    """Find the wanted fields of every record.
+    """Find the wanted fields of every record, and read the ids that are integers.
 
     Parameters
     ----------
     data : uint8 array
-        The file, ending with a line feed, which every loop can rely on. Doubled quotes inside
-        quoted fields are undone in place.
+        A piece of the file that begins with a record and ends with the end of a line, and a line
+        feed more, which every loop can rely on. Doubled quotes inside wanted fields are undone in
+        place.
     position, line : int
         Where to start, and the number of that line.
+    last : bool
+        Whether the file ends here; else a quoted field may go on, and its record is left.
     classes : uint8 array of 256
         What a byte does, see :func:`byte_classes`.
     delimited : bool
@@ -49,23 +55,32 @@ def scan(
         Bytes that make a line a comment when they come first.
     columns : int64 array of 3
         Which fields are source, target and weight; −1 for no weight.
-    fields : int64 array of shape (rows, 3, 2)
-        Output: first byte and end of the wanted fields; −1 where there is no weight.
+    ids : int64 array of shape (rows, 2)
+        Output: source and target, as the integer or as the first byte of a text.
+    lengths : int32 array of shape (rows, 2)
+        Output: −1 for an integer, else the bytes of the text.
+    weights : int32 array of shape (rows, 2)
+        Output: first byte and end of the weight, −1 where there is none.
     lines : int64 array of rows
         Output: line number of every record.
 
     Returns
     -------
-    rows, problem, line, fields : int
-        Number of records, and what is wrong with which line, if anything.
+    rows, problem, line, fields, position : int
+        Number of records; what is wrong with which line, if anything, else the number of the next
+        line; where the first record begins that was left.
     """
-    n = len(data)
+    end_of_data = len(data) - 1
     # Without a delimiter a blank ends a field, else it may stand inside one.
     stop = _DELIMITER if delimited else _BLANK
+    usual = columns[0] == 0 and columns[1] == 1
+    doubled = np.zeros(3, dtype=np.bool_)
+    spans = np.empty((3, 2), dtype=np.int64)
     row = 0
     p = position
-    while p < n:
+    while p < end_of_data:
         begin = p
+        first_line = line
         while data[p] == _SPACE or data[p] == _TAB:
             p += 1
         if comment[data[p]]:
@@ -73,37 +88,60 @@ def scan(
                 p += 1
         elif classes[data[p]] != _END:
             p = begin
-            lines[row] = line
             for wanted in range(3):
-                fields[row, wanted, 0] = -1
+                spans[wanted, 0] = -1
+                spans[wanted, 1] = -1
             column = 0
-            while True:
+            more = True
+            if usual:
+                # Two plain integers are most of what there is to read: no field need be looked at
+                # twice.
+                middle, source = plain_integer(data, p, end_of_data)
+                if middle > 0 and classes[data[middle]] == stop:
+                    after, target = plain_integer(data, middle + 1, end_of_data)
+                    if after > 0 and classes[data[after]] >= stop:
+                        ids[row, 0], ids[row, 1] = source, target
+                        lengths[row, 0], lengths[row, 1] = -1, -1
+                        column = 2
+                        p = after
+                        while classes[data[p]] == _BLANK:
+                            p += 1
+                        more = classes[data[p]] != _END
+                        if classes[data[p]] == _DELIMITER:
+                            p += 1
+            read = column == 2
+            while more:
                 while classes[data[p]] == _BLANK:
                     p += 1
                 start = p
+                twice = False
                 if quotes and data[p] == _QUOTE:
                     opened = line
                     p += 1
                     start = p
-                    end = p
-                    while p < n:
+                    closed = False
+                    while p < end_of_data:
                         c = data[p]
                         if c == _QUOTE:
-                            p += 1
-                            if data[p] != _QUOTE:
+                            if data[p + 1] != _QUOTE:
+                                closed = True
                                 break
+                            twice = True
+                            p += 1
                         elif c == _LF or (c == _CR and data[p + 1] != _LF):
                             line += 1
-                        data[end] = c
-                        end += 1
                         p += 1
-                    if p == n:
-                        return row, OPEN_QUOTE, opened, column
+                    if not closed:
+                        if not last:
+                            return row, OK, first_line, column, begin
+                        return row, OPEN_QUOTE, opened, column, begin
+                    end = p
+                    p += 1
                     if classes[data[p]] < stop:
                         while classes[data[p]] == _BLANK:
                             p += 1
                         if classes[data[p]] < _DELIMITER:
-                            return row, AFTER_QUOTE, line, column
+                            return row, AFTER_QUOTE, line, column, begin
                     is_empty = False
                 else:
                     while classes[data[p]] < stop:
@@ -115,8 +153,9 @@ def scan(
                 if not is_empty:
                     for wanted in range(3):
                         if columns[wanted] == column:
-                            fields[row, wanted, 0] = start
-                            fields[row, wanted, 1] = end
+                            spans[wanted, 0] = start
+                            spans[wanted, 1] = end
+                            doubled[wanted] = twice
                 column += 1
                 while classes[data[p]] == _BLANK:
                     p += 1
@@ -125,123 +164,74 @@ def scan(
                 if classes[data[p]] == _DELIMITER:
                     p += 1
             if column <= max(columns[0], columns[1]):
-                return row, FEW_FIELDS, lines[row], column
-            if min(fields[row, 0, 0], fields[row, 1, 0]) < 0:
-                return row, EMPTY_ID, lines[row], column
+                return row, FEW_FIELDS, first_line, column, begin
+            for wanted in range(3):
+                # Only now, because a record that is left must be as it was.
+                if spans[wanted, 0] >= 0 and doubled[wanted]:
+                    spans[wanted, 1] = undouble(data, spans[wanted, 0], spans[wanted, 1])
+            if not read:
+                if min(spans[0, 0], spans[1, 0]) < 0:
+                    return row, EMPTY_ID, first_line, column, begin
+                for side in range(2):
+                    start, end = spans[side, 0], spans[side, 1]
+                    after, value = plain_integer(data, start, end)
+                    if after == end and after > 0:
+                        ids[row, side] = value
+                        lengths[row, side] = -1
+                    else:
+                        ids[row, side] = start
+                        lengths[row, side] = end - start
+            weights[row, 0], weights[row, 1] = spans[2, 0], spans[2, 1]
+            lines[row] = first_line
             row += 1
         if data[p] == _CR and data[p + 1] == _LF:
             p += 1
         p += 1
         line += 1
-    return row, OK, 0, 0
+    return row, OK, line, 0, p
 
 
 @kernel
-def number_labels(
-    data: Any, fields: Any, codes: Any, spans: Any, hashes: Any, table: Any, row: Any, known: Any
-) -> Any:
-    """Number the distinct ids by first appearance, source before target.
+def plain_integer(data: Any, start: Any, end: Any) -> Any:
+    """Where an integer written the usual way ends (no +, no leading zero, 64 bits), and its value.
 
-    Open addressing; equal hashes are settled byte by byte. Stops where the table is half full, to
-    be called again with larger arrays.
-
-    Parameters
-    ----------
-    data : uint8 array
-    fields : int64 array of shape (rows, 3, 2)
-    codes : int64 array of shape (rows, 2)
-        Output: node indices.
-    spans : int64 array of shape (size / 2, 2)
-        Output: first byte and end of every distinct id.
-    hashes : uint64 array of size / 2
-        Output: hash of every distinct id.
-    table : int64 array, its size a power of two
-        Numbers of the ids by hash; −1 where free.
-    row, known : int
-        Where to begin, and how many ids are known.
-
-    Returns
-    -------
-    row, known : int
-        How far it got.
+    −1 if there is none. Only the usual way, because "007" and "7" are different ids: with this rule
+    equal numbers are equal bytes and the other way round.
     """
-    mask = np.uint64(len(table) - 1)
-    one = np.uint64(1)
-    while row < len(codes) and known + 2 <= len(spans):
-        for side in range(2):
-            start = fields[row, side, 0]
-            end = fields[row, side, 1]
-            h = np.uint64(14695981039346656037)
-            for p in range(start, end):
-                h = (h ^ np.uint64(data[p])) * np.uint64(1099511628211)
-            h ^= h >> np.uint64(32)
-            slot = h & mask
-            while True:
-                entry = table[slot]
-                if entry < 0:
-                    break
-                shift = spans[entry, 0] - start
-                if hashes[entry] == h and spans[entry, 1] - shift == end:
-                    p = start
-                    while p < end and data[p] == data[p + shift]:
-                        p += 1
-                    if p == end:
-                        break
-                slot = (slot + one) & mask
-            if entry < 0:
-                entry = known
-                table[slot] = known
-                hashes[known] = h
-                spans[known, 0] = start
-                spans[known, 1] = end
-                known += 1
-            codes[row, side] = entry
-        row += 1
-    return row, known
+    p = start
+    negative = p < end and data[p] == 45
+    if negative:
+        p += 1
+    first = p
+    total = np.uint64(0)
+    while p < end and p - first < 19 and 48 <= data[p] <= 57:
+        total = total * np.uint64(10) + np.uint64(data[p] - 48)
+        p += 1
+    digits = p - first
+    ok = digits > 0 and not (p < end and 48 <= data[p] <= 57)
+    ok = ok and not (data[first] == 48 and (digits > 1 or negative))
+    if ok and total > np.uint64(9223372036854775807):
+        ok = negative and total == np.uint64(9223372036854775808)
+    if not ok:
+        return -1, np.int64(0)
+    value = np.int64(total)  # 2⁶³ wraps to the least integer, its own negative
+    return p, -value if negative else value
 
 
 @kernel
-def refill(hashes: Any, known: Any, table: Any) -> Any:
-    """Put the known ids into a fresh table."""
-    mask = np.uint64(len(table) - 1)
-    one = np.uint64(1)
-    for number in range(known):
-        slot = hashes[number] & mask
-        while table[slot] >= 0:
-            slot = (slot + one) & mask
-        table[slot] = number
+def undouble(data: Any, start: Any, end: Any) -> Any:
+    """Undo doubled quotes in place; the new end."""
+    to = start
+    p = start
+    while p < end:
+        data[to] = data[p]
+        to += 1
+        p += 2 if data[p] == _QUOTE else 1
+    return to
 
 
 @kernel
-def parse_integers(data: Any, spans: Any, values: Any, plain: Any) -> Any:
-    """Integers written the one usual way (no +, no leading zero, within 64 bits).
-
-    Only those, because "007" and "7" are different ids: with this rule equal numbers are equal
-    bytes and the other way round.
-    """
-    for i in range(len(spans)):
-        p = spans[i, 0]
-        end = spans[i, 1]
-        negative = p < end and data[p] == 45
-        if negative:
-            p += 1
-        digits = end - p
-        ok = 0 < digits <= 19 and not (data[p] == 48 and (digits > 1 or negative))
-        total = np.uint64(0)
-        while ok and p < end:
-            ok = 48 <= data[p] <= 57
-            total = total * np.uint64(10) + np.uint64(data[p] - 48)
-            p += 1
-        if ok and total > np.uint64(9223372036854775807):
-            ok = negative and total == np.uint64(9223372036854775808)
-        plain[i] = ok
-        if ok:
-            value = np.int64(total)  # 2⁶³ wraps to the least integer, its own negative
-            values[i] = -value if negative else value
-
-
-@kernel
-def parse_numbers(data: Any, fields: Any, values: Any, kinds: Any) -> Any:
+def parse_numbers(data: Any, spans: Any, values: Any, kinds: Any) -> Any:
     """Decimal numbers of the weight column.
 
     A number of at most 15 digits and a power of ten up to 22 is one exact product or quotient,
@@ -249,8 +239,8 @@ def parse_numbers(data: Any, fields: Any, values: Any, kinds: Any) -> Any:
     are NOT_FINITE, anything else is a WORD.
     """
     for row in range(len(values)):
-        p = fields[row, 2, 0]
-        end = fields[row, 2, 1]
+        p = spans[row, 0]
+        end = spans[row, 1]
         negative = False
         if p < end and (data[p] == 43 or data[p] == 45):
             negative = data[p] == 45

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
+from atpgraph.graph._csr import sorted_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +96,7 @@ class DiGraph:
         """Build a graph from node indices; `labels` may be just the number of nodes."""
         names = np.arange(labels) if isinstance(labels, int) else np.asarray(labels)
         n = len(names)
-        source = np.asarray(sources, dtype=np.int64).reshape(-1)
-        target = np.asarray(targets, dtype=np.int64).reshape(-1)
+        source, target = _index_array(sources), _index_array(targets)
         if len(source) != len(target):
             raise InputError(f"{len(source)} sources but {len(target)} targets.")
         if n >= 2**31:
@@ -115,14 +115,13 @@ class DiGraph:
                 raise InputError(
                     f"Edge {bad[0]} has the weight {values[bad[0]]}; weights must be finite."
                 )
-        keys = source * max(n, 1) + target
-        if values is None:
-            keys = sorted_unique(keys)
-        else:
-            keys, where = np.unique(keys, return_inverse=True)
-            values = np.bincount(where, values, len(keys)).astype(np.float64)
-        source, target = np.divmod(keys, max(n, 1))
-        return cls(_indptr(source, n), target.astype(np.int32), names, values)
+        codes = np.empty((len(source), 2), dtype=np.int32)
+        codes[:, 0], codes[:, 1] = source, target
+        del source, target
+        indptr, sorted_targets, values = sorted_rows(
+            [codes], n, None if values is None else [values]
+        )
+        return cls(indptr, sorted_targets, names, values)
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, labels: npt.ArrayLike | None = None) -> DiGraph:
@@ -351,6 +350,14 @@ def is_missing(label: Any) -> bool:
     """
     # pandas.NA compares to neither True nor False; a NaN differs from itself.
     return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+
+def _index_array(values: npt.ArrayLike) -> IntArray:
+    """Node indices, as they are if they are integers already."""
+    array = np.asarray(values)
+    if array.dtype.kind != "i":
+        array = np.asarray(values, dtype=np.int64)
+    return array.reshape(-1)
 
 
 def _indptr(sorted_sources: IntArray, n: int) -> Int64Array:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from atpgraph.cli._commands import Commands
 from atpgraph.cli.cqa.difficulty import difficulty
 from atpgraph.cli.cqa.evaluate import evaluate
 from atpgraph.cli.cqa.experts import experts
@@ -13,7 +12,7 @@ from atpgraph.cli.cqa.route import route
 from atpgraph.cli.cqa.stats import stats
 from atpgraph.cli.cqa.train import train
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Stack Exchange sites: ingest, statistics, difficulty, who should answer a question.",
 )

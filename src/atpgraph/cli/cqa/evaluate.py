@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._console import Json, Quiet, Seed, session, table
-from atpgraph.cli.cqa.options import Report, SitePath, TestShare, milliseconds, names
+from atpgraph.cli.cqa.options import Report, SitePath, TestShare, Text, milliseconds, names
 
 if TYPE_CHECKING:
     from atpgraph.cqa.routing.evaluation.evaluation import RoutingReport
@@ -36,6 +36,7 @@ def evaluate(
         Path | None,
         typer.Option("--truth", help="truth.npz of a simulated community; adds an oracle."),
     ] = None,
+    text: Text = "auto",
     report: Report = None,
     seed: Seed = 0,
     json: Json = False,
@@ -53,6 +54,7 @@ def evaluate(
             methods=names(methods),
             split=Split(test_share, milliseconds(split), active_days=active_days),
             truth=truth,
+            text=text,
             random_state=seed,
         )
         for sentence in found.skipped.values():
@@ -60,7 +62,9 @@ def evaluate(
         if report is not None:
             from atpgraph.report.pages.routing import write_report
 
-            command = f"atp cqa evaluate {site} --protocol {protocol} --methods {methods}"
+            command = (
+                f"atp cqa evaluate {site} --protocol {protocol} --methods {methods} --text {text}"
+            )
             out.note(f"report: {write_report(found, report, f'{command} --seed {seed}')}")
         out.result(found.to_dict(), *_tables(found))
 
@@ -87,4 +91,17 @@ def _tables(found: RoutingReport) -> list[Any]:
         )
         header = ("method", "MRR", "low", "high", "P@1", "P@3", "accuracy", "router above by", "p")
         shown.append(table(header, rows, title))
+        if not name.startswith("paper"):
+            shown.append(_by_earlier_answers(result["earlier_answers"], [row[0] for row in rows]))
     return shown
+
+
+def _by_earlier_answers(groups: list[dict[str, Any]], methods: list[str]) -> Any:
+    """MRR by how many answers the accepted answerer had given before."""
+    header = ["method"]
+    for group in groups:
+        least, most = group["least"], group["most"]
+        ends = f"{least}+" if most is None else str(least) if least == most else f"{least}-{most}"
+        header.append(f"{ends} ({group['questions']:,})")
+    rows = [(method, *(group["mrr"][method] for group in groups)) for method in methods]
+    return table(header, rows, "MRR by earlier answers of the accepted answerer (questions)")

@@ -29,6 +29,15 @@ Tau = Annotated[float, typer.Option("--tau", help="Days between questions for al
 TestShare = Annotated[
     float, typer.Option("--test-share", help="Share of the questions, the last, to test on.")
 ]
+Text = Annotated[
+    str,
+    typer.Option(
+        "--text",
+        metavar="bm25|static|dense|PATH|auto",
+        help="What tells what questions are about: words, vectors of the extra 'dense', or a "
+        "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option("--report", help="Write index.html into this folder.")]
 
 
@@ -53,11 +62,14 @@ def policy(
     newcomers: float = 0.0,
 ) -> Policy:
     """The rules that a command was given."""
+    import numpy as np
+
     from atpgraph.cqa.routing.advice.policies import Policy
     from atpgraph.errors import InputError
 
     try:
         never = frozenset(int(number) for number in names(opt_out))
-    except ValueError:
+        np.array(list(never), dtype=np.int64)
+    except (ValueError, OverflowError):
         raise InputError(f"--opt-out takes user ids, not {opt_out!r}.") from None
     return Policy(never, inactive_days, per_day, per_week, spread, newcomers)

@@ -76,6 +76,7 @@ def route(
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
     with session(json=json, quiet=quiet) as out:
+        from atpgraph._files import check_writable
         from atpgraph.cqa.data.site import Site
         from atpgraph.cqa.data.store import is_site
         from atpgraph.cqa.routing.advice.advisor import Advisor
@@ -88,6 +89,8 @@ def route(
         if not (title.strip() or body.strip() or question.tags):
             raise InputError("A question needs --title, --body or --tags.")
         rules = policy(opt_out, inactive_days, per_day, per_week, spread, newcomers)
+        if log is not None:
+            check_writable(log)
         asked = AskLog() if log is None else AskLog.read(log)
         people = [] if welcome is None else read_newcomers(welcome)
         if is_site(source):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from atpgraph.cli._console import Json, Quiet, Seed, session, table
-from atpgraph.cli.cqa.options import EgaMode, SitePath, Tau
+from atpgraph.cli.cqa.options import EgaMode, SitePath, Tau, Text
 
 if TYPE_CHECKING:
     from atpgraph.cqa.routing.advice.advisor import Advisor
@@ -27,6 +27,7 @@ def train(
     method: Annotated[
         str, typer.Option("--method", "-m", help="How to break cycles.")
     ] = "h-voting",
+    text: Text = "auto",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -46,13 +47,14 @@ def train(
         check_writable_model(output)
         started = time.perf_counter()
         advisor = Advisor.train(
-            Site(site), ega=ega.value, tau_days=tau, n_components=dim, kernel=kernel,
+            Site(site), text=text, ega=ega.value, tau_days=tau, n_components=dim, kernel=kernel,
             method=method, random_state=seed,
         )  # fmt: skip
         advisor.save(output)
         payload = {
             "site": site,
             "model": output,
+            "text": model.name if (model := advisor.history.records.text_model) else "bm25",
             **_sizes(advisor),
             "seconds": round(time.perf_counter() - started, 3),
             "peak_memory_mb": round(peak_megabytes(), 1),

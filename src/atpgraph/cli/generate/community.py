@@ -13,11 +13,15 @@ from atpgraph.cli._console import Json, Quiet, Seed, session
 
 def community(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the XML files.")],
-    users: Annotated[int, typer.Option("--users", min=2, help="Number of users.")] = 1000,
+    users: Annotated[
+        int, typer.Option("--users", min=2, max=10_000_000, help="Number of users.")
+    ] = 1000,
     questions: Annotated[
-        int, typer.Option("--questions", min=1, help="Number of questions.")
+        int, typer.Option("--questions", min=1, max=10_000_000, help="Number of questions.")
     ] = 5000,
-    topics: Annotated[int, typer.Option("--topics", min=1, help="Number of topics.")] = 8,
+    topics: Annotated[
+        int, typer.Option("--topics", min=1, max=100_000, help="Number of topics.")
+    ] = 8,
     years: Annotated[float, typer.Option("--years", help="Time the community covers.")] = 6.0,
     bounties: Annotated[
         float, typer.Option("--bounties", help="Share of questions with a bounty.")

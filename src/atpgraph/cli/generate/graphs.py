@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from atpgraph.cli._commands import Commands
 from atpgraph.cli._console import Json, Quiet, Seed, Session, session
 
 if TYPE_CHECKING:
     from atpgraph._typing import Int64Array
     from atpgraph.graph.digraph import DiGraph
 
-app = typer.Typer(no_args_is_help=True, help="Generate random graphs, or a simulated community.")
+app = Commands(no_args_is_help=True, help="Generate random graphs, or a simulated community.")
 
 Nodes = Annotated[int, typer.Option("--nodes", "-n", min=0, help="Number of nodes.")]
 Edges = Annotated[int, typer.Option("--edges", "-m", min=0, help="Number of edges.")]
@@ -82,7 +84,7 @@ def cycles(
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.graph.generators import plant_cycles, random_dag
 
-        if truth is not None and truth.resolve() == output.resolve():
+        if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
             raise InputError(f"--output and --truth are both {output}; name two files.")
         started = time.perf_counter()
         rng = generator(seed)

@@ -25,6 +25,7 @@ from atpgraph.errors import InputError
 
 NOBODY = -1
 DAY_MS = 24 * 3600 * 1000
+MOST_DAYS = 1e6  # of a setting: more would not fit into milliseconds
 
 
 @dataclass(frozen=True, eq=False)

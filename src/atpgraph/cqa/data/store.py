@@ -10,6 +10,7 @@ and less time to write; and it needs no library beside Arrow. The schema is in
     SITE/
       site.json             the manifest: schema version, folder of the tables, row counts
       tables-1f3a09c2/      questions.parquet, answers.parquet, users.parquet, …
+      vectors-8110e2a5/     vectors of texts, once a text model was used (cqa.text.store)
 
 An ingest writes a new folder beside the old one and swaps them in one step: readers see the old
 site or the new one, and an ingest that stops half-way changes nothing.
@@ -22,6 +23,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from atpgraph.errors import InputError
 MANIFEST = "site.json"
 FORMAT = "atpgraph-site"
 _TABLES = "tables-"
+VECTORS = "vectors-"
 _ROW_GROUP_BYTES = 16 << 20
 
 
@@ -112,13 +115,15 @@ def new_version(site: str | os.PathLike[str]) -> Iterator[StoreWriter]:
         }
         text = json.dumps(manifest, indent=2) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
+        for kept in Path(site).glob(f"{VECTORS}*"):  # texts of before are mostly those of now
+            shutil.copytree(kept, folder / kept.name)
 
 
 def _ours(site: Path) -> set[str]:
     """The names in a folder that an ingest, finished or killed, may have put there."""
     if not site.is_dir():
         return set()
-    beginnings = (MANIFEST, _TABLES, ".ingest-")
+    beginnings = (MANIFEST, _TABLES, VECTORS, f".{VECTORS}", ".ingest-")
     return {entry.name for entry in site.iterdir() if entry.name.startswith(beginnings)}
 
 

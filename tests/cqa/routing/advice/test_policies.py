@@ -37,7 +37,7 @@ def people_who_answered(n: int) -> History:
         Records(
             users=np.arange(n),
             questions=QuestionTable(one, one, one - 1, np.ones(1, np.bool_)),
-            answers=AnswerTable(given_ms[order], 0 * owner, owner[order]),
+            answers=AnswerTable(given_ms[order], 0 * owner, owner[order], 100 + order),
             acceptances=AcceptanceTable(nothing, nothing),
             votes=VoteTable(nothing, nothing, nothing),
             tags=QuestionTags([], np.zeros(2, dtype=np.int64), nothing),

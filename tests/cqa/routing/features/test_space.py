@@ -17,7 +17,7 @@ from atpgraph.cqa.routing.timeline.records import Records
 
 
 def test_names() -> None:
-    assert len(NAMES) == len(set(NAMES)) == 35
+    assert len(NAMES) == len(set(NAMES)) == 86
     assert names_of(("atp", "asker")) == set(GROUPS["atp"]) | set(GROUPS["asker"])
 
 

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from atpgraph.cqa.routing.model.calibration import calibrate
-from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit
+from atpgraph.cqa.routing.model.conditional_logit import (
+    Choices,
+    fit_logit,
+    logit_loss,
+    loss_and_slope,
+)
 
 
 def planted(seed: int, n: int, truth: np.ndarray) -> Choices:
@@ -23,6 +28,23 @@ def test_planted_weights_are_found() -> None:
     kept = choices.part(np.arange(4000) % 2 == 0)
     assert kept.n_questions == 2000
     np.testing.assert_allclose(kept.x[kept.chosen[3]], choices.x[choices.chosen[6]])
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 6, 9])
+def test_the_kernel_is_the_plain_loss(width: int) -> None:
+    rng = np.random.default_rng(width)
+    sizes = rng.integers(1, 9, 40)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    x, offset = rng.normal(size=(start[-1], width)), rng.normal(size=start[-1])
+    choices = Choices(
+        x, np.repeat(np.arange(40), sizes), start[:-1] + rng.integers(0, sizes), offset
+    )
+    weight, slope = rng.normal(size=width), np.zeros(width)
+    room = np.empty(len(x))
+    value = loss_and_slope(x, weight, offset, start, choices.chosen, room, slope)
+    expected, by_row = logit_loss(x @ weight, choices)
+    assert value == pytest.approx(expected)
+    np.testing.assert_allclose(slope, x.T @ by_row, atol=1e-12)
 
 
 def test_weights_move_from_the_prior_as_far_as_questions_ask() -> None:

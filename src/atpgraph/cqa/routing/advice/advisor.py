@@ -21,10 +21,13 @@ from atpgraph.cqa.routing.advice.suggest import LEAST_CONFIDENCE, Suggestions, s
 from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
+from atpgraph.cqa.routing.timeline.events import Event, Forgotten
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.live import Observed, observe
 from atpgraph.cqa.routing.timeline.newcomer import Newcomer
 from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cqa.text.choice import AUTO
 from atpgraph.errors import InputError
 
 _SAME_SITE = (
@@ -50,6 +53,8 @@ class Advisor:
     embedding : mapping
         How to embed the site for :attr:`expertise`: parameters of
         :meth:`~atpgraph.cqa.Expertise.fit`.
+    ignored : tuple
+        Events of the last :meth:`observe` that changed nothing, each with why.
 
     Examples
     --------
@@ -87,12 +92,14 @@ class Advisor:
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
     fitted: Expertise | None = field(default=None, repr=False)
+    ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
 
     @classmethod
     def train(
         cls,
         site: Site,
         *,
+        text: str | os.PathLike[str] = AUTO,
         plan: TrainingPlan | None = None,
         random_state: int = 0,
         **embedding: Any,
@@ -102,6 +109,9 @@ class Advisor:
         Parameters
         ----------
         site : Site
+        text : str or path
+            Which text model tells what questions are about: ``bm25`` (none), ``static``,
+            ``dense``, a folder with an ONNX file and ``tokenizer.json``, or ``auto``.
         plan : TrainingPlan, optional
             Which past questions the router learns from.
         random_state : int
@@ -109,7 +119,7 @@ class Advisor:
         **embedding
             For :attr:`expertise`: parameters of :meth:`~atpgraph.cqa.Expertise.fit`.
         """
-        history = History.latest(Records.of(site), shared=True)
+        history = History.latest(Records.of(site, text), shared=True)
         router = Router("all", random_state, plan=plan).fit(history)
         history.records.memo.clear()  # embeddings of the past are of no use any more
         return cls(history, router, embedding={"random_state": random_state, **embedding})
@@ -141,7 +151,7 @@ class Advisor:
     def ask(
         self,
         question: Question,
-        policy: Policy | None = None,
+        policy: Policy | Dispatcher | None = None,
         *,
         log: AskLog | None = None,
         top: int = 5,
@@ -152,8 +162,8 @@ class Advisor:
         Parameters
         ----------
         question : Question
-        policy : Policy, optional
-            Rules for whom to ask.
+        policy : Policy or Dispatcher, optional
+            Rules for whom to ask; a dispatcher has a log of its own.
         log : AskLog, optional
             Who was asked before, for caps and spread; the people suggested are added to it.
         top : int
@@ -168,7 +178,7 @@ class Advisor:
                 f"The question is asked at {question.at}, before the last post of the site; it "
                 "must be after."
             )
-        dispatcher = Dispatcher(policy, log)
+        dispatcher = policy if isinstance(policy, Dispatcher) else Dispatcher(policy, log)
         return suggest(router, query, dispatcher, top=top, least_confidence=least_confidence)
 
     def warm_up(self) -> None:
@@ -188,6 +198,46 @@ class Advisor:
         made._open  # noqa: B018 - refuse here, not at the first question
         return made
 
+    def observe(self, events: Iterable[Event]) -> Self:
+        """An advisor that knows what has happened since; this one stays as it is.
+
+        An event takes about as long as a few copies of one number for each person. Weights, levels
+        and expertise stay as they were trained. Ask about a new question before its
+        :class:`~atpgraph.cqa.Asked` is observed, or its own words count as a match.
+
+        Parameters
+        ----------
+        events : iterable of Asked, Answered, Accepted, Voted and Forgotten
+            In any order within a call; what is dated before the last post known is taken as of
+            that post. Events that change nothing, such as one that was observed before, are in
+            :attr:`ignored` of the advisor returned. All rules are in
+            :mod:`atpgraph.cqa.routing.timeline.live`.
+
+        Examples
+        --------
+        See :class:`Advisor` for how one is trained.
+
+        >>> from atpgraph.cqa import Answered, Asked
+        >>> Asked(9001, "Sow beans now?", tags=["beans"], asker=7, at_ms=1_700_000_000_000).tags
+        ('beans',)
+        """
+        batch = list(events)
+        seen = observe(self.history, batch)
+        gone = {event.user for event in batch if isinstance(event, Forgotten)}
+        staying = tuple(person for person in self.newcomers if person.user not in gone)
+        made = replace(
+            self,
+            history=seen.history,
+            router=_follow(self.router, seen),
+            newcomers=staying,
+            ignored=seen.ignored,
+        )
+        if staying and "_open" in vars(self):
+            router, history = self._open
+            opened = observe(history, batch)
+            vars(made)["_open"] = _follow(router, opened), opened.history
+        return made
+
     def unplaced(self) -> list[int]:
         """Newcomers of whom nothing is known here, so that they are never suggested."""
         arrivals = self._open[1].records.newcomers
@@ -195,7 +245,7 @@ class Advisor:
 
     def update(self, site: Site) -> Self:
         """An advisor with the same weights that knows a later dump of its site."""
-        records = Records.of(site)
+        records = Records.of(site, self.history.records.text_model)
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(
@@ -220,3 +270,12 @@ class Advisor:
             return self.router, self.history
         structure, history = welcome(self.router.space_.structure, self.history, self.newcomers)
         return self.router.over(structure), history
+
+
+def _follow(router: Router, seen: Observed) -> Router:
+    """The router for a history whose users may have other codes now."""
+    structure = router.space_.structure
+    if seen.codes is None or structure is None:
+        return router
+    codes = seen.codes[: len(structure.user_node)]
+    return router.over(structure.with_users(codes, seen.history.n_users, {}))

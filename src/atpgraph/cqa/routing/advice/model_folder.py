@@ -7,6 +7,7 @@
       timeline.npz     the events of the site, as far as ranking and reasons need them
       routing.npz      the embedding that the router ranks with
       expertise.npz    the embedding that expertise and difficulty come from
+      vectors.npz      what the questions are about, where a text model says so
 
 There are two embeddings, because what is best for routing (16 dimensions, of what was known at the
 last post) and for difficulty (64, of everything in the dump) differs.
@@ -21,7 +22,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,6 +48,8 @@ from atpgraph._version import __version__
 from atpgraph.cqa.competition import Posts
 from atpgraph.cqa.data.site import QuestionTags, Site
 from atpgraph.cqa.expertise import Expertise
+from atpgraph.cqa.routing.advice.model_text import FILES as TEXT_FILES
+from atpgraph.cqa.routing.advice.model_text import read_text, write_text
 from atpgraph.cqa.routing.advice.newcomers import newcomer_from_json
 from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
@@ -68,7 +71,7 @@ from atpgraph.errors import InputError
 FORMAT, TIMELINE = "atpgraph-cqa-model", "atpgraph-timeline"
 VERSION = 1
 MANIFEST = "model.json"
-_FILES = (MANIFEST, "timeline.npz", "routing.npz", "expertise.npz")
+_FILES = (MANIFEST, "timeline.npz", "routing.npz", "expertise.npz", *TEXT_FILES)
 _HINT = "a trained model; make one with 'atp cqa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -86,6 +89,7 @@ _FIELDS = {
     "answers_given_ms": Field("i", ("a",), ascending=True),
     "answers_question": Field("i", ("a",), low=0, high="q"),
     "answers_owner": Field("i", ("a",), low=-1, high="u"),
+    "answers_id": Field("i", ("a",), low=-1),
     "acceptances_known_ms": Field("i", ("c",), ascending=True),
     "acceptances_answer": Field("i", ("c",), low=0, high="a", unique=True),
     "votes_known_ms": Field("i", ("v",), ascending=True),
@@ -115,8 +119,8 @@ def write_model(
     newcomers: Iterable[Newcomer] = (),
 ) -> Path:
     """Write a model folder, whole or not at all; a model that is there is replaced at the end."""
-    records, structure = history.records, router.space_.structure
-    manifest = {
+    records, structure = history.records.settled(), router.space_.structure
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"atpgraph {__version__}",
@@ -130,6 +134,7 @@ def write_model(
         if structure is not None and structure.atp is not None:
             structure.atp.save(folder / "routing.npz")
         expertise.model.save(folder / "expertise.npz")
+        manifest["text"] = write_text(folder, records.meaning, len(records.questions))
         written = json.dumps(manifest, allow_nan=False)
         (folder / MANIFEST).write_text(written + "\n", encoding="utf-8")
     return Path(path)
@@ -170,6 +175,13 @@ class ModelFolder:
 
     def history(self) -> History:
         """The site as it was when the model was trained."""
+        plain = self._timeline()
+        n = len(plain.records.questions)
+        meaning = read_text(self.path, self.manifest.get("text"), n, _HINT)
+        return replace(plain, records=replace(plain.records, meaning=meaning))
+
+    def _timeline(self) -> History:
+        """The same without its vectors, which need the text model."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
             return History(_records(arrays), int(description["now"]), shared=True)
@@ -179,7 +191,7 @@ class ModelFolder:
 
     def posts(self) -> Posts:
         """All posts of the site, without their text."""
-        return History(self.history().records).posts()
+        return History(self._timeline().records).posts()
 
     def router(self, history: History) -> Router:
         """The router, ready to rank with that history."""

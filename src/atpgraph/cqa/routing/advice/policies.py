@@ -12,11 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from atpgraph._archive import parse_json
 from atpgraph._files import atomic_path
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
-from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.errors import InputError
+
+_STRONGEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,12 @@ class Policy:
                 raise InputError(f"{name} is a number from 0, not {value}.")
         if not 0 <= self.newcomer_share <= 1:
             raise InputError(f"The share of newcomers is 0 to 1, not {self.newcomer_share}.")
-        if self.spread < 0:
-            raise InputError(f"spread is a number from 0, not {self.spread}.")
-        if self.inactive_days is not None and self.inactive_days <= 0:
-            raise InputError(f"inactive_days is a positive number, not {self.inactive_days}.")
+        if not 0 <= self.spread <= _STRONGEST:
+            raise InputError(f"spread is a number from 0 to {_STRONGEST:g}, not {self.spread}.")
+        if self.inactive_days is not None and not 0 < self.inactive_days <= MOST_DAYS:
+            raise InputError(
+                f"inactive_days is a positive number up to a million, not {self.inactive_days}."
+            )
 
 
 class AskLog:
@@ -110,7 +115,7 @@ class AskLog:
             for person, times in data["asked"].items():
                 log._asked[int(person)] = deque(sorted(int(time) for time in times))
             log.places, log.newcomers = int(data["places"]), int(data["newcomers"])
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError("This is not a record of who was asked.") from None
         return log
 
@@ -121,7 +126,7 @@ class AskLog:
         if not file.exists():
             return cls()
         try:
-            return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
+            return cls.from_json(parse_json(file.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             raise InputError(
                 f"{file} is not a record of who was asked: name another file."

@@ -59,8 +59,9 @@ def explain(query: Query, user: int, structure: Structure | None) -> list[Reason
             return reasons
     for kind in (_similar, _tags, _accepted, _recent, _asker):
         reasons += kind(query, mine)
-    if structure is not None and structure.user_level[code] > 0:
-        level, top = int(structure.user_level[code]), structure.top_level
+    level = structure.level_of(code) if structure is not None else 0
+    if structure is not None and level:
+        top = structure.top_level
         reasons.append(Reason("level", f"level {level} of {top} in the hierarchy of the site"))
     return reasons
 

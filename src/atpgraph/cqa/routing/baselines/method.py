@@ -20,7 +20,7 @@ class Method(Protocol):
     ----------
     name : str
         Its row in tables.
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
         Whom it will rank. Only methods that learn what to do make a difference.
     random_state : int
         Same state, same scores.

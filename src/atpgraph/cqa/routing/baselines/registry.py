@@ -7,6 +7,7 @@ from atpgraph.cqa.routing.baselines.coldroute import ColdRoute
 from atpgraph.cqa.routing.baselines.cqarank import CqaRank
 from atpgraph.cqa.routing.baselines.doc2vec import Doc2Vec
 from atpgraph.cqa.routing.baselines.method import Method
+from atpgraph.cqa.routing.baselines.open_places import RouterWithNewcomers
 from atpgraph.cqa.routing.baselines.popularity import (
     Chance,
     MeanVotes,
@@ -22,11 +23,13 @@ from atpgraph.cqa.routing.baselines.structural import (
     RouterWithoutAtp,
 )
 from atpgraph.cqa.routing.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
+from atpgraph.cqa.routing.baselines.topic_activity import SimilarActivity, TopicActivity
 from atpgraph.cqa.routing.model.router import Router
 
 _ROWS: tuple[type[Method], ...] = (
     Router,
     RouterWithoutAtp,
+    RouterWithNewcomers,
     PaperAtp,
     FoldedAtp,
     BagOfWords,
@@ -39,6 +42,8 @@ _ROWS: tuple[type[Method], ...] = (
     NumberAccepted,
     MeanVotes,
     RecentActivity,
+    TopicActivity,
+    SimilarActivity,
     Level,
     Bm25,
     TagExperts,

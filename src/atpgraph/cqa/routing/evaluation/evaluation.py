@@ -28,6 +28,7 @@ from atpgraph.cqa.routing.evaluation.protocols import (
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cqa.text.choice import AUTO
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.comparison import Comparison
@@ -35,6 +36,8 @@ from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
 
 ROUTER = "router"
+# Groups of questions by how many answers the accepted answerer had given before.
+EARLIER = ((0, 0), (1, 3), (4, 10), (11, 100), (101, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +96,34 @@ class ProtocolResult:
             "candidates_mean": float(self.candidates.mean()) if len(self.candidates) else 0.0,
             "reachable": self.reachable,
             "methods": methods,
+            "earlier_answers": self.by_earlier_answers(),
             "calibration": reliability(self.stated, self.right),
         }
+
+    def by_earlier_answers(self) -> list[dict[str, Any]]:
+        """MRR of every method by how many answers the accepted answerer had given before.
+
+        With everybody who answered before as a candidate, those in the first group, with none,
+        cannot be found.
+        """
+        groups = []
+        for least, most in EARLIER:
+            inside = self.activity >= least
+            if most is not None:
+                inside &= self.activity <= most
+            found = {name: ranks.reciprocal[inside] for name, ranks in self.ranks.items()}
+            groups.append(
+                {
+                    "least": least,
+                    "most": most,
+                    "questions": int(inside.sum()),
+                    "mrr": {
+                        name: float(each.mean()) if len(each) else None
+                        for name, each in found.items()
+                    },
+                }
+            )
+        return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +146,7 @@ def evaluate_routing(
     methods: Iterable[str] | None = None,
     split: Split | None = None,
     truth: str | os.PathLike[str] | None = None,
+    text: str | os.PathLike[str] = AUTO,
     random_state: int = 0,
 ) -> RoutingReport:
     """Rank the candidates of all test questions by all methods.
@@ -131,6 +161,9 @@ def evaluate_routing(
         See :class:`~atpgraph.cqa.routing.evaluation.protocols.Split`.
     truth : path, optional
         What is planted in a simulated community; adds the row ``oracle``.
+    text : str or path
+        Which text model tells what the questions of a site are about: ``bm25`` (none), ``static``,
+        ``dense``, the folder of one, or ``auto``.
     random_state : int
     """
     wanted = protocol_names(protocols)
@@ -138,7 +171,7 @@ def evaluate_routing(
     rows = METHODS.select(names)
     if not rows:
         raise InputError(f"Name at least one method of {', '.join(METHODS)}.")
-    records = site if isinstance(site, Records) else Records.of(site)
+    records = site if isinstance(site, Records) else Records.of(site, text)
     skipped: dict[str, str] = {}
     results = {}
     for protocol_name in wanted:

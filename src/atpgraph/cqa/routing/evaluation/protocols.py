@@ -1,4 +1,4 @@
-"""Test questions, the people to rank for each, and what may be known: four ways.
+"""Test questions, the people to rank for each, and what may be known: five ways.
 
 ``paper-existing``, ``paper-new``
     The paper's cold questions. Existing askers: those with at least two questions, of which at
@@ -14,6 +14,10 @@
     candidate for their own question, and questions whose asker accepted their own answer are left
     out. A question whose accepted answerer never answered before stays in the test under
     ``time-all``, and every method fails on it.
+``time-newcomers``
+    The same split, for routing to newcomers: the test questions whose accepted answerer had given
+    at most three answers. Candidates are everybody who had asked or answered before and given no
+    more than three answers; somebody who had not posted at all cannot be found by any method.
 """
 
 from __future__ import annotations
@@ -25,15 +29,15 @@ import numpy as np
 
 from atpgraph._registry import unknown_name
 from atpgraph._typing import Int64Array
-from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.timeline.candidates import Pool, active_users
+from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
+from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.errors import InputError
 
-PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all")
+PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all", "time-newcomers")
 FAMILIES = {"paper": PROTOCOLS[:2], "time": PROTOCOLS[2:]}
 LEAST_ANSWERERS = 5
 
@@ -64,10 +68,11 @@ class Split:
             raise InputError(
                 f"The share of test questions is between 0 and 1, not {self.test_share}."
             )
-        if self.refit_days < 0 or (self.active_days is not None and self.active_days <= 0):
+        active = MOST_DAYS if self.active_days is None else self.active_days
+        if not 0 <= self.refit_days <= MOST_DAYS or not 0 < active <= MOST_DAYS:
             raise InputError(
-                f"refit_days and active_days are positive numbers, not {self.refit_days} and "
-                f"{self.active_days}."
+                f"refit_days and active_days are positive numbers up to a million, not "
+                f"{self.refit_days} and {self.active_days}."
             )
 
     def moment(self, asked_ms: Int64Array) -> int:
@@ -111,7 +116,7 @@ class Protocol:
     ----------
     name : str
         One of :data:`PROTOCOLS`.
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
         Who is ranked.
     training : History
         What methods may learn from.
@@ -152,8 +157,8 @@ class Protocol:
     def _case(self, position: int, truth: Int64Array, known: History | None = None) -> Case:
         query = Query.again(self.records, position, known)
         right = int(truth[position])
-        if self.pool == "all":
-            return Case(query, active_users(query, self.split.active_days), right)
+        if self.pool != "own":
+            return Case(query, candidates(query, self.pool, self.split.active_days), right)
         people = answerers_of(self.records, position)
         if self.is_timed:
             people = people[people != query.question.asker]
@@ -214,8 +219,17 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     test = test[best[test] != records.ids(records.questions.asker[test])]
     if name == "time-all":
         return Protocol(name, "all", training, test, records, split)
+    if name == "time-newcomers":
+        few = [q for q in test.tolist() if _given_before(records, q, int(best[q])) <= FEW_ANSWERS]
+        return Protocol(name, "new", training, np.array(few, dtype=np.int64), records, split)
     people = History(records).answerer_counts(but_asker=True)
     return Protocol(name, "own", training, test[people[test] >= 2], records, split)
+
+
+def _given_before(records: Records, position: int, user: int) -> int:
+    """How many answers somebody had given when a question was asked."""
+    history = History(records, int(records.questions.asked_ms[position]))
+    return len(history.answers_by(int(records.codes([user])[0])))
 
 
 def _paper_questions(records: Records, existing: bool) -> Int64Array:

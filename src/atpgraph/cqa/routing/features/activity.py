@@ -7,14 +7,17 @@ answers of a few days, not over all answers there ever were.
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._typing import AnyArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.visibility import FOREVER
 
+A = TypeVar("A", bound=AnyArray)
 HALF_LIVES = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
 _WEEK = 7 * DAY_MS
@@ -46,13 +49,21 @@ def week_start(history: History) -> History:
     return history.at((history.now - _MONDAY) // _WEEK * _WEEK + _MONDAY)
 
 
+def for_users(column: A, n: int) -> A:
+    """A column for `n` users, from one whose last entry is that of somebody who did nothing."""
+    more: Any = column[:n]
+    if n > len(column):
+        more = np.concatenate([column, np.repeat(column[-1:], n - len(column), axis=0)])
+    return more  # type: ignore[no-any-return]
+
+
 class Activity:
     """Activity of everybody as of a moment.
 
     Parameters
     ----------
     known : History
-        What was known at that moment.
+        What was known at that moment, with a last user who did nothing.
     """
 
     def __init__(self, known: History) -> None:
@@ -78,6 +89,7 @@ class Activity:
     def features(self, query: Query) -> dict[str, Float64Array]:
         """Features of all users for a question; acceptances and hours are of the week's start."""
         history, moment = query.history, query.asked_ms
+        n = history.n_users
         start = self._known.n_answers
         since = max(moment - self._known.now, 0) / DAY_MS
         owner = history.answers.owner[start:]
@@ -86,18 +98,20 @@ class Activity:
         away = np.maximum(moment - history.answers.given_ms[start:][seen], 0) / DAY_MS
         columns = {}
         for name, half_life in HALF_LIVES.items():
-            total = self._fading[name] * 2.0 ** (-since / half_life)
+            total = for_users(self._fading[name], n) * 2.0 ** (-since / half_life)
             np.add.at(total, owner, np.exp2(-away / half_life))
             columns[name] = log_count(total)
         for name, half_life in ACCEPTED.items():
-            columns[name] = log_count(self._accepted[name] * 2.0 ** (-since / half_life))
+            share = for_users(self._accepted[name], n)
+            columns[name] = log_count(share * 2.0 ** (-since / half_life))
         first, last = _ends(history, start)
-        first = np.where(self._first > 0, self._first, first)
-        last = np.where(last > 0, last, self._last)
+        before = for_users(self._first, n)
+        first = np.where(before > 0, before, first)
+        last = np.where(last > 0, last, for_users(self._last, n))
         return {
             **columns,
             **_since(moment, first, last),
-            "hour": self._hour[:, (moment // _HOUR) % 24],
+            "hour": for_users(self._hour[:, (moment // _HOUR) % 24], n),
         }
 
 

@@ -31,6 +31,10 @@ def matching(history: History, weight: Float64Array, fresh: Float64Array) -> Flo
     """
     mine, result = history.by_person, np.zeros((4, history.n_users))
     matching_answers(mine.indptr, mine.question, mine.accepted, fresh, weight, result)
+    late = slice(int(mine.indptr[-1]), None)
+    late_matching_answers(
+        mine.late_owner, mine.question[late], mine.accepted[late], fresh[late], weight, result
+    )
     return result
 
 
@@ -86,6 +90,25 @@ def matching_answers(
         result[1, person] = won
         result[2, person] = recent
         result[3, person] = largest
+
+
+@kernel
+def late_matching_answers(
+    owner: Int64Array,
+    question: Int32Array,
+    accepted: BoolArray,
+    fresh: Float64Array,
+    weight: Float64Array,
+    result: Float64Array,
+) -> None:
+    """Go on from :func:`matching_answers` with later answers, which come by date."""
+    for answer in range(len(owner)):
+        person, value = owner[answer], weight[question[answer]]
+        result[0, person] += value
+        if accepted[answer]:
+            result[1, person] += value
+        result[2, person] += value * fresh[answer]
+        result[3, person] = max(result[3, person], value)
 
 
 @kernel

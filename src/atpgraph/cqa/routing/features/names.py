@@ -28,7 +28,33 @@ TEXT = (
     "text_accepted",
     "text_mean",
 )
+MEANING = (
+    "meaning_sum",
+    "meaning_max",
+    "meaning_accepted",
+    "meaning_recent",
+    "meaning_share",
+    "meaning_month",
+    "meaning_days",
+    "meaning_month_share",
+    "meaning_mean",
+    "meaning_asked",
+    "meaning_asked_max",
+)
+AXES = tuple(f"axis_{k:02}" for k in range(24))
 TAGS = ("tag_sum", "tag_accepted", "tag_share", "tag_recent", "tag_same")
+# What counts otherwise for people with few answers: the same feature, once more for them alone.
+FEW_OF = (
+    "days_since",
+    "fading_15",
+    "tenure",
+    "text_max",
+    "meaning_max",
+    "meaning_month",
+    "meaning_asked_max",
+)
+FEW_MOST = (10, 3)
+FEW = tuple(f"few{most}{end}" for most in FEW_MOST for end in ("", *(f"_{n}" for n in FEW_OF)))
 ASKER = ("helped_asker", "accepted_by_asker")
 ATP = ("atp_score", "level", "level_gap", "atp_target")
 GROUPS = {
@@ -36,11 +62,18 @@ GROUPS = {
     "recency": RECENCY,
     "habit": HABIT,
     "text": TEXT,
+    "meaning": MEANING,
+    "axes": AXES,
     "tags": TAGS,
+    "few": FEW,
     "asker": ASKER,
     "atp": ATP,
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
+
+
+# Many features of one kind may each move less: by how much more than others they cost.
+STIFF = dict.fromkeys(AXES, 3.0)
 
 
 def names_of(groups: tuple[str, ...]) -> set[str]:

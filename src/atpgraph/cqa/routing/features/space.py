@@ -7,8 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph._typing import Float64Array, Int64Array
-from atpgraph.cqa.routing.features.activity import Activity, is_timeless, timeless, week_start
-from atpgraph.cqa.routing.features.names import NAMES
+from atpgraph.cqa.routing.features.activity import (
+    Activity,
+    for_users,
+    is_timeless,
+    timeless,
+    week_start,
+)
+from atpgraph.cqa.routing.features.closeness import Fading, meaning_features
+from atpgraph.cqa.routing.features.few import few_features
+from atpgraph.cqa.routing.features.names import AXES, NAMES
+from atpgraph.cqa.routing.features.profiles import add_form, along_axes, axis_features, profiles
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
 from atpgraph.cqa.routing.features.structure import Structure
@@ -17,14 +26,19 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 
 Columns = dict[str, Float64Array]
+AXES_AT = slice(NAMES.index(AXES[0]), NAMES.index(AXES[0]) + len(AXES))
 
 
 @dataclass(frozen=True, eq=False)
 class Week:
-    """Standing of all users at the start of a week, and how to carry their activity on."""
+    """Standing of all users at the start of a week, and how to carry their activity on.
+
+    Both have one entry more than there are users, which holds for whoever comes later.
+    """
 
     standing: Columns
     activity: Activity | None
+    profiles: Float64Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +53,17 @@ class Moment:
         See :func:`~.similarity.freshness`.
     log_given : float64 array
         log(answers + 5) of every user.
+    fading : Fading or None
+        None without vectors.
+    profiles : float64 array or None
+        What everybody's answers were about at the start of the week; None without shared axes.
     """
 
     columns: Columns
     fresh: Float64Array
     log_given: Float64Array
+    fading: Fading | None
+    profiles: Float64Array | None
 
 
 WEEKS: Shelf[Week] = Shelf("weeks", keep=2)
@@ -77,7 +97,11 @@ class FeatureSpace:
             week = _week(history)
             timing = week.activity.features(query) if week.activity else timeless(query)
             log_given = np.log(history.n_given + 5.0)
-            return Moment({**week.standing, **timing}, freshness(query), log_given)
+            n = history.n_users
+            steady = {name: for_users(column, n) for name, column in week.standing.items()}
+            fading = None if history.records.meaning is None else Fading.at(query)
+            known = None if week.profiles is None else for_users(week.profiles, n)
+            return Moment({**steady, **timing}, freshness(query), log_given, fading, known)
 
         return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
 
@@ -85,11 +109,13 @@ class FeatureSpace:
         """The part that no two questions share."""
 
         def make() -> Columns:
-            return {
+            columns = {
                 **text_features(query, moment.fresh, moment.log_given),
+                **meaning_features(query, moment.fading, moment.log_given),
                 **tag_features(query, moment.fresh, moment.log_given),
                 **asker_features(query),
             }
+            return columns | few_features(query, moment.columns | columns)
 
         # Kept, since several methods rank the people for the same question.
         columns = query.history.records.memo.get(OWN, query, make)
@@ -97,8 +123,11 @@ class FeatureSpace:
 
     def columns(self, query: Query) -> Columns:
         """Every feature of all users; those of the graph only where there is a structure."""
-        moment = self.moment(query)
-        return moment.columns | self.own(query, moment)
+        moment, along = self.moment(query), along_axes(query)
+        columns = moment.columns | self.own(query, moment)
+        if along is None or moment.profiles is None:
+            return columns
+        return columns | axis_features(moment.profiles, along)
 
     def rows(self, query: Query, codes: Int64Array) -> Float64Array:
         """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
@@ -110,7 +139,11 @@ class FeatureSpace:
         shared = query.history.records.memo.get(
             SHARED, (moment, weight.tobytes()), lambda: _weighted(moment.columns, weight, n)
         )
-        return shared + _weighted(self.own(query, moment), weight, n)
+        total = shared + _weighted(self.own(query, moment), weight, n)
+        along = along_axes(query)
+        if along is not None and moment.profiles is not None:
+            add_form(moment.profiles, weight[AXES_AT] * along, total)
+        return total
 
 
 def rows_of(columns: Columns, codes: Int64Array) -> Float64Array:
@@ -127,7 +160,9 @@ def _week(history: History) -> Week:
     known = history if is_timeless(history) else week_start(history)
 
     def make() -> Week:
-        return Week(standing(known), None if is_timeless(known) else Activity(known))
+        wider = History(history.records.with_nobody(), known.now)
+        activity = None if is_timeless(known) else Activity(wider)
+        return Week(standing(wider), activity, profiles(wider))
 
     return history.records.memo.get(WEEKS, known.now, make)
 

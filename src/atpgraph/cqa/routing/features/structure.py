@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._typing import AnyArray, Float64Array, Int64Array
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
@@ -129,18 +129,19 @@ class Structure:
         Parameters
         ----------
         code : int64 array
-            New code of every user.
+            New code of every user, −1 for those to be left out.
         n_users : int
             Number of users now.
         placed : dict
             Target vector and level of new users, by code.
         """
+        there = code >= 0
         node = np.full(n_users, NOBODY, dtype=np.int64)
-        node[code] = self.user_node
+        node[code[there]] = self.user_node[there]
         target = np.zeros((n_users, self.user_target.shape[1]))
-        target[code] = self.user_target
+        target[code[there]] = self.user_target[there]
         level = np.zeros(n_users)
-        level[code] = self.user_level
+        level[code[there]] = self.user_level[there]
         for new, (vector, height) in placed.items():
             target[new], level[new] = vector, min(height, self.top_level)
         best = np.append(code, NOBODY)[self.best_answerer]
@@ -236,18 +237,24 @@ class Structure:
         vector = self.fold_in.source(above, np.setdiff1d(below, above))
         return np.asarray(vector, dtype=np.float64)
 
+    def level_of(self, code: int) -> int:
+        """Level of a user, 0 for those not in the graph."""
+        return int(self.user_level[code]) if code < len(self.user_level) else 0
+
     def features(self, query: Query) -> dict[str, Float64Array]:
-        """ATP's part of the router's features."""
+        """ATP's part of the router's features; people who came since are not in the graph."""
         source, level = self.source(query, self.near(query))
         people, vectors = self._with_target
-        score = np.zeros(len(self.user_target))
+        n = query.history.n_users
+        score = np.zeros(n)
         score[people] = vectors @ source
         gap = np.arange(self.top_level + 1) - level
+        level_gap = np.sign(gap) * np.log1p(np.abs(gap))
         return {
             "atp_score": score,
-            "level": self._log_level,
-            "level_gap": (np.sign(gap) * np.log1p(np.abs(gap)))[self._level_index],
-            "atp_target": self.user_strength,
+            "level": padded(self._log_level, n),
+            "level_gap": level_gap[padded(self._level_index, n)],
+            "atp_target": padded(self.user_strength, n),
         }
 
 
@@ -258,6 +265,13 @@ GRAPHS: Shelf[Competition] = Shelf("competition graphs", keep=3)
 def competition_of(history: History, ega: Ega) -> Competition:
     """The competition graph of a history, built once for all methods that ask for it."""
     return history.remember(GRAPHS, ega, lambda: competition_graph(history.posts(), ega=ega))
+
+
+def padded(values: AnyArray, n: int) -> Any:
+    """Values and zeros, `n` in all."""
+    if len(values) == n:
+        return values
+    return np.concatenate([values, np.zeros(n - len(values), dtype=values.dtype)])
 
 
 def _at_nodes(values: Any, nodes: Int64Array) -> Float64Array:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
 
 
@@ -106,46 +107,131 @@ class ConditionalLogit:
         )
 
 
-def fit_logit(
-    choices: Choices,
-    penalty: float = 1.0,
-    use: BoolArray | None = None,
-    prior: Float64Array | None = None,
-) -> ConditionalLogit:
-    """Fit by maximum likelihood with an L2 penalty.
+class LogitProblem:
+    """Standardised examples, to be fitted under several penalties and priors.
 
     Parameters
     ----------
     choices : Choices
         None at all will do if there is a prior.
-    penalty : float
-        What it costs to differ from the prior by one unit of a standardised weight, squared and
-        halved.
     use : boolean array, optional
         Features not in it get weight 0.
-    prior : float64 array, optional
-        Weights to start from, of features before standardisation; 0 by default.
+    stiff : float64 array, optional
+        What the penalty of each feature is multiplied by; 1 by default.
     """
-    n_features = choices.x.shape[1]
-    use = np.ones(n_features, dtype=np.bool_) if use is None else use
-    mean = choices.x.mean(axis=0) if len(choices.x) else np.zeros(n_features)
-    scale = choices.x.std(axis=0) if len(choices.x) else np.ones(n_features)
-    use = use & (scale > 1e-9)
-    scale = np.where(scale > 1e-9, scale, 1.0)
-    start = np.zeros(n_features) if prior is None else prior * scale
-    weight = np.where(use, start, 0.0)
-    if choices.n_questions and use.any():
-        z = ((choices.x - mean) / scale)[:, use]
-        centre = start[use]
 
-        def objective(w: Float64Array) -> tuple[float, Float64Array]:
-            value, slope = logit_loss(z @ w, choices)
-            moved = w - centre
-            return value + 0.5 * penalty * float(moved @ moved), z.T @ slope + penalty * moved
+    def __init__(
+        self,
+        choices: Choices,
+        use: BoolArray | None = None,
+        stiff: Float64Array | None = None,
+    ) -> None:
+        n_features = choices.x.shape[1]
+        use = np.ones(n_features, dtype=np.bool_) if use is None else use
+        self.mean = choices.x.mean(axis=0) if len(choices.x) else np.zeros(n_features)
+        scale = choices.x.std(axis=0) if len(choices.x) else np.ones(n_features)
+        self.use = use & (scale > 1e-9)
+        self.scale = np.where(scale > 1e-9, scale, 1.0)
+        self._stiff = (np.ones(n_features) if stiff is None else stiff)[self.use]
+        z = choices.x[:, self.use]
+        z -= self.mean[self.use]
+        z /= self.scale[self.use]
+        self._choices, self._z = choices, z
+        self._start = np.searchsorted(choices.group, np.arange(choices.n_questions + 1))
 
-        best = minimize(objective, centre, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-        weight[use] = best.x
-    return ConditionalLogit(mean, scale, weight)
+    def fit(self, penalty: float = 1.0, prior: Float64Array | None = None) -> ConditionalLogit:
+        """Fit by maximum likelihood with an L2 penalty.
+
+        Parameters
+        ----------
+        penalty : float
+            What it costs to differ from the prior by one unit of a standardised weight, squared
+            and halved.
+        prior : float64 array, optional
+            Weights to start from, of features before standardisation; 0 by default.
+        """
+        choices = self._choices
+        start = np.zeros(len(self.mean)) if prior is None else prior * self.scale
+        weight = np.where(self.use, start, 0.0)
+        if choices.n_questions and self.use.any():
+            centre = start[self.use]
+            scores = np.empty(len(choices.x))
+
+            def objective(w: Float64Array) -> tuple[float, Float64Array]:
+                slope = np.zeros(len(w))
+                value = loss_and_slope(
+                    self._z, w, choices.offset, self._start, choices.chosen, scores, slope
+                )
+                moved = w - centre
+                pull = penalty * self._stiff * moved
+                return value + 0.5 * float(pull @ moved), slope + pull
+
+            best = minimize(
+                objective, centre, jac=True, method="L-BFGS-B", options={"maxiter": 200}
+            )
+            weight[self.use] = best.x
+        return ConditionalLogit(self.mean, self.scale, weight)
+
+
+def fit_logit(
+    choices: Choices,
+    penalty: float = 1.0,
+    use: BoolArray | None = None,
+    prior: Float64Array | None = None,
+    stiff: Float64Array | None = None,
+) -> ConditionalLogit:
+    """Fit once; see :class:`LogitProblem` for the parameters."""
+    return LogitProblem(choices, use, stiff).fit(penalty, prior)
+
+
+@kernel
+def loss_and_slope(
+    z: Float64Array,
+    weight: Float64Array,
+    offset: Float64Array,
+    start: Int64Array,
+    chosen: Int64Array,
+    scores: Float64Array,
+    slope: Float64Array,
+) -> float:
+    """Negative log-likelihood; its slope by every weight is added to `slope`.
+
+    Question by question, so that its rows are still in the cache when the slope needs them: a
+    product of matrices reads all rows twice, and starts threads for it. `scores` is room to work
+    in.
+    """
+    width = len(weight)
+    even = width - width % 4
+    value = 0.0
+    for question in range(len(chosen)):
+        first, last = start[question], start[question + 1]
+        top = -np.inf
+        for row in range(first, last):
+            # Four sums, since each addition waits for the one before.
+            a = b = c = d = 0.0
+            for k in range(0, even, 4):
+                a += z[row, k] * weight[k]
+                b += z[row, k + 1] * weight[k + 1]
+                c += z[row, k + 2] * weight[k + 2]
+                d += z[row, k + 3] * weight[k + 3]
+            for k in range(even, width):
+                a += z[row, k] * weight[k]
+            score = (a + b) + (c + d) + offset[row]
+            scores[row] = score
+            top = max(top, score)
+        total = 0.0
+        right = scores[chosen[question]]
+        for row in range(first, last):
+            scores[row] = np.exp(scores[row] - top)
+            total += scores[row]
+        value += np.log(total) + top - right
+        for row in range(first, last):
+            share = scores[row] / total
+            for k in range(width):
+                slope[k] += share * z[row, k]
+        for k in range(width):
+            slope[k] -= z[chosen[question], k]
+    return value
 
 
 def logit_loss(scores: Float64Array, choices: Choices) -> tuple[float, Float64Array]:

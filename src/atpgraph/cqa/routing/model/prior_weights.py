@@ -16,6 +16,7 @@ import numpy as np
 from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.features.names import NAMES, names_of
 from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.text.choice import BM25, DENSE, STATIC
 
 
 @cache
@@ -25,20 +26,26 @@ def _stored() -> dict[str, dict[str, float]]:
     return stored
 
 
-def prior_weights(pool: Pool, without: tuple[str, ...] = ()) -> Float64Array:
+def prior_weights(
+    pool: Pool, without: tuple[str, ...] = (), text: str | None = None
+) -> Float64Array:
     """Weight of every feature, not standardised, in the order of ``features.names.NAMES``.
 
     Parameters
     ----------
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
     without : names of feature groups
         Their weights are 0. Without ``atp`` the others were learnt without it, too.
+    text : str, optional
+        Name of the text model; without one the weights were learnt from words alone, and for a
+        model of one's own they are those of ``dense``.
 
     Examples
     --------
     >>> float(prior_weights("all")[NAMES.index("days_since")]) > 0
     True
     """
-    stored = _stored()[f"{pool}-without-atp" if "atp" in without else pool]
+    kind = BM25 if text is None else text if text == STATIC else DENSE
+    stored = _stored()[f"{pool}-{kind}" + ("-without-atp" if "atp" in without else "")]
     hidden = names_of(without)
     return np.array([0.0 if name in hidden else stored.get(name, 0.0) for name in NAMES])

@@ -14,17 +14,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from atpgraph._typing import Float64Array, Int64Array
-from atpgraph.cqa.routing.features.names import NAMES, names_of
+from atpgraph.cqa.routing.features.names import NAMES, STIFF, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
-from atpgraph.cqa.routing.model.conditional_logit import ConditionalLogit, fit_logit
+from atpgraph.cqa.routing.model.conditional_logit import (
+    ConditionalLogit,
+    LogitProblem,
+    fit_logit,
+)
 from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import TrainingPlan, collect
-from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.candidates import POOLS, Pool
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 
+STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
 _VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
 
@@ -34,9 +39,9 @@ class Router:
 
     Parameters
     ----------
-    pool : {"own", "all"}
+    pool : {"own", "all", "new"}
         Whom it will rank. One model answers "who of those who answered will be accepted", another
-        "who of all will give the accepted answer".
+        "who of all will give the accepted answer", a third the same among newcomers.
     random_state : int
         Same state, same scores.
     without : names of feature groups
@@ -82,10 +87,13 @@ class Router:
         examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
+        model_of_text = history.records.text_model
+        kind = None if model_of_text is None else model_of_text.name
         early, held_out = examples.split(_VALIDATION)
+        problem = LogitProblem(early, use, STIFFNESS)
         trials = [
-            (fit_logit(early, penalty, use, prior), penalty, prior)
-            for prior in (prior_weights(self.pool, self.without), None)
+            (problem.fit(penalty, prior), penalty, prior)
+            for prior in (prior_weights(self.pool, self.without, kind), None)
             for penalty in PENALTIES
         ]
         losses = [model.loss(held_out) for model, _, _ in trials]
@@ -93,7 +101,7 @@ class Router:
         self.from_prior_ = prior is not None
         self.questions_ = examples.choices.n_questions
         self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
-        self.model_ = fit_logit(examples.choices, self.penalty_, use, prior)
+        self.model_ = fit_logit(examples.choices, self.penalty_, use, prior, STIFFNESS)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -149,7 +157,7 @@ class Router:
 
         Raises ValueError where the data are not those of a router with today's features.
         """
-        if tuple(data["features"]) != NAMES or data["pool"] not in ("own", "all"):
+        if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
             raise ValueError("it was trained with other features")
         router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
         router.penalty_ = float(data["penalty"])

@@ -14,13 +14,16 @@ from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.space import Columns, FeatureSpace, rows_of
 from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.model.conditional_logit import Choices
-from atpgraph.cqa.routing.timeline.candidates import Pool
+from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.visibility import FOREVER
 
-_PROMISING = ("fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted")
+_PROMISING = (
+    "fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted",
+    "meaning_month", "meaning_recent", "meaning_asked",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +182,7 @@ class _Collector:
             people = people[people != asker]
             right = int(np.flatnonzero(people == truth)[0])
             return _Example(position, space.rows(query, people), np.zeros(len(people)), right)
-        active = np.flatnonzero(query.history.n_given > 0)
-        active = active[active != asker]
+        active = np.sort(query.history.codes(candidates(query, self.pool)))
         right = int(np.searchsorted(active, truth))
         if right == len(active) or active[right] != truth:
             return None
@@ -193,7 +195,8 @@ class _Collector:
         self, columns: Columns, active: Int64Array, right: int
     ) -> tuple[Int64Array, Float64Array]:
         """Positions of the most promising people and some others, and what each stands for."""
-        hard = [largest(columns[name][active], self.plan.hard) for name in _PROMISING]
+        known = [name for name in _PROMISING if name in columns]
+        hard = [largest(columns[name][active], self.plan.hard) for name in known]
         sure = np.unique(np.concatenate([*hard, [right]]))
         others = np.ones(len(active), dtype=np.bool_)
         others[sure] = False
@@ -248,7 +251,7 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
     It is the accepted one; with `voted`, where none is, the one with at least two votes and more
     than any other. Answers by the asker do not count, nor, among the people who answered, do
-    questions with one of them.
+    questions with one of them. With newcomers as candidates only answers by newcomers count.
     """
     owner, question = history.answers.owner, history.answers.question
     right = history.best_answer.copy()
@@ -269,4 +272,13 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
     right[bad] = -1
     if pool == "own":
         right[history.answerer_counts(but_asker=True) < 2] = -1
+    if pool == "new":
+        right[_answers_before(history, right) > FEW_ANSWERS] = -1
     return right
+
+
+def _answers_before(history: History, answers: Int64Array) -> Int64Array:
+    """For every answer (−1 for none), how many its owner had given before it."""
+    mine, owner = history.by_person, np.append(history.answers.owner, -1)[answers]
+    place = np.append(mine.place, -1)[answers]
+    return np.asarray(np.where(owner >= 0, place - mine.indptr[owner], -1))

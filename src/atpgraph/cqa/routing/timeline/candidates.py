@@ -10,8 +10,11 @@ from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.query import Query
 
-Pool = Literal["own", "all"]
-"""The people who answered the question itself, or everybody who answered anything before."""
+Pool = Literal["own", "all", "new"]
+"""The people who answered the question itself; everybody who answered anything before; or everybody
+who asked or answered before and has given at most three answers."""
+POOLS: tuple[Pool, ...] = ("own", "all", "new")
+FEW_ANSWERS = 3
 
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
@@ -19,4 +22,20 @@ def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     history = query.history
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
     people = history.users[np.flatnonzero(history.last_answer_ms > max(since, 0))]
+    if history.records.grown is not None:  # users who came later are not in order
+        people.sort(kind="stable")
     return np.asarray(people[people != query.question.asker])
+
+
+def new_users(query: Query) -> Int64Array:
+    """Ids of everybody who posted before and has at most three answers, but the asker."""
+    history = query.history
+    seen = history.n_given > 0
+    seen[history.questions.asker[history.questions.asker >= 0]] = True
+    people = history.users[np.flatnonzero(seen & (history.n_given <= FEW_ANSWERS))]
+    return np.asarray(people[people != query.question.asker])
+
+
+def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
+    """Ids of the people of a pool that does not depend on who answered."""
+    return new_users(query) if pool == "new" else active_users(query, active_days)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 
 from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.cqa.routing.timeline.growth import Room
 from atpgraph.errors import MissingDependencyError
 
 _MARKUP = re.compile(r"<[^>]*>")
@@ -55,6 +57,29 @@ def _stem(word: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Tail:
+    """Words of the questions that came after a corpus was counted, question by question.
+
+    Attributes
+    ----------
+    indptr : int64 array
+        The words of the k-th of them are ``codes[indptr[k] : indptr[k + 1]]``, ascending.
+    codes : int64 array
+    counts : float64 array
+    length : float64 array
+        Words of every question, those counted before included.
+    n_words : int
+        Words known now; the vocabulary may have grown since.
+    """
+
+    indptr: Int64Array
+    codes: Int64Array
+    counts: Float64Array
+    length: Float64Array
+    n_words: int
+
+
+@dataclass(frozen=True, eq=False)
 class Corpus:
     """How often every word stands in every question.
 
@@ -64,10 +89,14 @@ class Corpus:
         Number of every word.
     counts : sparse matrix in compressed columns
         Questions × words; the rows in a column ascend, so a column's prefix is its past.
+    tail : Tail or None
+        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`ideal` know of them, and
+        :meth:`settled` gives a corpus that has them in `counts`.
     """
 
     vocabulary: dict[str, int]
     counts: Any
+    tail: Tail | None = None
 
     @classmethod
     def of(
@@ -94,6 +123,56 @@ class Corpus:
         vocabulary = {words_[place]: code for code, place in enumerate(order.tolist())}
         return cls(vocabulary, counts)
 
+    def grown(self, room: Room, texts: Iterable[tuple[str, str, Sequence[str]]]) -> Corpus:
+        """The corpus with more questions: title, body and tags of each.
+
+        The vocabulary is shared and grows; the caller sees to it that nobody else grows it.
+        """
+        nothing = np.zeros(0, dtype=np.int64)
+        tail = self.tail or Tail(nothing, nothing, np.zeros(0), self.length, len(self.vocabulary))
+        vocabulary = self.vocabulary
+        if self.tail is None or len(vocabulary) > tail.n_words:
+            vocabulary = {w: code for w, code in vocabulary.items() if code < tail.n_words}
+        ends, codes, counts, lengths = [], [], [], []
+        used = len(tail.codes)
+        for text in texts:
+            found = Counter(words(*text))
+            for word in sorted(found.keys() - vocabulary.keys()):
+                vocabulary[word] = len(vocabulary)
+            entries = sorted((vocabulary[word], count) for word, count in found.items())
+            codes += [code for code, _ in entries]
+            counts += [float(count) for _, count in entries]
+            lengths.append(float(sum(found.values())))
+            used += len(entries)
+            ends.append(used)
+        indptr = tail.indptr if len(tail.indptr) else np.zeros(1, dtype=np.int64)
+        made = Tail(
+            room.extend("tail_indptr", indptr, ends),
+            room.extend("tail_codes", tail.codes, codes),
+            room.extend("tail_counts", tail.counts, counts),
+            room.extend("tail_length", tail.length, lengths),
+            len(vocabulary),
+        )
+        return Corpus(vocabulary, self.counts, made)
+
+    def settled(self) -> Corpus:
+        """The same with the words of all questions in `counts`."""
+        tail = self.tail
+        if tail is None:
+            return self
+        from scipy.sparse import csc_matrix, csr_matrix, vstack
+
+        width = tail.n_words
+        old = self.counts
+        indptr = np.append(old.indptr, np.full(width - old.shape[1], old.indptr[-1]))
+        before = csc_matrix((old.data, old.indices, indptr), shape=(old.shape[0], width))
+        shape = (len(tail.indptr) - 1, width)
+        after = csr_matrix((tail.counts, tail.codes, tail.indptr), shape=shape)
+        counts = vstack([before, after]).tocsc()
+        counts.sort_indices()
+        kept = {word: code for word, code in self.vocabulary.items() if code < width}
+        return Corpus(kept, counts)
+
     def first(self, n_questions: int) -> Corpus:
         """The corpus of the first `n_questions` questions."""
         width = self.n_words(n_questions)
@@ -110,6 +189,8 @@ class Corpus:
     @cached_property
     def length(self) -> Float64Array:
         """Words of every question."""
+        if self.tail is not None:
+            return self.tail.length
         return np.asarray(self.counts.sum(axis=1)).reshape(-1)
 
     @cached_property
@@ -121,6 +202,8 @@ class Corpus:
         """Numbers and counts of the known words of a new question."""
         known = [self.vocabulary[w] for w in words(title, body, tags) if w in self.vocabulary]
         codes, counts = np.unique(np.array(known, dtype=np.int64), return_counts=True)
+        if self.tail is not None:  # others may have added words since
+            counts, codes = counts[codes < self.tail.n_words], codes[codes < self.tail.n_words]
         return codes, counts.astype(np.float64)
 
     def bm25(
@@ -138,22 +221,49 @@ class Corpus:
         total = int(np.count_nonzero(present))
         if not total or not len(terms[0]):
             return scores
-        whole = total == len(present)
         length, flat, slope = self._lengths(present)
         indices, data = self.counts.indices, self.counts.data
-        for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
+        # Repeats in a long question count less than linearly, as they do in a document.
+        factors = self._worth(terms, present)
+        for code, factor in zip(terms[0].tolist(), factors.tolist(), strict=True):
             start, end = self._uses(code, len(present))
             rows = indices[start:end]
-            used = end - start if whole else int(np.count_nonzero(present[rows]))
-            if not used:
-                continue
-            # Repeats in a long question count less than linearly, as they do in a document.
-            factor = float(_rarity(used, total) * np.sqrt(weight))
             if damped is not None:
                 add_scaled(rows, damped[start:end], factor, scores)
             else:
                 add_term(rows, data[start:end], present, length, flat, slope, _K1, factor, scores)
+        first, tail = self.counts.shape[0], self.tail
+        if tail is not None and len(present) > first:
+            add_tail(
+                tail.indptr,
+                tail.codes,
+                tail.counts,
+                terms[0],
+                factors,
+                present[first:],
+                length[first:],
+                flat,
+                slope,
+                _K1,
+                scores[first:],
+            )
         return scores
+
+    def _worth(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> Float64Array:
+        """What a match of each term is worth: its weight and its rarity so far."""
+        total = int(np.count_nonzero(present))
+        used = np.zeros(len(terms[0]), dtype=np.int64)
+        for place, code in enumerate(terms[0].tolist()):
+            start, end = self._uses(code, len(present))
+            if total < len(present):
+                used[place] = np.count_nonzero(present[self.counts.indices[start:end]])
+            else:
+                used[place] = end - start
+        first, tail = self.counts.shape[0], self.tail
+        if tail is not None and len(present) > first:
+            count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
+        rarity = np.log1p((total - used + 0.5) / (used + 0.5))
+        return np.asarray(rarity * np.sqrt(terms[1]))
 
     def damped(self, present: BoolArray) -> Float64Array | None:
         """BM25 of every count, less the rarity of its word: a pass over the corpus.
@@ -173,6 +283,8 @@ class Corpus:
 
     def _uses(self, code: int, n_questions: int) -> tuple[int, int]:
         """Where the counts of a word in the first `n_questions` questions begin and end."""
+        if code >= self.counts.shape[1]:
+            return 0, 0
         start, end = int(self.counts.indptr[code]), int(self.counts.indptr[code + 1])
         if n_questions < self.counts.shape[0]:
             end = start + int(np.searchsorted(self.counts.indices[start:end], n_questions))
@@ -186,21 +298,10 @@ class Corpus:
 
     def ideal(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> float:
         """About the BM25 score of a question of mean length that has the very same words."""
-        n = len(present)
-        total = int(np.count_nonzero(present))
         score = 0.0
-        for code, weight in zip(terms[0].tolist(), terms[1].tolist(), strict=True):
-            start, end = self._uses(code, n)
-            used = end - start
-            if total < n:
-                used = int(np.count_nonzero(present[self.counts.indices[start:end]]))
-            score += _rarity(used, total) * np.sqrt(weight)
-        return float(score)
-
-
-def _rarity(used: int, total: int) -> float:
-    """What a word is worth that stands in `used` of `total` questions."""
-    return float(np.log1p((total - used + 0.5) / (used + 0.5)))
+        for worth in self._worth(terms, present).tolist():
+            score += worth
+        return score
 
 
 @kernel
@@ -228,3 +329,51 @@ def add_scaled(rows: Int32Array, values: Float64Array, factor: float, scores: Fl
     """Add values, times a factor, to the scores of some rows."""
     for place in range(len(rows)):
         scores[rows[place]] += factor * values[place]
+
+
+@kernel
+def count_tail(
+    indptr: Int64Array, codes: Int64Array, wanted: Int64Array, present: BoolArray, used: Int64Array
+) -> None:
+    """Add to `used` how many of the questions in compressed rows have each wanted word."""
+    for row in range(len(present)):
+        if not present[row]:
+            continue
+        term = 0
+        for place in range(indptr[row], indptr[row + 1]):
+            while term < len(wanted) and wanted[term] < codes[place]:
+                term += 1
+            if term == len(wanted):
+                break
+            if wanted[term] == codes[place]:
+                used[term] += 1
+
+
+@kernel
+def add_tail(
+    indptr: Int64Array,
+    codes: Int64Array,
+    counts: Float64Array,
+    wanted: Int64Array,
+    factors: Float64Array,
+    present: BoolArray,
+    length: Float64Array,
+    flat: float,
+    slope: float,
+    k1: float,
+    scores: Float64Array,
+) -> None:
+    """Add BM25 of the wanted words to the questions in compressed rows."""
+    for row in range(len(present)):
+        if not present[row]:
+            continue
+        term = 0
+        for place in range(indptr[row], indptr[row + 1]):
+            while term < len(wanted) and wanted[term] < codes[place]:
+                term += 1
+            if term == len(wanted):
+                break
+            if wanted[term] == codes[place]:
+                tf = counts[place]
+                part = tf * (k1 + 1.0) / (tf + (flat + slope * length[row]))
+                scores[row] += factors[term] * part

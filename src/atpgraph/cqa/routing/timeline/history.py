@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
@@ -37,11 +37,14 @@ class History:
         The moment; by default the end of time.
     shared : bool
         Many questions are asked of this history, so that it pays to prepare for them.
+    counts : Counts or None
+        Sums over all answers, where they were carried on from an earlier history.
     """
 
     records: Records
     now: int = FOREVER
     shared: bool = False
+    counts: Counts | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"History(questions={self.n_questions}, answers={self.n_answers})"
@@ -70,7 +73,8 @@ class History:
         return int(np.searchsorted(self.records.answers.given_ms, self.now))
 
     @cached_property
-    def _n_acceptances(self) -> int:
+    def n_acceptances(self) -> int:
+        """Acceptances known so far."""
         return int(np.searchsorted(self.records.acceptances.known_ms, self.now, side="right"))
 
     @cached_property
@@ -79,7 +83,7 @@ class History:
 
     def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, kept for whoever asks again while nothing new has become known."""
-        extent = self.n_questions, self.n_answers, self._n_acceptances, self._n_votes
+        extent = self.n_questions, self.n_answers, self.n_acceptances, self._n_votes
         return self.records.memo.get(shelf, (extent, key), make)
 
     @property
@@ -122,19 +126,25 @@ class History:
     @cached_property
     def damped_counts(self) -> Float64Array | None:
         """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
-        return self.corpus.damped(self.questions.present) if self.shared else None
+        if not self.shared or self.corpus.tail is not None:
+            return None
+        return self.corpus.damped(self.questions.present)
 
     @cached_property
     def is_accepted(self) -> BoolArray:
         """For every answer, whether it is known to be accepted."""
+        if self.counts is not None:
+            return self.counts.is_accepted
         result = np.zeros(self.n_answers, dtype=np.bool_)
-        accepted = self.records.acceptances.answer[: self._n_acceptances]
+        accepted = self.records.acceptances.answer[: self.n_acceptances]
         result[accepted[accepted < self.n_answers]] = True
         return result
 
     @cached_property
     def best_answer(self) -> Int64Array:
         """For every question, its accepted answer, −1 for none."""
+        if self.counts is not None:
+            return self.counts.best_answer
         result = np.full(self.n_questions, NOBODY, dtype=np.int64)
         accepted = np.flatnonzero(self.is_accepted)
         result[self.answers.question[accepted]] = accepted
@@ -156,17 +166,29 @@ class History:
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
         """The answers given so far to some questions."""
-        indptr, answers = self.records.by_question
-        width = indptr[positions + 1] - indptr[positions]
-        first = np.repeat(indptr[positions] - (np.cumsum(width) - width), width)
+        base = self.records.base
+        indptr, answers = base.by_question
+        early = positions[positions < len(base.questions)]
+        width = indptr[early + 1] - indptr[early]
+        first = np.repeat(indptr[early] - (np.cumsum(width) - width), width)
         given = answers[first + np.arange(len(first))]
-        return given[given < self.n_answers]
+        given = given[given < self.n_answers]
+        late = self.answers.question[len(base.answers) :]
+        if not len(late):
+            return given
+        given = np.append(given, len(base.answers) + np.flatnonzero(np.isin(late, positions)))
+        place = np.argsort(positions, kind="stable")
+        place = place[np.searchsorted(positions, self.answers.question[given], sorter=place)]
+        return np.asarray(given[np.lexsort((given, place))])
 
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
-        indptr, answers = self.records.by_owner
-        given = answers[indptr[code] : indptr[code + 1]]
-        return given[: int(np.searchsorted(given, self.n_answers))]
+        base = self.records.base
+        indptr, answers = base.by_owner
+        given = answers[indptr[code] : indptr[code + 1]] if code < len(base.users) else answers[:0]
+        given = given[: int(np.searchsorted(given, self.n_answers))]
+        late = np.flatnonzero(self.answers.owner[len(base.answers) :] == code)
+        return np.append(given, len(base.answers) + late) if len(late) else given
 
     def answerers(self, position: int) -> Int64Array:
         """Codes of the people who answered a question."""
@@ -194,6 +216,8 @@ class History:
     @cached_property
     def by_person(self) -> ByPerson:
         """The answers given so far, person by person."""
+        if self.counts is not None:
+            return self.counts.by_person
         indptr, answers = self.records.by_owner
         if self.n_answers < len(self.records.answers):
             known = answers < self.n_answers
@@ -202,21 +226,28 @@ class History:
         place = np.full(self.n_answers, NOBODY, dtype=np.int64)
         place[answers] = np.arange(len(answers))
         question = self.answers.question[answers].astype(np.int32)
-        return ByPerson(indptr, answers, question, self.is_accepted[answers], place)
+        late = np.zeros(0, dtype=np.int64)
+        return ByPerson(indptr, answers, question, self.is_accepted[answers], place, late)
 
     @cached_property
     def n_given(self) -> Float64Array:
         """Answers of every user."""
+        if self.counts is not None:
+            return self.counts.n_given
         return self.per_user()
 
     @cached_property
     def n_won(self) -> Float64Array:
         """Accepted answers of every user."""
+        if self.counts is not None:
+            return self.counts.n_won
         return self.per_user(self.is_accepted.astype(np.float64))
 
     @cached_property
     def last_answer_ms(self) -> Int64Array:
         """When every user last answered, 0 for never."""
+        if self.counts is not None:
+            return self.counts.last_answer_ms
         result = np.zeros(self.n_users, dtype=np.int64)
         known = self.answers.owner >= 0
         result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
@@ -228,15 +259,24 @@ class History:
         return first_tags(self.records.tags, self.n_questions)
 
     def tag_codes(self, names: Sequence[str]) -> Int64Array:
-        """Codes of tags by name; unknown names are left out."""
+        """Codes of tags by name, in the order of names; unknown ones are left out."""
         index = self.records.tag_index
-        return np.array(sorted({index[n] for n in names if n in index}), dtype=np.int64)
+        return np.array([index[n] for n in sorted(set(names)) if n in index], dtype=np.int64)
 
     def tagged(self, code: int) -> Int64Array:
         """The questions asked so far that have a tag."""
-        indptr, questions = self.records.by_tag
-        tagged = questions[indptr[code] : indptr[code + 1]]
-        return tagged[: int(np.searchsorted(tagged, self.n_questions))]
+        base = self.records.base
+        indptr, questions = base.by_tag
+        tagged = (
+            questions[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else indptr[:0]
+        )
+        tagged = tagged[: int(np.searchsorted(tagged, self.n_questions))]
+        if self.n_questions <= len(base.questions):
+            return tagged
+        tags, first = self.records.tags, int(self.records.tags.indptr[len(base.questions)])
+        uses = first + np.flatnonzero(tags.tags[first:] == code)
+        late = np.searchsorted(tags.indptr, uses, side="right") - 1
+        return np.concatenate([tagged, late[late < self.n_questions]])
 
     def posts(self) -> Posts:
         """The posts as a site has them, for the competition graph."""
@@ -255,6 +295,8 @@ class History:
 class ByPerson:
     """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
 
+    After ``indptr[-1]`` come those that were given since, by date.
+
     Attributes
     ----------
     indptr, answer : int64 arrays
@@ -263,6 +305,8 @@ class ByPerson:
     accepted : boolean array
     place : int64 array
         Where every answer of the history stands in this order, −1 for those without owner.
+    late_owner : int64 array
+        User codes of the answers from ``indptr[-1]`` on.
     """
 
     indptr: Int64Array
@@ -270,6 +314,31 @@ class ByPerson:
     question: Int32Array
     accepted: BoolArray
     place: Int64Array
+    late_owner: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a history counts over all answers; see the properties of :class:`History`."""
+
+    is_accepted: BoolArray
+    best_answer: Int64Array
+    n_given: Float64Array
+    n_won: Float64Array
+    last_answer_ms: Int64Array
+    by_person: ByPerson
+
+    @classmethod
+    def of(cls, history: History) -> Counts:
+        """The counts of a history."""
+        return history.counts or cls(
+            history.is_accepted,
+            history.best_answer,
+            history.n_given,
+            history.n_won,
+            history.last_answer_ms,
+            history.by_person,
+        )
 
 
 @kernel

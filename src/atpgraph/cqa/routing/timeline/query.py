@@ -10,7 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._checks import whole_number
+from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
@@ -47,6 +48,7 @@ class Question:
         if isinstance(tags, str):
             raise InputError(f"tags is a list of names, not {tags!r}.")
         object.__setattr__(self, "tags", tuple(self.tags))
+        whole_number("The asker of a question", self.asker, least=NOBODY, most=2**63 - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +62,14 @@ class Query:
     asked_ms : int
         When that is.
     question : Question
+    position : int
+        Where a question of the past stands among those of the site, −1 for a new one.
     """
 
     history: History
     asked_ms: int
     question: Question = Question()
+    position: int = NOBODY
 
     @classmethod
     def now(cls, history: History, question: Question) -> Self:
@@ -85,7 +90,8 @@ class Query:
             int(records.ids(records.questions.asker[position])),
             id=int(records.questions.id[position]),
         )
-        return cls(History(records, asked) if history is None else history, asked, question)
+        known = History(records, asked) if history is None else history
+        return cls(known, asked, question, position)
 
     @cached_property
     def asker(self) -> int:
@@ -103,6 +109,24 @@ class Query:
         """Numbers of the known words and how often each occurs."""
         question = self.question
         return self.history.corpus.query(question.title, question.body, question.tags)
+
+    @cached_property
+    def vector(self) -> Int8Array | None:
+        """What the question is about; None where words have to do."""
+        meaning, question = self.history.records.meaning, self.question
+        if meaning is None:
+            return None
+        if self.position >= 0:
+            return meaning.vectors[self.position]
+        return meaning.vector(question.title, question.body)
+
+    @cached_property
+    def closeness(self) -> Float32Array | None:
+        """Cosine of the vectors of this and every earlier question; None where words have to do."""
+        meaning = self.history.records.meaning
+        if meaning is None or self.vector is None:
+            return None
+        return meaning.closeness(self.vector, self.history.n_questions)
 
     @cached_property
     def match(self) -> Float64Array:

@@ -52,11 +52,14 @@ class AnswerTable(Table):
         Position in :class:`QuestionTable`.
     owner : int64 array
         User code, −1 if unknown or hidden.
+    id : int64 array
+        Id on the site, −1 for an answer that stands for what a newcomer declares.
     """
 
     given_ms: Int64Array
     question: Int64Array
     owner: Int64Array
+    id: Int64Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,190 @@
+"""Work that survives: a folder that holds what a long job has done so far.
+
+A stage is a folder of ``.npy`` parts and a ``facts.json``; it appears whole or not at all, so a job
+that is started again takes the stages that are there and does the rest. Parts are mapped, not
+read: they may be larger than the memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from atpgraph._files import atomic_folder, atomic_path, fcntl
+from atpgraph._typing import AnyArray
+from atpgraph.errors import InputError
+
+MANIFEST = "job.json"
+FORMAT = "atpgraph-work"
+VERSION = 1
+SECONDS = 30.0  # between two states of a loop, at least: less would be lost than writing costs
+
+Parts = dict[str, AnyArray]
+Facts = dict[str, Any]
+
+
+class Loop(Protocol):
+    """Where a loop keeps its state."""
+
+    def state(self) -> tuple[Parts, Facts] | None:
+        """The last state kept; the arrays can be written to, which does not change the file."""
+
+    def keep(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
+        """Keep a state, unless the last one was kept a moment ago."""
+
+
+class WorkFolder:
+    """The folder of one job.
+
+    Parameters
+    ----------
+    path : path
+        A new or empty folder, or that of the same job.
+    job : mapping
+        What makes the job this one: digests, parameters. Plain values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> work = WorkFolder(Path(tempfile.mkdtemp()) / "work", {"job": 1})
+    >>> for _ in range(2):
+    ...     found, _ = work.stage("count", lambda: ({"numbers": np.arange(3)}, {}))
+    >>> found["numbers"].tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        wanted = {"format": FORMAT, "version": VERSION, "job": json.loads(json.dumps(dict(job)))}
+        manifest = self.path / MANIFEST
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is not a folder; name one for the work.")
+        if manifest.exists():
+            _check_same(self.path, _read(manifest), wanted)
+        elif self.path.exists() and any(self.path.iterdir()):
+            raise InputError(f"{self.path} holds other things; name an empty or a new folder.")
+        else:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with atomic_path(manifest) as temporary:
+                temporary.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
+
+    @classmethod
+    def there(cls, path: str) -> WorkFolder:
+        """A folder that another process of the same job has opened."""
+        folder = cls.__new__(cls)
+        folder.path = Path(path)
+        return folder
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs of the same job out, as long as this process lives."""
+        with (self.path / "lock").open("w") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise InputError(
+                        f"Another run is at work in {self.path}; wait for it, or end it."
+                    ) from error
+            yield
+
+    def has(self, name: str) -> bool:
+        """Whether a stage is done."""
+        return (self.path / name).exists()
+
+    def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
+        """What `work` gives, from the folder if it is there already."""
+        if not self.has(name):
+            self.put(name, *work())
+        return self.get(name)
+
+    def put(self, name: str, parts: Parts, facts: Facts) -> None:
+        """Write a stage."""
+        known = {f"{part}.npy" for part in parts} | {"facts.json"}
+        with atomic_folder(self.path / name, known=known) as folder:
+            for part, array in parts.items():
+                np.save(folder / f"{part}.npy", array, allow_pickle=False)
+            (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+
+    def get(self, name: str) -> tuple[Parts, Facts]:
+        """Read a stage: its arrays mapped, changes to them not written back."""
+        folder = self.path / name
+        parts = {
+            file.stem: np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
+            for file in sorted(folder.glob("*.npy"))
+        }
+        return parts, _read(folder / "facts.json")
+
+    def loop(self, name: str) -> Loop:
+        """The states of a loop."""
+        return _States(self, name, SECONDS)
+
+
+class _States:
+    """States `name-0`, `name-1`, …: a new one is there before the last one goes."""
+
+    def __init__(self, folder: WorkFolder, name: str, seconds: float) -> None:
+        self.folder, self.name, self.seconds = folder, name, seconds
+        self.kept = time.monotonic()
+
+    def _numbers(self) -> list[int]:
+        found = self.folder.path.glob(f"{self.name}-*")
+        return sorted(int(path.name.rpartition("-")[2]) for path in found)
+
+    def state(self) -> tuple[Parts, Facts] | None:
+        numbers = self._numbers()
+        return self.folder.get(f"{self.name}-{numbers[-1]}") if numbers else None
+
+    def keep(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
+        if not at_once and time.monotonic() - self.kept < self.seconds:
+            return
+        numbers = self._numbers()
+        self.folder.put(f"{self.name}-{numbers[-1] + 1 if numbers else 0}", parts(), facts)
+        for number in numbers:
+            shutil.rmtree(self.folder.path / f"{self.name}-{number}", ignore_errors=True)
+        self.kept = time.monotonic()
+
+
+def digest(arrays: Mapping[str, AnyArray]) -> str:
+    """A fingerprint of arrays: names, types, shapes and bytes.
+
+    Examples
+    --------
+    >>> digest({"a": np.arange(3)}) == digest({"a": np.arange(3) + 0})
+    True
+    """
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        total.update(array.reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read {path}; delete the folder to begin anew.") from error
+    if not isinstance(found, dict):
+        raise InputError(f"Cannot read {path}; delete the folder to begin anew.")
+    return found
+
+
+def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if found == wanted:
+        return
+    old, new = found.get("job", {}), wanted["job"]
+    names = [name for name in new if not isinstance(old, dict) or old.get(name) != new[name]]
+    about = f" ({', '.join(names)} differ)" if found.get("format") == FORMAT and names else ""
+    raise InputError(
+        f"{path} holds the work of another job{about}; name another folder, or delete this one."
+    )

@@ -1,0 +1,309 @@
+"""Who reaches whom, held in one of two ways: a closure forest where it fits, else sketches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from atpgraph._checks import whole_number
+from atpgraph._memory import budget_bytes, human_bytes
+from atpgraph._registry import unknown_name
+from atpgraph._threads import Workers, interruptible
+from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.closure.build import closure_forest, closure_forests
+from atpgraph.closure.forest import ClosureForest
+from atpgraph.closure.panel import COLUMNS, Panel
+from atpgraph.closure.sampling import PathSampler
+from atpgraph.closure.sketch import ReachSketch, Sketcher, turned
+from atpgraph.closure.sketched_paths import SketchedPaths
+from atpgraph.closure.swept_paths import SweptPaths
+from atpgraph.errors import BudgetError, InputError
+from atpgraph.graph.digraph import DiGraph
+
+log = logging.getLogger(__name__)
+
+CLOSURES = ("auto", "exact", "sketch")
+SKETCH_SIZE = 64
+_SMALLEST = 16
+_DRAWS = 16  # of each node, when nodes that are drawn often are to be told from others
+_SEED = 0  # of the ranks: the closure of a graph does not depend on what is made of it
+
+
+@dataclass(frozen=True)
+class ClosureChoice:
+    """How the closure is held, and why.
+
+    Attributes
+    ----------
+    kind : {"exact", "sketch"}
+    reason : str
+        A sentence.
+    sketch_size : int
+        Members kept for each node and side, 0 if exact.
+    """
+
+    kind: str
+    reason: str
+    sketch_size: int = 0
+
+    def __str__(self) -> str:
+        size = f" of {self.sketch_size}" if self.sketch_size else ""
+        return f"{self.kind}{size}: {self.reason}"
+
+
+class Paths(Protocol):
+    """Exact answers about paths: :class:`PathSampler` or :class:`SweptPaths`."""
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Number of descendants of every node, or an estimate; 0 where there is none."""
+
+    def reached(self, nodes: IntArray) -> Iterator[Int32Array]:
+        """The descendants of each node, ascending."""
+
+    def draw(self, nodes: Int32Array, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
+        """Up to `count` descendants of each node, as pairs in the order of `nodes`."""
+
+    def joined(self, u: IntArray, v: IntArray) -> BoolArray:
+        """Whether a path leads from each `u` to its `v`."""
+
+
+class ExactClosure:
+    """Closure forests of the graph and, if `columns` are there, of its reverse."""
+
+    def __init__(self, rows: ClosureForest, columns: ClosureForest | None, reason: str) -> None:
+        self.rows, self.columns = rows, columns
+        self.choice = ClosureChoice("exact", reason)
+        self.n_pairs = rows.n_pairs
+        self.n_stored = rows.n_extras + (columns.n_extras if columns is not None else 0)
+
+    @cached_property
+    def paths(self) -> PathSampler:
+        """Exact answers about paths."""
+        return PathSampler(self.rows)
+
+    @property
+    def sides(self) -> tuple[ClosureForest, ClosureForest]:
+        """Descendants and ancestors."""
+        if self.columns is None:
+            raise ValueError("The ancestors were not asked for.")
+        return self.rows, self.columns
+
+    @cached_property
+    def paths_back(self) -> PathSampler:
+        """The same for the graph turned round."""
+        return PathSampler(self.sides[1])
+
+    def pair_sources(self, back: bool = False) -> tuple[PathSampler, None]:
+        """What the regression over pairs draws from; with `back` for the graph turned round."""
+        return self.paths_back if back else self.paths, None
+
+    def popularity(self, count: int) -> Float64Array:
+        """Share of the paths drawn that end at each node, if every node draws `count`."""
+        return self.paths.popularity(count)
+
+
+class SketchedClosure:
+    """Sketches of the descendants and of the ancestors, and sweeps for exact answers."""
+
+    def __init__(
+        self,
+        dag: DiGraph,
+        levels: Int32Array,
+        rows: ReachSketch,
+        columns: ReachSketch,
+        n_pairs: int,
+        reason: str,
+    ) -> None:
+        self._dag, self._levels = dag, levels
+        self.rows, self.columns, self.n_pairs = rows, columns, n_pairs
+        self.n_stored = rows.n_members + columns.n_members
+        self.choice = ClosureChoice("sketch", reason, rows.members.shape[1])
+
+    @classmethod
+    def of(
+        cls, dag: DiGraph, levels: Int32Array, size: int, n_jobs: int | None, reason: str
+    ) -> SketchedClosure:
+        """Sketch an acyclic graph."""
+        sketcher = Sketcher(dag, levels)
+        rng = np.random.default_rng(_SEED)
+        ranks = rng.permutation(dag.n_nodes).astype(np.int32)
+        with Workers(n_jobs) as workers:
+            rows = sketcher.sketch(ranks, size, workers)
+            n_pairs = rows.n_pairs
+            if not rows.complete.all():
+                # The errors of the sizes are alike; a panel tells their sum better.
+                some = rng.permutation(dag.n_nodes)[: 2 * COLUMNS]
+                joined = Panel(sketcher.view, some, workers).count() - len(some)
+                n_pairs = round(joined * dag.n_nodes / len(some))
+            del sketcher
+            back = Sketcher(dag.reverse(), turned(levels))
+            columns = back.sketch(ranks, size, workers)
+        return cls(dag, levels, rows, columns, n_pairs, reason)
+
+    @cached_property
+    def paths(self) -> SweptPaths:
+        """Exact answers about paths."""
+        return SweptPaths(self._dag, self._levels, self.rows.sizes)
+
+    @property
+    def sides(self) -> tuple[ReachSketch, ReachSketch]:
+        """Descendants and ancestors."""
+        return self.rows, self.columns
+
+    @cached_property
+    def paths_back(self) -> SweptPaths:
+        """The same for the graph turned round."""
+        return SweptPaths(self._dag.reverse(), turned(self._levels), self.columns.sizes)
+
+    def pair_sources(self, back: bool = False) -> tuple[SketchedPaths, SketchedPaths]:
+        """What the regression over pairs draws from, and the same from the other end."""
+        return self._side(turned_round=back), self._side(turned_round=not back)
+
+    def _side(self, turned_round: bool) -> SketchedPaths:
+        dag, levels, near, far = self._dag, self._levels, self.rows, self.columns
+        if turned_round:
+            dag, levels, near, far = dag.reverse(), turned(levels), far, near
+        return SketchedPaths(dag, levels, near.sizes, far.popularity(near, _DRAWS))
+
+    def popularity(self, count: int) -> Float64Array:
+        """Share of the paths drawn that end at each node, if every node draws `count`."""
+        return self.columns.popularity(self.rows, count)
+
+
+HeldClosure = ExactClosure | SketchedClosure
+
+
+def parts_of(closure: HeldClosure) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The arrays and the facts that hold a closure; :func:`closure_from` reads them."""
+    sides = {"rows": closure.rows, "columns": closure.columns}
+    parts = {
+        f"{side}.{field.name}": getattr(held, field.name)
+        for side, held in sides.items()
+        if held is not None
+        for field in fields(held)
+    }
+    facts = {"kind": closure.choice.kind, "reason": closure.choice.reason, "pairs": closure.n_pairs}
+    return parts, facts
+
+
+def closure_from(
+    dag: DiGraph, levels: Int32Array, parts: dict[str, AnyArray], facts: dict[str, Any]
+) -> HeldClosure:
+    """The closure of a graph from what :func:`parts_of` gave."""
+    kind: Any = ClosureForest if facts["kind"] == "exact" else ReachSketch
+    held: list[Any] = [
+        kind(**{field.name: parts[f"{side}.{field.name}"] for field in fields(kind)})
+        if f"{side}.sizes" in parts
+        else None
+        for side in ("rows", "columns")
+    ]
+    if facts["kind"] == "exact":
+        return ExactClosure(held[0], held[1], facts["reason"])
+    return SketchedClosure(dag, levels, held[0], held[1], facts["pairs"], facts["reason"])
+
+
+def check_closure(closure: object, sketch_size: object, solver: str) -> None:
+    """Refuse what means nothing, before the work."""
+    if closure not in CLOSURES:
+        raise unknown_name("closure", str(closure), CLOSURES)
+    if sketch_size != "auto":
+        whole_number("sketch_size", sketch_size, least=2, most=2**20)
+    if solver == "svd" and closure == "sketch":
+        raise InputError(
+            "solver='svd' multiplies with the whole matrix, which a sketch does not hold; "
+            "use closure='exact', or solver='nnls'."
+        )
+
+
+def hold_closure(
+    dag: DiGraph,
+    levels: Int32Array,
+    closure: str = "auto",
+    *,
+    sketch_size: int | Literal["auto"] = "auto",
+    both: bool = True,
+    memory: str | float | None = None,
+    n_jobs: int | None = None,
+) -> HeldClosure:
+    """The closure of an acyclic graph, in the way that fits the memory.
+
+    Parameters
+    ----------
+    dag : DiGraph
+        A graph without cycles.
+    levels : int32 array
+        Those of the graph.
+    closure : {"auto", "exact", "sketch"}
+        A closure forest, which is refused if the estimate exceeds the budget, or sketches; "auto"
+        takes sketches where the forest would be refused.
+    sketch_size : "auto" or int
+        Members kept for each node and side; "auto" is 64, or half or a quarter of it if that does
+        not fit.
+    both : bool
+        Whether the ancestors are needed as well.
+    memory, n_jobs
+        As for :func:`closure_forest`.
+
+    Examples
+    --------
+    >>> from atpgraph.hierarchy import levels
+    >>> dag = DiGraph.from_codes([0, 1], [1, 2], 3)
+    >>> hold_closure(dag, levels(dag)).choice.kind
+    'exact'
+    """
+    budget = budget_bytes(memory)
+    if closure == "sketch":
+        return _sketched(dag, levels, sketch_size, budget, n_jobs, "as asked for")
+    try:
+        rows, columns = _forests(dag, levels, both, budget, n_jobs)
+    except BudgetError as error:
+        if closure == "exact":
+            raise
+        return _sketched(dag, levels, sketch_size, budget, n_jobs, str(error).partition(";")[0])
+    held = rows.nbytes + (columns.nbytes if columns is not None else 0)
+    reason = "as asked for"
+    if closure == "auto":
+        reason = f"the closure forest takes {human_bytes(held)} of {human_bytes(budget)}"
+    return ExactClosure(rows, columns, reason)
+
+
+def _forests(
+    dag: DiGraph, levels: Int32Array, both: bool, budget: int, n_jobs: int | None
+) -> tuple[ClosureForest, ClosureForest | None]:
+    if both:
+        return closure_forests(dag, levels, memory=budget, n_jobs=n_jobs)
+    return closure_forest(dag, levels, memory=budget, n_jobs=n_jobs), None
+
+
+def _sketched(
+    dag: DiGraph,
+    levels: Int32Array,
+    sketch_size: int | Literal["auto"],
+    budget: int,
+    n_jobs: int | None,
+    reason: str,
+) -> SketchedClosure:
+    size = sketch_size_for(dag.n_nodes, sketch_size, budget)
+    log.info("Sketches of %d descendants and ancestors for each node: %s", size, reason)
+    return interruptible(SketchedClosure.of, dag, levels, size, n_jobs, reason)
+
+
+def sketch_size_for(n: int, sketch_size: int | Literal["auto"], budget: int) -> int:
+    """Members that are kept for each node and side."""
+    if sketch_size != "auto":
+        return sketch_size
+    size = SKETCH_SIZE
+    while size > _SMALLEST and sketch_bytes(n, size) > budget:
+        size //= 2
+    return size
+
+
+def sketch_bytes(n: int, size: int) -> int:
+    """Memory that both sketches take, with one more that is not by node yet."""
+    return 12 * n * size + 64 * n

@@ -1,0 +1,94 @@
+"""What questions are about: a vector for each, from a text model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from atpgraph._jit import kernel
+from atpgraph._typing import AnyArray, Float32Array, Int8Array
+from atpgraph.cqa.routing.timeline.growth import Room
+from atpgraph.cqa.text.axes import shared_axes
+from atpgraph.cqa.text.model import TextModel
+from atpgraph.cqa.text.store import question_text, text_vectors
+
+UNIT = 127  # what 1 is rounded to
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Vectors of the questions of a site.
+
+    Attributes
+    ----------
+    model : TextModel
+    vectors : int8 array of shape (questions, axes)
+        Vectors of length 127, along the axes that all sites share if the model has such; zeros for
+        a question without text. Each depends on its own text alone. A byte per number is enough
+        for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million
+        questions, all of which are read for every new one.
+    """
+
+    model: TextModel
+    vectors: Int8Array
+
+    @classmethod
+    def of(
+        cls,
+        model: TextModel,
+        titles: Sequence[str],
+        bodies: Sequence[str],
+        site: Path | None = None,
+    ) -> Self:
+        """Compute the vectors, or take those kept beside the site."""
+        texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
+        return cls(model, _rounded(model, text_vectors(model, texts, site)))
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether the axes are those of every site."""
+        return shared_axes(self.model) is not None
+
+    def first(self, n_questions: int) -> Self:
+        """The vectors of the first questions."""
+        return replace(self, vectors=self.vectors[:n_questions])
+
+    def grown(self, room: Room, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
+        """With some questions more: title, body and tags each."""
+        texts = [question_text(title, body) for title, body, _ in questions]
+        found = self.model.encode(texts).astype(np.float16)
+        return replace(
+            self, vectors=room.extend("vectors", self.vectors, _rounded(self.model, found))
+        )
+
+    def vector(self, title: str, body: str) -> Int8Array:
+        """The vector of a new question."""
+        found = self.model.encode([question_text(title, body)])
+        return _rounded(self.model, found.astype(np.float16))[0]
+
+    def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
+        """Cosine of a vector and those of the first questions."""
+        result = np.zeros(n_questions, dtype=np.float32)
+        dots(self.vectors[:n_questions], vector, np.float32(1.0 / UNIT**2), result)
+        return result
+
+
+def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
+    axes = shared_axes(model)
+    turned = vectors.astype(np.float32) if axes is None else axes(vectors)
+    return np.asarray(np.rint(turned * UNIT), dtype=np.int8)
+
+
+@kernel
+def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float32Array) -> None:
+    """Products of one vector and many, in whole numbers: the same on every machine."""
+    for row in range(len(vectors)):
+        total = np.int32(0)
+        for axis in range(len(vector)):
+            total += np.int32(vectors[row, axis]) * np.int32(vector[axis])
+        result[row] = np.float32(total) * scale

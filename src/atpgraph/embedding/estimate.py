@@ -1,0 +1,164 @@
+"""What a fit would take, told before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from atpgraph._memory import budget_bytes
+from atpgraph._threads import interruptible, thread_count
+from atpgraph.closure import estimate_closure
+from atpgraph.closure.choice import sketch_bytes, sketch_size_for
+from atpgraph.closure.sketched_paths import panel_sheets
+from atpgraph.cycles import break_cycles
+from atpgraph.embedding import purposes
+from atpgraph.errors import InputError
+from atpgraph.graph.convert import as_graph
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.scc import cyclic_edges
+
+# Stands in for the method that is asked for: its closure is about as large, in a tenth of the time.
+_QUICK = "mfas"
+# CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
+_PER_CORE_EDGE = 2.0e-5
+_PER_PATH = 3.5e-7  # drawn, with its share of non-paths, at 64 components
+_PER_PRODUCT = 1.0e-10  # of two numbers, in a Gram matrix
+_PER_SOLVE = 4.0e-9  # of a row, for each entry of its Gram matrix
+_PER_MEMBER = 5.0e-9  # merged into a sketch
+_GRAPH = 40  # bytes of an edge, with its reverse
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one way to hold the closure takes.
+
+    Attributes
+    ----------
+    memory : int
+        Peak in bytes: graph, closure and vectors.
+    seconds : float
+        From the graph in memory to the vectors, roughly.
+    """
+
+    memory: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit would take; see :func:`estimate`.
+
+    Attributes
+    ----------
+    nodes, edges : int
+        Of the graph.
+    core_nodes, core_edges : int
+        Those that lie on cycles.
+    pairs, extras : float
+        Reachable pairs once the cycles are broken, and the extras of the closure forests.
+    exact, sketch : Cost
+        With closure forests, and with sketches.
+    budget : int
+        Bytes that may be used.
+    closure : {"exact", "sketch"}
+        What ``closure="auto"`` would take.
+    reason : str
+        Why.
+    """
+
+    nodes: int
+    edges: int
+    core_nodes: int
+    core_edges: int
+    pairs: float
+    extras: float
+    exact: Cost
+    sketch: Cost
+    budget: int
+    closure: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def estimate(graph: Any, **params: Any) -> Estimate:
+    """Estimate what ``ATP(**params).fit(graph)`` would take, in about a second per million edges.
+
+    Cycles are not broken as the fit would break them: a quicker method stands in, whose closure is
+    of about the same size. So the numbers are rough where much of the graph lies on cycles, and
+    the fit decides again when it knows its acyclic graph.
+
+    Parameters
+    ----------
+    graph : anything :func:`atpgraph.as_graph` takes
+    **params
+        Parameters of :class:`~atpgraph.ATP`.
+
+    Examples
+    --------
+    >>> from atpgraph import citation_dag
+    >>> found = estimate(citation_dag(2000, 6000, random_state=0), n_components=16)
+    >>> found.nodes, found.core_edges, found.closure
+    (2000, 0, 'exact')
+    """
+    from atpgraph.embedding.estimator import ATP
+
+    settings = ATP().get_params()
+    unknown = sorted(set(params) - set(settings))
+    if unknown:
+        raise InputError(f"ATP has no parameter {unknown[0]!r}.")
+    settings |= params
+    purposes.check(settings)
+    return interruptible(_estimate, as_graph(graph), settings)
+
+
+def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
+    solver = purposes.check(params)
+    budget = budget_bytes(params["memory"])
+    on_cycles = cyclic_edges(graph)
+    core = np.flatnonzero(on_cycles)
+    core_nodes = len(np.unique(graph.sources[core]))
+    dag = break_cycles(graph, _QUICK, random_state=0).dag if len(core) else graph
+    forest = estimate_closure(dag)
+    sides = 1 if solver == "pairs" else 2
+    extras = sides * forest.extras
+    n, m = graph.n_nodes, graph.n_edges
+    k = params["n_components"]
+    vectors = 16 * n * k
+    size = sketch_size_for(n, params["sketch_size"], max(budget - vectors, 1))
+    threads = thread_count(params["n_jobs"])
+    rounds = purposes.settle(params, n, max(int(forest.pairs), 1)).max_iter
+    before = _GRAPH * m + vectors
+    peak = forest.bytes_peak + (sides - 1) * forest.bytes_held
+    members = 2 * size * n
+    cycles = _PER_CORE_EDGE * len(core)
+    if solver == "pairs":
+        learning = rounds * 16 * n * _PER_PATH * (0.4 + 0.6 * k / 64)
+        fits = learning, 1.3 * learning + rounds * 40 * m * _PER_MEMBER
+    else:
+        solves = 2 * n * _PER_SOLVE * k**2
+        fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
+    exact = Cost(int(before + peak), cycles + (sides * forest.seconds + fits[0]) / threads)
+    sketch = Cost(
+        int(before + max(sketch_bytes(n, size), 8 * n * size + 64 * n * (1 + panel_sheets(n)))),
+        cycles + (2 * size * m * _PER_MEMBER + fits[1]) / threads,
+    )
+    closure, reason = _choice(params["closure"], solver, peak, budget - vectors)
+    return Estimate(
+        n, m, core_nodes, len(core), forest.pairs, extras, exact, sketch, budget, closure, reason
+    )
+
+
+def _choice(asked: str, solver: str, peak: int, left: int) -> tuple[str, str]:
+    """What the fit would hold the closure in, and why."""
+    if asked != "auto":
+        return asked, "as asked for"
+    if solver == "svd":
+        return "exact", "singular vectors need all pairs"
+    fits = peak <= left
+    words = "fits" if fits else "does not fit"
+    return "exact" if fits else "sketch", f"the closure forest {words} the budget"

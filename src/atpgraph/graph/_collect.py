@@ -1,0 +1,111 @@
+"""Edges on their way into a graph: numbered as they come, sorted at the end, within a budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from atpgraph._memory import human_bytes
+from atpgraph._threads import checkpoint
+from atpgraph._typing import AnyArray, ByteArray, Float64Array, Int32Array, Int64Array
+from atpgraph.errors import BudgetError
+from atpgraph.graph import _csr
+from atpgraph.graph._numbering import Numbering, renumber
+from atpgraph.graph.digraph import DiGraph
+
+_LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
+
+
+class EdgeCollector:
+    """All edges read so far, as node indices in the order of the file.
+
+    Parameters
+    ----------
+    path : Path
+        What is read, for messages.
+    budget : int
+        Bytes that reading may take; more is a :class:`BudgetError`.
+    """
+
+    def __init__(self, path: Path, budget: int) -> None:
+        self.path, self.budget = path, max(budget, _LEAST)
+        self.numbering = Numbering()
+        self.n_rows = 0
+        self._pieces: list[Int32Array] = []
+        self._weights: list[Float64Array] = []
+
+    def add(
+        self,
+        data: ByteArray,
+        ids: Int64Array,
+        lengths: Int32Array,
+        weights: Float64Array | None = None,
+    ) -> None:
+        """Number more edges; the arrays are those of :meth:`Numbering.number`."""
+        self._pieces.append(self.numbering.number(data, ids, lengths))
+        self.n_rows += len(ids)
+        if weights is not None:
+            self._weights.append(weights)
+
+    def drop_weights(self) -> None:
+        """Forget the weights."""
+        self._weights = []
+
+    def check(self, buffers: int, done: float = 1.0) -> None:
+        """Refuse to go on if the edges, and as many more as the rest of the file has, do not fit.
+
+        Parameters
+        ----------
+        buffers : int
+            Bytes that the reader itself holds.
+        done : float
+            Share of the file that has been read.
+        """
+        each = 4 + _csr.BYTES_PER_EDGE
+        if self._weights:
+            each += 8 + _csr.BYTES_PER_WEIGHT
+        nodes = self.numbering.nbytes + _csr.BYTES_PER_NODE * len(self.numbering)
+        need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
+        if need > self.budget:
+            raise BudgetError(
+                f"{self.path} needs at least {human_bytes(need)} to be read, and the budget is "
+                f"{human_bytes(self.budget)}; raise memory."
+            )
+
+    @property
+    def first(self) -> list[int]:
+        """Numbers of the two ids of the first edge."""
+        return [int(code) for code in self._pieces[0][0]]
+
+    def drop_first(self) -> None:
+        """Forget the first edge, which names columns; nodes are numbered as if without it."""
+        self._pieces[0] = self._pieces[0][1:].copy()
+        if self._weights:
+            self._weights[0] = self._weights[0][1:]
+        self.n_rows -= 1
+        number = np.full(len(self.numbering), -1, dtype=np.int32)
+        known = 0
+        for piece in self._pieces:
+            known = renumber(piece, number, known)
+        order = np.argsort(number, kind="stable")
+        self._order: Int64Array | None = order[len(order) - known :]
+
+    _order = None
+
+    def labels(self) -> AnyArray:
+        """Labels of the nodes, by number."""
+        return self.numbering.labels(self._order)
+
+    def rows(self) -> tuple[Int32Array, AnyArray]:
+        """The edges in the order of the file, repeats included, and the labels."""
+        return np.concatenate(self._pieces), self.labels()
+
+    def graph(self) -> DiGraph:
+        """The edges as a graph; the collector is empty afterwards."""
+        labels = self.labels()
+        del self.numbering
+        indptr, targets, weights = _csr.sorted_rows(
+            self._pieces, len(labels), self._weights or None, checkpoint
+        )
+        return DiGraph(indptr, targets, labels, weights)

@@ -1,0 +1,85 @@
+"""Forget a person in the advisor: their name, and the text of what they asked."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from dataclasses import replace
+
+import numpy as np
+
+from atpgraph._typing import Int64Array
+from atpgraph.cqa.expertise import Expertise
+from atpgraph.cqa.routing.advice.advisor import Advisor
+from atpgraph.cqa.routing.timeline.corpus import Corpus
+from atpgraph.cqa.routing.timeline.events import Forgotten
+from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.tables import TextTable
+from atpgraph.embedding.estimator import ATP
+from atpgraph.serve.forget import GONE
+
+
+def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
+    """An advisor that does not know a person.
+
+    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles and words
+    of their questions go, and ``@handle`` from the titles of others. In the embedded graphs their
+    node stays under a number drawn at random.
+    """
+    records = advisor.history.records
+    code = int(records.codes([user])[0])
+    if code < 0:
+        return advisor
+    asked = np.flatnonzero(records.questions.asker == code)
+    made = advisor.observe([Forgotten(user)])
+    records = made.history.records.settled()
+    titles = list(records.texts.titles)
+    if handle:
+        titles = [title.replace(f"@{handle}", GONE) for title in titles]
+    for question in asked.tolist():
+        titles[question] = ""
+    records = replace(
+        records,
+        texts=TextTable(titles, [""] * len(titles)),
+        corpus=without_words(records.corpus, asked),
+    )
+    history = History(records, made.history.now, made.history.shared)
+    router, structure = made.router, made.router.space_.structure
+    if structure is not None and structure.atp is not None:
+        router = router.over(replace(structure, atp=_renamed(structure.atp, user)))
+    fitted = made.fitted
+    if fitted is not None:
+        fitted = Expertise.from_model(_renamed(fitted.model, user))
+    return replace(made, history=history, router=router, fitted=fitted)
+
+
+def without_words(corpus: Corpus, questions: Int64Array) -> Corpus:
+    """A corpus in which some questions have no words; words that only they had are gone."""
+    counts = corpus.counts.tocsc()
+    keep = ~np.isin(counts.indices, questions)
+    column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))
+    used = np.bincount(column[keep], minlength=counts.shape[1]) > 0
+    cleaned = counts.copy()
+    cleaned.data = np.where(keep, counts.data, 0.0)
+    cleaned.eliminate_zeros()
+    left = np.flatnonzero(used)
+    # Words come by first use, and the first use of some may have been in these questions.
+    first = cleaned.indices[cleaned.indptr[left]]
+    order = left[np.argsort(first, kind="stable")]
+    number = np.full(counts.shape[1], -1, dtype=np.int64)
+    number[order] = np.arange(len(order))
+    vocabulary = {
+        word: int(number[code])
+        for word, code in corpus.vocabulary.items()
+        if code < len(number) and number[code] >= 0
+    }
+    return Corpus(vocabulary, cleaned[:, order])
+
+
+def _renamed(model: ATP, user: int) -> ATP:
+    label = f"user:{user}"
+    labels = model.graph_.labels.copy()
+    labels[labels == label] = f"user:{2**61 + secrets.randbelow(2**60)}"
+    made = copy.copy(model)
+    made.graph_ = replace(model.graph_, labels=labels)
+    return made

@@ -1,0 +1,60 @@
+"""Serve until told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from atpgraph.errors import InputError
+from atpgraph.serve import logs
+from atpgraph.serve.api.app import create_app
+from atpgraph.serve.service import Service
+from atpgraph.serve.web.pages import add_pages
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on the address, or one sentence."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except (OSError, OverflowError) as error:
+        made.close()
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot listen on {host}, port {port}: {why}.") from error
+    return made
+
+
+def address_of(bound: socket.socket) -> str:
+    """The address of a socket as a link."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(
+    service: Service, bound: socket.socket, started: Callable[[], None] | None = None
+) -> None:
+    """Answer requests on a socket until a signal comes; then finish and close."""
+    settings = service.settings
+    logs.set_up(settings.log.level)
+    app = create_app(service)
+    add_pages(app)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.server.behind_proxy,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_graceful_shutdown=20,
+        timeout_keep_alive=30,
+    )
+    server = uvicorn.Server(config)
+    if started is not None:
+        started()
+    with contextlib.closing(bound):
+        server.run(sockets=[bound])

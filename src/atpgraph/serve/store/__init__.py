@@ -1,0 +1,1 @@
+"""The database: SQLite by default, PostgreSQL by URL; SQLAlchemy Core over both."""

@@ -1,0 +1,1 @@
+"""The page: server-rendered, no build step, nothing loaded from elsewhere."""

@@ -1,0 +1,104 @@
+"""Odd values for every option: a sentence or a result, never a bug, a hang or an empty promise."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from typer.models import OptionInfo
+
+from .forked import run
+
+# What the option is added to; every command of `atp` is here (tested below).
+COMMANDS = {
+    "break-cycles": "break-cycles {w}/graph.txt",
+    "reach": "reach {w}/graph.txt 1 2",
+    "embed": "embed {w}/graph.txt --dim 4 --max-iter 1 -o {d}/out.npz",
+    "tune": "tune {w}/graph.txt --dims 2 --penalties 0.1",
+    "predict": "predict {w}/model.npz 1 2",
+    "neighbors": "neighbors {w}/model.npz 1",
+    "info": "info {w}/model.npz",
+    "export": "export {w}/model.npz --format csv -o {d}/out.csv",
+    "hierarchy": "hierarchy {w}/graph.txt",
+    "plot": "plot {w}/graph.txt -o {d}/out.svg",
+    "linkpred": "linkpred {w}/graph.txt --methods common-neighbors",
+    "cqa ingest": "cqa ingest {w}/dump2 -o {d}/out",
+    "cqa stats": "cqa stats {w}/site",
+    "cqa train": "cqa train {w}/site -o {d}/out",
+    "cqa difficulty": "cqa difficulty {w}/site --methods number-of-answers",
+    "cqa experts": "cqa experts {w}/advisor",
+    "cqa route": "cqa route {w}/advisor --title how",
+    "cqa evaluate": "cqa evaluate {w}/site --methods bm25",
+    "cqa load": "cqa load {w}/site --spread 0",
+    "datasets list": "datasets list",
+    "generate cycles": "generate cycles --nodes 20 --edges 60 --planted 3 -o {d}/out.txt",
+    "generate gnm": "generate gnm --nodes 20 --edges 60 -o {d}/out.txt",
+    "generate dag": "generate dag --nodes 20 --edges 60 -o {d}/out.txt",
+    "generate citation": "generate citation --nodes 20 --edges 30 -o {d}/out.txt",
+    "generate community": "generate community --questions 20 --users 9 --topics 2 -o {d}/out",
+}
+HUGE = str(2**62)
+NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e308", HUGE, "99999999999999999999")
+TEXTS = ("", "nan", "-1", "99999999999999999999", "\x1b[31m", "\udcff", "a" * 300)
+WITHOUT_NUMBERS = {"datasets fetch", "datasets path"}
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command of ``atp``: its name and its function."""
+    from atpgraph.cli._app import app
+
+    todo = [("", app)]
+    while todo:
+        above, group = todo.pop()
+        todo += [
+            (f"{above} {inner.name}".strip(), inner.typer_instance)
+            for inner in group.registered_groups
+        ]
+        for info in group.registered_commands:
+            name = info.name or info.callback.__name__.replace("_", "-")
+            yield f"{above} {name}".strip(), info.callback
+
+
+def odd_options() -> Iterator[tuple[str, str, str, bool]]:
+    """Command, option, an odd value, and whether it should be a number."""
+    for command, function in commands():
+        hints = get_type_hints(function, include_extras=True)
+        for name, hint in hints.items():
+            inner = get_args(hint)
+            kinds = {hint, *inner, *(get_args(inner[0]) if inner else ())}
+            info = next((x for x in inner if isinstance(x, OptionInfo)), None)
+            if info is None or bool in kinds:
+                continue
+            option = next(iter(info.param_decls or ()), "--" + name.replace("_", "-"))
+            numeric = bool(kinds & {int, float})
+            for value in NUMBERS if numeric else TEXTS:
+                yield command, option, value, numeric
+
+
+def complaint(world: Path, folder: Path, name: str, option: str, value: str, numeric: bool) -> str:
+    """What is wrong with how a command takes an odd value; empty if nothing."""
+    folder.mkdir()
+    typed = COMMANDS[name].format(w=world, d=folder).split()
+    said = [option, value] if len(option) == 2 else [f"{option}={value}"]
+    done = run(*typed, *said, setup=lambda: os.chdir(folder))
+    wrong = done.complaint()
+    if wrong.startswith("sentence: 0") and "Usage:" in done.stderr:  # Typer's own refusal
+        wrong = ""
+    if not wrong and done.code == 0 and numeric and not math.isfinite(float(value)):
+        wrong = f"accepted: {done.stdout[:200]}"
+    return wrong and f"{name} {option}={value!r}: {wrong}"
+
+
+def test_every_command_is_attacked() -> None:
+    assert {name for name, _ in commands()} - WITHOUT_NUMBERS == set(COMMANDS)
+
+
+@pytest.mark.parametrize("value", ["nan", "99999999999999999999"])
+def test_odd_values_of_options(world, tmp_path, value) -> None:
+    cases = [case for case in odd_options() if case[2] == value and case[0] in COMMANDS]
+    wrong = [complaint(world, tmp_path / str(i), *case) for i, case in enumerate(cases)]
+    assert not any(wrong), "\n".join(filter(None, wrong))
