@@ -37,7 +37,7 @@ class Source:
         self.size: int | None = None
         self._packed = ""
         rest = io.BufferedReader(_Rejoined(begin, self._file), 1 << 16)
-        self._stream: IO[bytes] | gzip.GzipFile = rest
+        self._stream: Any = rest
         if begin.startswith(_GZIP):
             self._packed, self._stream = "gzip", gzip.GzipFile(fileobj=rest, mode="rb")
         elif begin == _ZSTD:
