@@ -36,14 +36,14 @@ PACKAGE = Path(atpgraph.__file__).parent / "cqa"
 TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"
 PENALTY = 30.0
 PLANS: dict[Pool, TrainingPlan] = {
-    "own": TrainingPlan(questions=4000, refit_days=120.0),
-    "all": TrainingPlan(questions=2500, refit_days=120.0),
-    "new": TrainingPlan(questions=1500, refit_days=120.0),
+    "own": TrainingPlan(questions=4000),
+    "all": TrainingPlan(questions=2500),
+    "new": TrainingPlan(questions=1500),
 }
 
 
 def main() -> None:
-    """Learn with all features, and without those of the competition graph for the ablation."""
+    """Learn the weights of every pool and text model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
@@ -95,17 +95,16 @@ def meaning_features() -> tuple[str, ...]:
 def weights(
     examples: Examples, name: str, left_out: tuple[str, ...]
 ) -> dict[str, dict[str, float]]:
-    """Weights with and without the features of the competition graph."""
-    found = {}
-    for end, hidden in (("", ()), ("-without-atp", GROUPS["atp"])):
-        use = np.array([feature not in (*left_out, *hidden) for feature in NAMES])
-        model = fit_logit(examples.choices, PENALTY, use, stiff=STIFFNESS)
-        found[name + end] = {
+    """Weights by name, without some features."""
+    use = np.array([feature not in left_out for feature in NAMES])
+    model = fit_logit(examples.choices, PENALTY, use, stiff=STIFFNESS)
+    return {
+        name: {
             feature: round(weight, 5)
             for feature, weight in zip(NAMES, model.raw_weight.tolist(), strict=True)
             if weight
         }
-    return found
+    }
 
 
 if __name__ == "__main__":

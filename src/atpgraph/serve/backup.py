@@ -23,7 +23,7 @@ from atpgraph.serve.store.database import Database, get_meta
 from atpgraph.serve.store.tables import METADATA, migrations
 
 FORMAT = "atpgraph-serve-backup"
-_FILES = ("model.json", "timeline.npz", "routing.npz", "expertise.npz")
+_FILES = ("model.json", "timeline.npz", "levels.npz", "expertise.npz")
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
 

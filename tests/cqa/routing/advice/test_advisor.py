@@ -152,4 +152,4 @@ def _date(line: str) -> str:
 
 
 def test_after_training_nothing_of_it_is_kept(advisor: Advisor) -> None:
-    assert not [name for name in advisor.history.records.memo._shelves if name == "structures"]
+    assert not [n for n in advisor.history.records.memo._shelves if n == "training examples"]

@@ -16,7 +16,6 @@ from atpgraph.cqa.routing.advice.newcomers import welcome
 from atpgraph.cqa.routing.baselines.registry import METHODS
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.space import FeatureSpace
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.newcomer import Newcomer
@@ -125,7 +124,7 @@ def test_no_feature_depends_on_the_future(records: Records, other: Records, mome
     rows = []
     for site in (records, other):
         query = moment.query(site)
-        space = FeatureSpace(Structure.of(History(site, moment.asked_ms)))
+        space = FeatureSpace()
         rows.append(space.rows(query, query.history.codes(moment.people)))
     np.testing.assert_allclose(rows[0], rows[1], rtol=1e-6, atol=1e-9)
     assert (rows[0].std(axis=0) > 0).sum() > 25
@@ -157,9 +156,9 @@ def test_newcomers_do_not_see_the_future(records: Records, other: Records, momen
     for site in (records, other):
         history = History(site, moment.asked_ms)
         router = Router("all", plan=SMALL).fit(History(site, moment.split_ms)).update(history)
-        structure, opened = welcome(router.space_.structure, history, newcomers)
+        opened = welcome(history, newcomers)
         query = Query(opened, moment.asked_ms, moment.query(site).question)
-        scores.append(router.over(structure).score(query, people))
+        scores.append(router.score(query, people))
         evidence.append(opened.records.newcomers[80_000].questions.tolist())
     assert evidence[0] == evidence[1]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-6, atol=1e-9)

@@ -124,10 +124,7 @@ def start(early: Site) -> Advisor:
 def whole(start: Advisor, site: Site) -> Advisor:
     """All events ingested at once, ranked by the same weights and levels."""
     history = History.latest(Records.of(site, start.history.records.text_model), shared=True)
-    structure = start.router.space_.structure
-    assert structure is not None
-    moved = structure.with_users(history.codes(start.history.users), history.n_users, {})
-    return replace(start, history=history, router=start.router.over(moved))
+    return replace(start, history=history)
 
 
 def asked(advisor: Advisor, site: Site, places: Sequence[int]) -> list[Suggestions]:
