@@ -123,7 +123,8 @@ class Spread:
         if not self._folder.has("fit"):
             self._run(do_pairs, table, regularization, max_iter)
         parts, facts = self._folder.get("fit")
-        return Factorization(**parts, **facts)
+        found: dict[str, Any] = {**parts, **facts}
+        return Factorization(**found)
 
     def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
         """Solve all rows of half an iteration, in parts; see :func:`do_rows`."""
@@ -189,7 +190,7 @@ def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[floa
     path, name, side, ranges, part = task
     folder = WorkFolder.there(path)
     if not folder.has(part):
-        matrix = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
+        matrix: Any = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
         parts, facts = folder.get(name)
         given: list[Any] = [None] * (len(parts) - 1 + len(facts["numbers"]))
         for at, number in facts["numbers"].items():
@@ -215,4 +216,5 @@ def _matrices(path: str, written: int) -> tuple[Matrix, Matrix]:
     folder = WorkFolder.there(path)
     dag, level = _dag(folder)
     closure: HeldClosure = closure_from(dag, level, *folder.get("closure"))
-    return matrices_of(*closure.sides, level)
+    rows, columns = closure.sides
+    return matrices_of(rows, columns, level)
