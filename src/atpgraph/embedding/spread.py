@@ -190,7 +190,7 @@ def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[floa
     path, name, side, ranges, part = task
     folder = WorkFolder.there(path)
     if not folder.has(part):
-        matrix = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
+        matrix: Any = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
         parts, facts = folder.get(name)
         given: list[Any] = [None] * (len(parts) - 1 + len(facts["numbers"]))
         for at, number in facts["numbers"].items():
