@@ -79,7 +79,7 @@ class Source:
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}.") from None
 
-    def _read(self, stream: IO[bytes], size: int) -> bytes:
+    def _read(self, stream: Any, size: int) -> bytes:
         """Exactly `size` bytes, except at the end."""
         parts: list[bytes] = []
         while size > 0:
