@@ -84,7 +84,7 @@ def break_cycles(
         costly = method == "auto" and results[-1].method != "h-voting" and not every
         agony = None if costly else CycleBreaker(read, seed).agony
         counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
-        payload = {"graph": counts, "agony": agony, "methods": rows}
+        payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
         if report is not None:
             from atpgraph.report.pages.cycles import write_report
 

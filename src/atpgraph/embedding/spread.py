@@ -123,7 +123,8 @@ class Spread:
         if not self._folder.has("fit"):
             self._run(do_pairs, table, regularization, max_iter)
         parts, facts = self._folder.get("fit")
-        return Factorization(**parts, **facts)
+        found: dict[str, Any] = {**parts, **facts}
+        return Factorization(**found)
 
     def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
         """Solve all rows of half an iteration, in parts; see :func:`do_rows`."""
@@ -189,7 +190,7 @@ def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[floa
     path, name, side, ranges, part = task
     folder = WorkFolder.there(path)
     if not folder.has(part):
-        matrix = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
+        matrix: Any = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
         parts, facts = folder.get(name)
         given: list[Any] = [None] * (len(parts) - 1 + len(facts["numbers"]))
         for at, number in facts["numbers"].items():
@@ -197,7 +198,8 @@ def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[floa
         for at in range(len(given)):
             given[at] = parts.get(f"argument{at}", given[at])
         x = parts["x"]
-        values = [matrix.update(some, *given[:2], x, *given[2:]) for some in ranges]
+        table, vectors, *rest = given
+        values = [matrix.update(some, table, vectors, x, *rest) for some in ranges]
         rows = np.concatenate([matrix.rows(some) for some in ranges])
         folder.put(part, {"x": x[rows]}, {"values": values})
     return list(folder.get(part)[1]["values"])
@@ -215,4 +217,5 @@ def _matrices(path: str, written: int) -> tuple[Matrix, Matrix]:
     folder = WorkFolder.there(path)
     dag, level = _dag(folder)
     closure: HeldClosure = closure_from(dag, level, *folder.get("closure"))
-    return matrices_of(*closure.sides, level)
+    rows, columns = closure.sides
+    return matrices_of(rows, columns, level)

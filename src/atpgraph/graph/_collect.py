@@ -34,6 +34,7 @@ class EdgeCollector:
         self.n_rows = 0
         self._pieces: list[Int32Array] = []
         self._weights: list[Float64Array] = []
+        self._order: Int64Array | None = None
 
     def add(
         self,
@@ -89,9 +90,7 @@ class EdgeCollector:
         for piece in self._pieces:
             known = renumber(piece, number, known)
         order = np.argsort(number, kind="stable")
-        self._order: Int64Array | None = order[len(order) - known :]
-
-    _order = None
+        self._order = order[len(order) - known :]
 
     def labels(self) -> AnyArray:
         """Labels of the nodes, by number."""

@@ -306,11 +306,11 @@ class _Reader:
     def _problem(self, piece: Piece, before: int) -> InputError:
         line = before + piece.line + 1
         if piece.problem == NOT_TEXT:
-            return self._not_text(line, piece.count)
+            return self._not_text(line, piece.detail)
         if piece.problem == _scan.FEW_FIELDS:
             delimiter = self.layout.delimiter
             separator = {" ": "blanks", "\t": "tabs"}.get(delimiter, repr(delimiter))
-            has = "one field" if piece.count == 1 else f"{piece.count} fields"
+            has = "one field" if piece.detail == 1 else f"{piece.detail} fields"
             needs = max(self.layout.columns[:2]) + 1
             return self._error(
                 line,

@@ -102,9 +102,9 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     if choice == BM25:
         return None
     if choice == STATIC:
-        return StaticText(*(file.checked() for file in _STATIC))
+        return StaticText(_STATIC[0].checked(), _STATIC[1].checked())
     if choice == DENSE:
-        return OnnxText(*(file.checked() for file in _DENSE))
+        return OnnxText(_DENSE[0].checked(), _DENSE[1].checked())
     if choice == AUTO:
         return text_model(_best(n_texts))
     return own_model(Path(choice))

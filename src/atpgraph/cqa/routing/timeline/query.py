@@ -117,7 +117,8 @@ class Query:
         if meaning is None:
             return None
         if self.position >= 0:
-            return meaning.vectors[self.position]
+            known: Int8Array = meaning.vectors[self.position]
+            return known
         return meaning.vector(question.title, question.body)
 
     @cached_property

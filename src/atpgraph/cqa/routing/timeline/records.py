@@ -100,11 +100,11 @@ class Records:
         votes = dated_votes(site, answers)
         texts = TextTable(site.titles(), site.question_bodies())
         tags = [site.tags.of(question) for question in range(len(questions))]
-        by_name = isinstance(text, str | os.PathLike)
-        model = text_model(text, len(questions)) if by_name else text
+        if isinstance(text, str | os.PathLike):
+            text = text_model(text, len(questions))
         meaning = None
-        if model is not None:
-            meaning = Meaning.of(model, texts.titles, texts.bodies, site.path)
+        if text is not None:
+            meaning = Meaning.of(text, texts.titles, texts.bodies, site.path)
         present = np.ones(len(questions), dtype=np.bool_)
         asker, owner = (codes_of(users, ids) for ids in (questions.asker, answers.owner))
         return cls(
