@@ -19,7 +19,7 @@ def write(folder: Path, turned: bool = False) -> None:
     folder.mkdir(parents=True)
     edges = {
         "observed_graph": [[0, 1], [1, 2], [2, 3], [0, 3]],
-        "pos_test_edges": [[0, 2], [1, 3]],
+        "pos_test_edges": [[0, 2], [1, 3], [0, 4]],
         "neg_test_edges": [[3, 0], [4, 0], [3, 1]],
     }
     for name, pairs in edges.items():
