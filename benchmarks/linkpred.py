@@ -26,7 +26,13 @@ from atpgraph.evaluation.comparison import compare
 from atpgraph.linkpred.registry import ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"
-HEADLINE = {"paper": "auc", "random": "auc", "reversed": "auc", "ranking": "mrr"}
+HEADLINE = {
+    "paper": "auc",
+    "random": "auc",
+    "reversed": "auc",
+    "ranking": "mrr",
+    "dirlinkbench": "hits@100",
+}
 
 
 def main() -> None:
@@ -50,10 +56,7 @@ def main() -> None:
 def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
     """Measure one row and put it into the file."""
     typed = ["linkpred", options.graph, "--methods", key, "--seeds", str(options.seeds)]
-    typed += ["--dim", str(options.dim)]
-    if options.protocol != "paper,random,reversed,ranking":
-        typed += ["--protocol", options.protocol]
-    typed += ["--json"]
+    typed += ["--dim", str(options.dim), "--protocol", options.protocol, "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "atpgraph", *typed, "--quiet"], stdout=subprocess.PIPE, text=True
     )
@@ -85,9 +88,12 @@ def write_table(file: Path) -> None:
     """The Markdown beside the JSON."""
     data = json.loads(file.read_text())
     methods = {key: row for key, row in data["methods"].items() if "failure" not in row}
-    protocols = [p for p in HEADLINE if all(p in row["protocols"] for row in methods.values())]
+    protocols = [p for p in HEADLINE if any(p in row["protocols"] for row in methods.values())]
     best = {
-        p: max(methods, key=lambda key: methods[key]["protocols"][p][HEADLINE[p]]["mean"])
+        p: max(
+            (key for key in methods if p in methods[key]["protocols"]),
+            key=lambda key: methods[key]["protocols"][p][HEADLINE[p]]["mean"],
+        )
         for p in protocols
     }
     seeds = sorted({row["seeds"] for row in methods.values()})
@@ -115,7 +121,7 @@ def write_table(file: Path) -> None:
     ]
     for key, row in methods.items():
         cells = [cell(methods, key, p, best[p]) for p in protocols]
-        seconds = row["protocols"][protocols[0]]["seconds"]["mean"]
+        seconds = next(iter(row["protocols"].values()))["seconds"]["mean"]
         memory = row["peak_memory_bytes"]
         lines.append(
             f"| {row['name']} (`{key}`) | {row['group']} | {' | '.join(cells)} | {seconds:.2f} | "
@@ -130,6 +136,8 @@ def write_table(file: Path) -> None:
 
 def cell(methods: dict[str, Any], key: str, protocol: str, best: str) -> str:
     """Mean ± half the interval, marked if it is the best or level with it."""
+    if protocol not in methods[key]["protocols"]:
+        return "–"
     value = methods[key]["protocols"][protocol][HEADLINE[protocol]]
     text = f"{value['mean']:.4f}"
     if value["high"] is not None:

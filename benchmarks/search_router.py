@@ -32,8 +32,8 @@ from atpgraph.cqa.routing.timeline.records import Records
 STARTS = (0.4, 0.55, 0.7, 0.85)
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
 PLANS: dict[Pool, TrainingPlan] = {
-    "own": TrainingPlan(questions=4000, refit_days=120.0, hard=40),
-    "all": TrainingPlan(questions=1600, refit_days=120.0, hard=40),
+    "own": TrainingPlan(questions=4000, hard=40),
+    "all": TrainingPlan(questions=1600, hard=40),
 }
 SINGLE = ("accepted", "acceptance_rate", "fading_15", "text_recent", "tag_recent", "level")
 Scorer = Callable[[Float64Array], Float64Array]

@@ -21,9 +21,9 @@ from _common import Report, arguments, markdown
 from atpgraph.cqa import Site
 from atpgraph.cqa.routing.baselines.popularity import NumberAccepted
 from atpgraph.cqa.routing.baselines.structural import PaperAtp
+from atpgraph.cqa.routing.baselines.structure import AtpSettings
 from atpgraph.cqa.routing.evaluation.evaluation import run
 from atpgraph.cqa.routing.evaluation.protocols import Protocol, Split, make_protocol
-from atpgraph.cqa.routing.features.structure import AtpSettings
 from atpgraph.cqa.routing.timeline.records import Records
 
 STEPS: list[dict[str, list[Any]]] = [

@@ -36,18 +36,19 @@ PACKAGE = Path(atpgraph.__file__).parent / "cqa"
 TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"
 PENALTY = 30.0
 PLANS: dict[Pool, TrainingPlan] = {
-    "own": TrainingPlan(questions=4000, refit_days=120.0),
-    "all": TrainingPlan(questions=2500, refit_days=120.0),
-    "new": TrainingPlan(questions=1500, refit_days=120.0),
+    "own": TrainingPlan(questions=4000),
+    "all": TrainingPlan(questions=2500),
+    "new": TrainingPlan(questions=1500),
 }
 
 
 def main() -> None:
-    """Learn with all features, and without those of the competition graph for the ablation."""
+    """Learn the weights of every pool and text model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
     parser.add_argument("--kinds", default=f"{STATIC},{DENSE}", help="text models to learn for")
+    parser.add_argument("--pools", default=",".join(PLANS), help="whom to rank")
     options = parser.parse_args()
     site = Site(options.site)
     learnt: dict[str, dict[str, float]] = {}
@@ -55,7 +56,8 @@ def main() -> None:
         if options.axes:
             learn_axes(site, kind)
         history = training(Records.of(site, kind))
-        for pool, plan in PLANS.items():
+        for pool in options.pools.split(","):
+            plan = PLANS[pool]
             examples = collect(history, pool, plan)
             print(f"{kind}, {pool}: {examples.choices.n_questions} questions", flush=True)
             learnt |= weights(examples, f"{pool}-{kind}", ())
@@ -95,17 +97,16 @@ def meaning_features() -> tuple[str, ...]:
 def weights(
     examples: Examples, name: str, left_out: tuple[str, ...]
 ) -> dict[str, dict[str, float]]:
-    """Weights with and without the features of the competition graph."""
-    found = {}
-    for end, hidden in (("", ()), ("-without-atp", GROUPS["atp"])):
-        use = np.array([feature not in (*left_out, *hidden) for feature in NAMES])
-        model = fit_logit(examples.choices, PENALTY, use, stiff=STIFFNESS)
-        found[name + end] = {
+    """Weights by name, without some features."""
+    use = np.array([feature not in left_out for feature in NAMES])
+    model = fit_logit(examples.choices, PENALTY, use, stiff=STIFFNESS)
+    return {
+        name: {
             feature: round(weight, 5)
             for feature, weight in zip(NAMES, model.raw_weight.tolist(), strict=True)
             if weight
         }
-    return found
+    }
 
 
 if __name__ == "__main__":

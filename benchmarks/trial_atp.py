@@ -223,7 +223,7 @@ def judge_features(
     history: History, past: History, ratings: dict[str, Ratings], topic: np.ndarray
 ) -> list[tuple[object, ...]]:
     """Each score as a feature of the router, by number of labelled questions."""
-    space = FeatureSpace(None)
+    space = FeatureSpace()
     best = history.best_answer
     resolved = np.flatnonzero(best >= 0)
     teach = resolved[resolved < past.n_questions][-LABELS[-1] * 2 :]
@@ -260,7 +260,7 @@ def judge_features(
     width = len(NAMES)
     sets = {"without": [], **{name: [width + k] for k, name in enumerate(ratings)}}
     rows: list[tuple[object, ...]] = []
-    prior = np.concatenate([prior_weights("all", ("atp",)), np.zeros(len(ratings))])
+    prior = np.concatenate([prior_weights("all"), np.zeros(len(ratings))])
     for count in LABELS:
         reciprocal = {name: np.zeros(len(judged)) for name in sets}
         draws = DRAWS if count else 1
@@ -269,7 +269,7 @@ def judge_features(
             choices = _joined([labelled[k] for k in np.sort(chosen)], width + len(ratings))
             for name, columns in sets.items():
                 use = np.zeros(width + len(ratings), dtype=np.bool_)
-                use[:width] = [not feature.startswith(("atp", "level")) for feature in NAMES]
+                use[:width] = True
                 use[columns] = True
                 weight = fit_logit(choices, PENALTY, use, prior).raw_weight
                 for place, (x, right, _) in enumerate(judged):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         random_dag,
     )
     from atpgraph.hierarchy import levels
+    from atpgraph.linkpred.predictor import LinkPredictor
 
 __all__ = [
     "ATP",
@@ -48,6 +49,7 @@ __all__ = [
     "DiGraph",
     "Estimate",
     "InputError",
+    "LinkPredictor",
     "PlantedCycles",
     "Reachability",
     "TrueSkill",
@@ -75,6 +77,7 @@ _MODULE_OF = {
     "estimate": "atpgraph.embedding.estimate",
     "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
+    "LinkPredictor": "atpgraph.linkpred.predictor",
     "levels": "atpgraph.hierarchy",
     "trueskill": "atpgraph.cycles",
     "pagerank": "atpgraph.cycles",

@@ -48,6 +48,12 @@ export m.npz --format csv -o v.csv
 export m.npz --format npy -o v
 plot g.txt -o p.svg
 linkpred g.txt --methods levels --seeds 1
+links fit g.txt -o k.npz --dim 4 --report r3
+links predict k.npz 1 2 3 4
+links predict k.npz --pairs unknown.txt
+links recommend k.npz 1 --top 3 --explain
+links recommend k.npz 1 --top 3 --sources
+links top k.npz --top 5
 datasets list
 datasets path cit-HepTh
 datasets fetch cit-HepTh

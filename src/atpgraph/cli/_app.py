@@ -22,6 +22,7 @@ from atpgraph.cli import (
 from atpgraph.cli._commands import Commands
 from atpgraph.cli.cqa.app import app as cqa
 from atpgraph.cli.generate.app import app as generate
+from atpgraph.cli.links.app import app as links
 from atpgraph.cli.service.app import app as service
 
 app = Commands(
@@ -64,6 +65,7 @@ app.command("info")(model.info)
 app.command("export")(model.export)
 app.command("hierarchy")(hierarchy.hierarchy)
 app.command("plot")(plot.plot)
+app.add_typer(links, name="links")
 app.command("linkpred")(linkpred.linkpred)
 app.add_typer(cqa, name="cqa")
 app.command("serve")(serve.serve)

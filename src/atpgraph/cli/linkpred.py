@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.linkpred.laboratory import LabResult, MethodResult
+    from atpgraph.linkpred.splits import Split
 
 
 def linkpred(
     graph: Annotated[
         str,
-        typer.Argument(metavar="GRAPH|NAME", help="Edge list, or a name of 'atp datasets list'."),
+        typer.Argument(
+            metavar="GRAPH|NAME|FOLDER",
+            help="Edge list, a name of 'atp datasets list', or a folder of DirLinkBench splits.",
+        ),
     ],
     methods: Annotated[
         str,
@@ -29,7 +33,7 @@ def linkpred(
     ] = "all",
     protocol: Annotated[
         str, typer.Option("--protocol", help="Protocols, separated by commas.")
-    ] = "paper,random,reversed,ranking",
+    ] = "paper,random,reversed,ranking,dirlinkbench",
     dim: Annotated[
         str, typer.Option("--dim", help="Dimension per side; several by commas, the first leads.")
     ] = "64",
@@ -52,11 +56,17 @@ def linkpred(
 ) -> None:
     """Compare link predictors on a graph: every method, protocol and seed, with intervals."""
     with session(json=json, quiet=quiet) as out:
+        from atpgraph.linkpred.dirlinkbench import PUBLISHED, is_splits, read_splits
         from atpgraph.linkpred.laboratory import run
         from atpgraph.report.pages.linkpred import write_report
 
         dims = _dimensions(dim)
-        name, loaded = _load(graph)
+        splits: list[Split] = []
+        if is_splits(graph):
+            splits = read_splits(graph)
+            name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
+        else:
+            name, loaded = _load(graph)
         result = run(
             loaded,
             methods,
@@ -66,6 +76,7 @@ def linkpred(
             fraction=fraction,
             max_queries=queries or None,
             name=name,
+            splits=splits,
         )
         for key, reason in result.unavailable.items():
             out.note(f"{key} was not run: {reason}")
@@ -79,6 +90,11 @@ def linkpred(
             written = write_report(result, report, typed_command())
             payload["report"] = written
             out.note(f"report written to {written}")
+        theirs = PUBLISHED.get(name, {}) if splits else {}
+        if theirs:
+            payload["published"] = theirs
+            told = ", ".join(f"{row} {value}" for row, value in theirs.items())
+            out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
         notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
         out.result(payload, _summary(result), *notes, *_failures(result))
 

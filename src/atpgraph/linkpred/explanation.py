@@ -149,8 +149,8 @@ def _words(
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
         return f"level {int(level[v]):,}, {told}", []
     if kind == "atp":
-        there, back = values["ATP score"], values["ATP score of v → u"]
-        return f"ATP scores the link {there:.2f}, its reverse {back:.2f}", []
+        forth, back = values["ATP score"], values["ATP score of v → u"]
+        return f"ATP scores the link {forth:.2f}, its reverse {back:.2f}", []
     if kind == "spectral":
         return f"nodes like the source link to it with strength {values['spectral score']:.2f}", []
     return f"attributes are alike by {values['similarity']:.2f}", []

@@ -222,6 +222,7 @@ def run(
     fraction: float = 0.1,
     max_queries: int | None = 2000,
     name: str = "graph",
+    splits: Sequence[Split] = (),
 ) -> LabResult:
     """Measure link predictors on a graph.
 
@@ -244,6 +245,8 @@ def run(
         ranks all.
     name : str
         What to call the graph in the results.
+    splits : sequence of Split
+        Splits made elsewhere, in place of those of `graph`; one for each seed, and their own tests.
 
     Returns
     -------
@@ -259,6 +262,7 @@ def run(
     """
     dims = [dim] if isinstance(dim, int) else list(dim)
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    numbers = numbers[: len(splits)] if splits else numbers
     if not numbers or not dims:
         raise InputError("At least one seed and one dimension are needed.")
     rows = _rows(methods)
@@ -269,13 +273,17 @@ def run(
     results = [_empty(row, k, row.make(k or dims[0], 0)) for row, k in plan]
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
-        for seed in numbers:
-            split = make_split(
-                graph,
-                fraction=fraction,
-                protocols=chosen,
-                random_state=seed,
-                max_queries=max_queries,
+        for at_seed, seed in enumerate(numbers):
+            split = (
+                splits[at_seed]
+                if splits
+                else make_split(
+                    graph,
+                    fraction=fraction,
+                    protocols=chosen,
+                    random_state=seed,
+                    max_queries=max_queries,
+                )
             )
             unavailable |= split.unavailable
             for at, (row, k) in enumerate(plan):

@@ -8,13 +8,16 @@ targets that their source could have (``target``). Nothing but the graph that ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from atpgraph._progress import stage
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
+from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.errors import InputError
+from atpgraph.evaluation.calibration import reliability
+from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, LocalEvidence, VectorEvidence
 from atpgraph.linkpred.logit import Head, fit_choice, fit_pairs
@@ -24,7 +27,7 @@ from atpgraph.linkpred.splits import removable_edges
 QUESTIONS = ("link", "direction", "target")
 _ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
 _ROUNDS = 4
-_BEST, _CHANCE = 15, 40  # candidates of a query: the best by each evidence, and some of the others
+_BEST, _CHANCE = 8, 30  # candidates of a query: the best by each evidence, and some of the others
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,21 @@ def learn(
     collect: Callable[[], Collection],
     plan: Plan,
     rng: np.random.Generator,
-) -> tuple[dict[str, Head], Collection]:
-    """The models, and the collection of the last round (to know which evidence there is)."""
+) -> tuple[dict[str, Head], Collection, dict[str, dict[str, Any]]]:
+    """The models, the collection of the last round, and how good the models for pairs are.
+
+    The last is measured on one half of the pairs with weights learned on the other.
+    """
     samples: list[Sample] = []
-    hidden = 0
-    while len(samples) < _ROUNDS and hidden < min(_ENOUGH, plan.max_pairs):
-        taken = hidden_edges(graph, plan.fraction, rng)
-        hidden += len(taken)
-        evidence = collect().fit(graph.without_edges(taken))
+    hidden = hidden_edges(graph, plan.fraction, rng)
+    rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden)))
+    plan = replace(plan, max_queries=-(-plan.max_queries // rounds))
+    for left in range(rounds, 0, -1):
+        evidence = collect().fit(graph.without_edges(hidden))
         with stage("pairs to learn from"):
-            samples.append(_sample(graph, evidence, taken, plan, rng))
+            samples.append(_sample(graph, evidence, hidden, plan, rng))
+        if left > 1:
+            hidden = hidden_edges(graph, plan.fraction, rng)
     joined = _joined(samples)
     spans = evidence.spans()
     doubtful = np.zeros(joined.links.shape[1], dtype=bool)
@@ -85,7 +93,11 @@ def learn(
             "direction": _pair_head(joined.forward, joined.backward, doubtful),
             "target": _choice_head(joined, doubtful),
         }
-    return heads, evidence
+        judged = {
+            "link": _judged(joined.links, joined.others, doubtful),
+            "direction": _judged(joined.forward, joined.backward, doubtful),
+        }
+    return heads, evidence, judged
 
 
 def hidden_edges(graph: DiGraph, fraction: float, rng: np.random.Generator) -> Int64Array:
@@ -150,8 +162,7 @@ def candidate_pairs(
         for row in rows:
             part = slice(row.indptr[at], row.indptr[at + 1])
             best.append(_best(row.nodes[part], row.values[part], free))
-        for part_of in vectors:
-            best.append(_best(np.arange(n), part_of.target_ @ part_of.source_[u], free))
+        best += [_best(np.arange(n), each.target_ @ each.source_[u], free) for each in vectors]
         top = np.unique(np.concatenate(best)) if best else np.empty(0, dtype=np.int64)
         free[top] = False
         rest = np.flatnonzero(free)
@@ -169,7 +180,7 @@ def candidate_pairs(
     )
 
 
-def _best(nodes: Int64Array, values: Float64Array, free: BoolArray) -> Int64Array:
+def _best(nodes: IntArray, values: FloatArray, free: BoolArray) -> Int64Array:
     open_to_all = free[nodes]
     nodes, values = nodes[open_to_all], values[open_to_all]
     if len(nodes) > _BEST:
@@ -182,9 +193,15 @@ def _joined(samples: list[Sample]) -> Sample:
         return samples[0]
     shifts = np.cumsum([0] + [len(sample.choices) for sample in samples[:-1]])
     starts = [sample.starts + shift for sample, shift in zip(samples, shifts, strict=True)]
-    names = ("links", "others", "forward", "backward", "choices")
-    stacked = [np.concatenate([getattr(s, name) for s in samples]) for name in names]
-    return Sample(*stacked, np.concatenate(starts), np.concatenate([s.log_weight for s in samples]))
+    return Sample(
+        np.concatenate([sample.links for sample in samples]),
+        np.concatenate([sample.others for sample in samples]),
+        np.concatenate([sample.forward for sample in samples]),
+        np.concatenate([sample.backward for sample in samples]),
+        np.concatenate([sample.choices for sample in samples]),
+        np.concatenate(starts),
+        np.concatenate([sample.log_weight for sample in samples]),
+    )
 
 
 def _pair_head(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> Head:
@@ -195,6 +212,22 @@ def _pair_head(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> He
     if doubtful.any() and _gain(good, bad, keep) <= 0:
         return _without(fit_pairs(good[:, keep], bad[:, keep]), keep)
     return fit_pairs(good, bad)
+
+
+def _judged(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> dict[str, Any]:
+    """AUC and calibration on the halves that were not learned from."""
+    if len(good) < 4:
+        return {"auc": None, "error": None, "bins": []}
+    scores = np.empty(len(good)), np.empty(len(bad))
+    for half in (0, 1):
+        here, there = slice(half, None, 2), slice(1 - half, None, 2)
+        head = _pair_head(good[here], bad[here], doubtful)
+        for side, terms in zip(scores, (good, bad), strict=True):
+            side[there] = head.score(terms[there])
+    both = np.concatenate(scores)
+    truth = np.repeat([1.0, 0.0], [len(good), len(bad)])
+    found = reliability(1.0 / (1.0 + np.exp(-both)), truth, groups=10)
+    return {"auc": auc(*scores), "error": found["error"], "bins": found["bins"]}
 
 
 def _gain(good: Float64Array, bad: Float64Array, keep: BoolArray) -> float:

@@ -80,16 +80,16 @@ def fit_choice(
         top = np.maximum.reduceat(score, starts)
         share = np.exp(score - top[query])
         total = np.add.reduceat(share, starts)
-        value = float((top + np.log(total) - score[starts]).sum()) + ridge * (w @ w) / 2
+        value = float((top + np.log(total) - score[starts]).sum() + ridge * (w @ w) / 2)
         return value, share / total[query]
 
     def slope(w: Float64Array) -> Float64Array:
-        return shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w
+        return np.asarray(shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w)
 
     def curvature(w: Float64Array) -> Float64Array:
-        share = shares(w)[1][:, None]
-        means = np.add.reduceat(share * x, starts, axis=0)
-        return np.asarray(x.T @ (share * x) - means.T @ means + ridge * np.eye(len(w)))
+        weighted = shares(w)[1][:, None] * x
+        means = np.add.reduceat(weighted, starts, axis=0)
+        return np.asarray(x.T @ weighted - means.T @ means + ridge * np.eye(len(w)))
 
     best = minimize(
         lambda w: shares(w)[0], np.zeros(x.shape[1]), jac=slope, hess=curvature,

@@ -17,6 +17,7 @@ from atpgraph.evaluation.metrics import (
 )
 
 HITS = (20, 50, 100)
+HITS_OF_A_QUERY = (1, 3, 10, *HITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +49,13 @@ class Measures:
     curves: Curves | None = None
 
 
-def pair_measures(good: FloatArray, bad: FloatArray) -> Measures:
-    """AUC, average precision, and Hits@K: positives ranked among all negatives."""
+def pair_measures(good: FloatArray, bad: FloatArray, headline: str = "auc") -> Measures:
+    """AUC, average precision, MRR and Hits@K: positives ranked among all negatives, pooled."""
     ranks = ranks_among(good, bad)
     values = {"auc": auc(good, bad), "ap": average_precision(good, bad)}
     values |= {f"hits@{k}": hits_at(ranks, k) for k in HITS}
-    return Measures(values, "auc", _curves(good, bad))
+    values["mrr"] = mean_reciprocal_rank(ranks)
+    return Measures(values, headline, _curves(good, bad))
 
 
 def ranking_measures(ranks: Float64Array, candidates: Int64Array) -> Measures:
@@ -69,7 +71,7 @@ def ranking_measures(ranks: Float64Array, candidates: Int64Array) -> Measures:
     share = np.where(candidates > 0, (ranks - 1) / np.maximum(candidates, 1), 0.0)
     mrr = mean_reciprocal_rank(ranks)
     values = {"auc": float(1.0 - share.mean()), "ap": mrr, "mrr": mrr}
-    return Measures(values | {f"hits@{k}": hits_at(ranks, k) for k in HITS}, "mrr")
+    return Measures(values | {f"hits@{k}": hits_at(ranks, k) for k in HITS_OF_A_QUERY}, "mrr")
 
 
 def _curves(good: FloatArray, bad: FloatArray, bins: int = 20) -> Curves:

@@ -14,20 +14,18 @@ import numpy as np
 
 from atpgraph._random import RandomState, generator
 from atpgraph._registry import Registry
-from atpgraph._typing import AnyArray, Int64Array
+from atpgraph._typing import AnyArray, FloatArray, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
 from atpgraph.graph.digraph import DiGraph, pair_array
+from atpgraph.linkpred.measures import ranking_measures
 from atpgraph.linkpred.negatives import Pairs
-from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol
+from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol, RankingTest
 from atpgraph.linkpred.splits import removable_edges
 
 METRICS = Registry("metric", {"auc": auc, "ap": average_precision})
-_PAIRWISE = Registry(
-    "protocol for pairs",
-    {name: kind for name, kind in PROTOCOLS.items() if isinstance(kind, PairProtocol)},
-)
+_QUERIES = 300  # of `ranking`; each is scored against all nodes
 
 
 class EdgeSplit:
@@ -89,11 +87,12 @@ class LinkScorer:
 
     Parameters
     ----------
-    protocol : {"random", "paper", "reversed"}
+    protocol : {"random", "paper", "reversed", "dirlinkbench", "ranking"}
         What the negatives are, see :func:`make_split`. They are judged by the training and test
-        edges of the split together.
-    metric : {"auc", "ap"}
-        Area under the ROC curve, or average precision.
+        edges of the split together. ``ranking`` ranks the targets of at most 300 test edges.
+    metric : str, optional
+        For pairs ``auc`` (the default) or ``ap``, average precision; for ``ranking`` one of
+        ``mrr`` (the default), ``hits@1``, ``hits@3``, ``hits@10`` and so on.
     random_state : int or None
         Seed of the negatives; an int gives all estimators of a search the same ones.
 
@@ -108,7 +107,11 @@ class LinkScorer:
     """
 
     def __init__(
-        self, protocol: str = "random", *, metric: str = "auc", random_state: RandomState = 0
+        self,
+        protocol: str = "random",
+        *,
+        metric: str | None = None,
+        random_state: RandomState = 0,
     ) -> None:
         self.protocol = protocol
         self.metric = metric
@@ -116,7 +119,9 @@ class LinkScorer:
 
     def __call__(self, estimator: Any, X: Any, y: object = None) -> float:
         """The metric of a fitted estimator on test edges; greater is better."""
-        protocol, metric = _PAIRWISE[self.protocol], METRICS[self.metric]
+        protocol = PROTOCOLS[self.protocol]
+        if isinstance(protocol, PairProtocol):
+            METRICS[self.metric or "auc"]  # an unknown name is refused before the work
         if hasattr(estimator, "steps"):  # a pipeline: its last step is the embedding
             before = estimator[:-1]
             X = before.transform(X) if len(before.steps) else X
@@ -129,18 +134,40 @@ class LinkScorer:
             np.concatenate([train.sources, u]), np.concatenate([train.targets, v]), train.n_nodes
         )
         edges = Pairs(u.astype(np.int64), v.astype(np.int64))
-        pairs = protocol.test(whole, edges, generator(self.random_state))
+        pairs = protocol.limited(_QUERIES).test(whole, edges, generator(self.random_state))
         if pairs is None:
             raise InputError(
                 f"The protocol {self.protocol!r} has no pairs to compare on this graph; "
                 "use another one."
             )
         labels = train.labels
+        if isinstance(pairs, RankingTest):
+            found = ranking_measures(*pairs.ranks_among_all(_ByLabel(estimator, labels)))
+            return Registry("metric", found.metrics)[self.metric or "mrr"]
         good, bad = (
             estimator.score_pairs(labels[side.sources], labels[side.targets])
             for side in (pairs.positives, pairs.negatives)
         )
-        return metric(good, bad)
+        return METRICS[self.metric or "auc"](good, bad)
+
+
+class _ByLabel:
+    """An estimator that scores pairs of labels, as a scorer of node indices."""
+
+    name = "the estimator"
+
+    def __init__(self, estimator: Any, labels: AnyArray) -> None:
+        self._estimator, self._labels = estimator, labels
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Scores of the pairs."""
+        found = self._estimator.score_pairs(self._labels[u], self._labels[v])
+        return np.asarray(found)
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Scores against all nodes."""
+        everyone = np.arange(len(self._labels))
+        return np.stack([self.score(np.full(len(everyone), node), everyone) for node in u])
 
 
 def _edges_of_rows(X: Any) -> tuple[DiGraph, Int64Array]:

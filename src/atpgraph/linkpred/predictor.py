@@ -33,6 +33,7 @@ from atpgraph.linkpred.logit import Head
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _POPULAR = 100  # nodes that are candidates for everybody
+_PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 200  # candidates of recommend_sources
 
 
@@ -69,6 +70,9 @@ class LinkPredictor(Estimator):
     heads_ : dict from question to Head
         Weights of the terms for ``link``, ``direction`` and ``target``.
     term_names_ : list of str
+    validation_ : dict
+        For ``link`` and ``direction``: AUC, calibration error and its bins, on hidden edges with
+        weights learned from others.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class LinkPredictor(Estimator):
     graph_: DiGraph
     heads_: dict[str, Head]
     evidence_: Collection
+    validation_: dict[str, dict[str, Any]]
 
     def __init__(
         self,
@@ -115,8 +120,8 @@ class LinkPredictor(Estimator):
         graph : object
         attributes : optional
             What is known of the nodes: a matrix, a table, a mapping from labels, or texts, see
-            :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where they
-            help to find hidden edges, and left out where they do not.
+            :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
+            they help to find hidden edges, and left out where they do not.
         """
         self._check()
         given = as_graph(graph)
@@ -140,7 +145,7 @@ class LinkPredictor(Estimator):
         if attributes is not None:
             known = Attributes(attribute_vectors(attributes, graph, random_state=seed))
         plan = Plan(self.fraction, self.max_pairs, self.max_queries)
-        heads, learned = learn(
+        heads, learned, judged = learn(
             graph, lambda: Collection(self.evidence, settings, known), plan, plan_rng
         )
         kinds = [kind for kind in learned.parts if kind != "attributes"]
@@ -148,6 +153,7 @@ class LinkPredictor(Estimator):
         if list(found.parts) != list(learned.parts):
             raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
         self.graph_, self.heads_, self.evidence_ = graph, heads, found
+        self.validation_ = judged
 
     @property
     def term_names_(self) -> list[str]:
@@ -176,13 +182,20 @@ class LinkPredictor(Estimator):
 
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
         """:meth:`score_pairs` of node indices, a bounded number at a time."""
-        head = Registry("question", self.heads_)[question]
-        step = 2**16
-        parts = [
-            head.score(self.evidence_.terms(u[low : low + step], v[low : low + step]))
-            for low in range(0, len(u), step)
-        ]
-        return np.concatenate(parts) if parts else np.empty(0)
+        Registry("question", self.heads_)[question]  # an unknown name is refused
+        return self.score_all(u, v)[:, list(self.heads_).index(question)]
+
+    def score_all(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Log-odds of pairs of node indices for all questions, in the order of `heads_`."""
+        # Sorted by source, so that pieces of bounded size share few rows of evidence.
+        order = np.argsort(u, kind="stable")
+        scores = np.empty((len(u), len(self.heads_)))
+        for low in range(0, len(u), _PIECE):
+            part = order[low : low + _PIECE]
+            terms = self.evidence_.terms(u[part], v[part])
+            for column, head in enumerate(self.heads_.values()):
+                scores[part, column] = head.score(terms)
+        return scores
 
     def predict_proba(self, u: Labels, v: Labels, base_rate: float = 0.5) -> Float64Array:
         """Probability of a link u → v, for every pair.
@@ -205,7 +218,7 @@ class LinkPredictor(Estimator):
     def recommend(
         self, u: Hashable, k: int = 10, *, exclude_known: bool = True, base_rate: float = 0.5
     ) -> tuple[AnyArray, Float64Array]:
-        """The k targets that u would most likely choose, best first, and the probability of each link.
+        """The k targets that u would most likely choose, best first, and how likely each link is.
 
         Candidates are the nodes near u (by PageRank and short paths) and the most popular ones.
         The order answers "which target", the probability "is it a link rather than a random

@@ -59,6 +59,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "params": params,
+        "validation": model.validation_,
         "kinds": [kind for kind in model.evidence_.parts if kind != "attributes"],
     }
     for question, head in model.heads_.items():
@@ -77,7 +78,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             arrays["atp_levels"], arrays["atp_removed"] = atp.levels_, atp.removed_
             arrays["atp_kernel"] = atp.kernel_table_
             description["atp"] = {
-                "params": atp.get_params(),
+                "params": atp.get_params() | {"n_jobs": None},  # says nothing of the vectors
                 "zero_weight": atp.zero_weight_,
                 "regularization": atp.regularization_,
             }
@@ -91,6 +92,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
         model: Any = kind()
         model.set_params(**description["params"])
         model.graph_ = graph_from(arrays)
+        model.validation_ = dict(description["validation"])
         model.heads_ = {
             question: Head(
                 arrays[f"{question}_weights"].astype(np.float64),

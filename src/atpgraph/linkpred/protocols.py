@@ -6,6 +6,9 @@
     Negatives are ordered pairs u ≠ v without an edge.
 ``reversed``
     Positives are the test edges (u, v) whose reverse is not an edge, negatives their reverses.
+``dirlinkbench``
+    Negatives as for ``random``; positives are ranked among all of them, and the share above the
+    100th best negative counts (Hits@100). The published benchmark takes 15 % of the edges.
 ``ranking``
     The target of each test edge (u, v) is ranked among the nodes that u has no edge to, all of
     them and a sample of 100. Other true edges of u, training and test, are left out.
@@ -39,10 +42,11 @@ class PairTest:
 
     positives: Pairs
     negatives: Pairs
+    headline: str = "auc"
 
     def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
         """Measures under the name of the protocol."""
-        return {name: pair_measures(*self.scores(scorer))}
+        return {name: pair_measures(*self.scores(scorer), self.headline)}
 
     def scores(self, scorer: Scorer) -> tuple[FloatArray, FloatArray]:
         """Scores of the positives and of the negatives."""
@@ -143,12 +147,14 @@ class Protocol(ABC):
 
 
 class PairProtocol(Protocol):
-    """A protocol that sets positives against negatives."""
+    """A protocol that sets positives against negatives, and is read by its `headline` metric."""
+
+    headline: ClassVar[str] = "auc"
 
     def test(self, graph: DiGraph, positives: Pairs, rng: np.random.Generator) -> PairTest | None:
         """The positives, and as many negatives where the graph has them."""
         good, bad = self.pairs(graph, positives, rng)
-        return PairTest(good, bad) if len(good) and len(bad) else None
+        return PairTest(good, bad, self.headline) if len(good) and len(bad) else None
 
     @abstractmethod
     def pairs(
@@ -181,6 +187,13 @@ class RandomPairs(PairProtocol):
     ) -> tuple[Pairs, Pairs]:
         """All positives, and non-edges."""
         return positives, non_edges(graph, len(positives), rng)
+
+
+class DirLinkBench(RandomPairs):
+    """``dirlinkbench``: pairs without an edge, pooled Hits@100."""
+
+    name, stream = "dirlinkbench", 5
+    headline = "hits@100"
 
 
 class ReversedEdges(PairProtocol):
@@ -236,7 +249,13 @@ PROTOCOLS: Registry[Protocol] = Registry(
     "protocol",
     {
         protocol.name: protocol
-        for protocol in (AgainstDirection(), RandomPairs(), ReversedEdges(), Ranking())
+        for protocol in (
+            AgainstDirection(),
+            RandomPairs(),
+            ReversedEdges(),
+            Ranking(),
+            DirLinkBench(),
+        )
     },
 )
 

@@ -14,13 +14,16 @@ from atpgraph.linkpred.baselines import (
     LINE,
     NRP,
     AdjacencySVD,
+    AnyNeighbours,
     CommonNeighbours,
     DegreeProduct,
+    ItemCosine,
     PreferentialAttachment,
+    Proximity,
+    ThreeSteps,
 )
-from atpgraph.linkpred.blend import ATPBlend
+from atpgraph.linkpred.learned import LearnedLinks
 from atpgraph.linkpred.method import Method
-from atpgraph.linkpred.tuned import TunedATP
 
 Make = Callable[[int, int], Method]
 
@@ -62,8 +65,7 @@ ROWS = Registry(
             Row("atp-harmonic", "ours", _atp("harmonic")),
             Row("atp-linear", "ours", _atp("linear")),
             Row("atp-constant", "ours", _atp("constant")),
-            Row("atp-tuned", "ours", lambda k, seed: TunedATP(k, random_state=seed)),
-            Row("atp-blend", "ours", lambda k, seed: ATPBlend(k, random_state=seed)),
+            Row("links", "ours", lambda k, seed: LearnedLinks(k, random_state=seed)),
             Row("svdm-log", "rival", _atp("log", "svd")),
             Row("svdm-harmonic", "rival", _atp("harmonic", "svd")),
             Row("line", "rival", lambda k, seed: LINE(k, random_state=seed)),
@@ -76,6 +78,11 @@ ROWS = Registry(
             Row("levels", "trivial", lambda k, seed: LevelDifference(random_state=seed), False),
             Row("svd", "trivial", lambda k, seed: AdjacencySVD(k, random_state=seed)),
             Row("common-neighbours", "trivial", lambda k, seed: CommonNeighbours(), False),
+            Row("common-neighbours-any", "trivial", lambda k, seed: AnyNeighbours(), False),
+            Row("paths", "trivial", lambda k, seed: ThreeSteps(), False),
+            Row("item-cosine", "trivial", lambda k, seed: ItemCosine(), False),
+            Row("ppr", "trivial", lambda k, seed: Proximity(), False),
+            Row("ppr-degree", "trivial", lambda k, seed: Proximity(by_degree=True), False),
             Row("degree-product", "trivial", lambda k, seed: DegreeProduct(), False),
             Row("preferential", "trivial", lambda k, seed: PreferentialAttachment(), False),
         ]

@@ -23,7 +23,7 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """An advisor that does not know a person.
 
     Their posts stay as posts of nobody, so that what others did keeps its meaning; titles and words
-    of their questions go, and ``@handle`` from the titles of others. In the embedded graphs their
+    of their questions go, and ``@handle`` from the titles of others. In the embedded graph their
     node stays under a number drawn at random.
     """
     records = advisor.history.records
@@ -44,13 +44,10 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
         corpus=without_words(records.corpus, asked),
     )
     history = History(records, made.history.now, made.history.shared)
-    router, structure = made.router, made.router.space_.structure
-    if structure is not None and structure.atp is not None:
-        router = router.over(replace(structure, atp=_renamed(structure.atp, user)))
-    fitted = made.fitted
+    fitted = advisor.fitted
     if fitted is not None:
         fitted = Expertise.from_model(_renamed(fitted.model, user))
-    return replace(made, history=history, router=router, fitted=fitted)
+    return replace(made, history=history, fitted=fitted)
 
 
 def without_words(corpus: Corpus, questions: Int64Array) -> Corpus:

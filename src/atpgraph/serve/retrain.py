@@ -21,7 +21,6 @@ import numpy as np
 from atpgraph._files import atomic_path
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.advisor import Advisor
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.candidates import active_users
 from atpgraph.cqa.routing.timeline.history import History
@@ -132,8 +131,8 @@ class Trainer:
 
 
 def with_weights(advisor: Advisor, weights: Router) -> Advisor:
-    """The advisor with other weights over the graph it has embedded."""
-    return replace(advisor, router=weights.over(advisor.router.space_.structure))
+    """The advisor with other weights."""
+    return replace(advisor, router=weights)
 
 
 def judge(
@@ -150,9 +149,8 @@ def judge(
         return {"verdict": "too few questions", "questions": len(chosen)}
     cut = int(history.questions.asked_ms[chosen[0]])
     past = History(history.records, cut, shared=True)
-    new = Router("all", random_state, settings=advisor.router.settings).fit(past)
-    old = advisor.router.over(Structure.of(past, advisor.router.settings, random_state))
-    scores = {"old": old, "new": new}
+    new = Router("all", random_state).fit(past)
+    scores = {"old": advisor.router, "new": new}
     mrr = {name: _mrr(router, past, chosen, history) for name, router in scores.items()}
     return {
         "verdict": "better" if mrr["new"] >= mrr["old"] else "worse",

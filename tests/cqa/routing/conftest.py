@@ -11,8 +11,11 @@ from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cqa.text.choice import text_model
 
-SMALL = TrainingPlan(questions=150, refit_days=365.0, folds=2, hard=10, random=20)
+# Static vectors where they are installed: quick, and on the axes that sites share.
+TEXT = "static" if text_model("auto", 10**9) is not None else "bm25"
+SMALL = TrainingPlan(questions=150, folds=2, hard=10, random=20)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +50,7 @@ def router(latest: History) -> Router:
 
 @pytest.fixture(scope="session")
 def advisor(site: Site) -> Advisor:
-    return Advisor.train(site, plan=SMALL, n_components=8)
+    return Advisor.train(site, text="bm25", plan=SMALL, n_components=8)
 
 
 @pytest.fixture(scope="session")

@@ -96,6 +96,6 @@ def brute_force(router: Router, query: Query, top: int) -> list[int]:
         history = History(replace(query.history.records), query.history.now)
         alone = Query(history, query.asked_ms // HOUR_MS * HOUR_MS, query.question)
         people = active_users(alone)
-        scores = router.model_.score(router.space_.rows(alone, history.codes(people)))
+        scores = router.model_.score(router.space.rows(alone, history.codes(people)))
     pairs = sorted(zip((-scores).tolist(), people.tolist(), strict=True))
     return [person for _, person in pairs[:top]]

@@ -13,8 +13,8 @@ from atpgraph.linkpred.baselines import (
     HOPE,
     CommonNeighbours,
 )
-from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.baselines.hope import spectral_radius
+from atpgraph.linkpred.factor import singular_factors
 from tests.linkpred.helpers import all_scores, dense
 
 PROXIMITIES = ["katz", "common-neighbours", "adamic-adar", "rooted-pagerank"]

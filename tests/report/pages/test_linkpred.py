@@ -27,7 +27,7 @@ def test_page_is_self_contained_and_escaped(result: LabResult, tmp_path) -> None
     assert "a &lt;graph&gt;" in html
     assert "a <graph>" not in html
     assert not re.search(r"https?://|<script|src=|@import|url\(", html)
-    for kind, number in [("bars", 5), ("lines", 3 + 5), ("points", 5), ("histogram", 3 * 7)]:
+    for kind, number in [("bars", 6), ("lines", 4 + 6), ("points", 6), ("histogram", 4 * 12)]:
         assert html.count(f'class="chart {kind}"') == number
     assert html.count("<b>") >= 5
 
@@ -53,7 +53,7 @@ def test_failures_and_missing_protocols_are_told() -> None:
 
 def test_the_table_says_that_weights_are_per_protocol() -> None:
     graph = noisy_hierarchy(150, 900, 40, random_state=3).graph
-    found = run(graph, "atp-blend,degree-product", ["random"], dim=4, seeds=1)
-    assert "for each protocol" in found.to_json()["methods"]["atp-blend"]["note"]
+    found = run(graph, "links,degree-product", ["random"], dim=4, seeds=1)
+    assert "for each question" in found.to_json()["methods"]["links"]["note"]
     assert "note" not in found.to_json()["methods"]["degree-product"]
-    assert "for each protocol" in render(found)
+    assert "for each question" in render(found)

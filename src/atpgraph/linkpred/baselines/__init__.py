@@ -3,6 +3,12 @@
 from atpgraph.linkpred.baselines.app import APP
 from atpgraph.linkpred.baselines.hope import HOPE
 from atpgraph.linkpred.baselines.line import LINE
+from atpgraph.linkpred.baselines.local import (
+    AnyNeighbours,
+    ItemCosine,
+    Proximity,
+    ThreeSteps,
+)
 from atpgraph.linkpred.baselines.nrp import NRP
 from atpgraph.linkpred.baselines.trivial import (
     AdjacencySVD,
@@ -17,7 +23,11 @@ __all__ = [
     "LINE",
     "NRP",
     "AdjacencySVD",
+    "AnyNeighbours",
     "CommonNeighbours",
     "DegreeProduct",
+    "ItemCosine",
     "PreferentialAttachment",
+    "Proximity",
+    "ThreeSteps",
 ]

@@ -92,10 +92,7 @@ def attribute_vectors(
     if not matrix.shape[1]:
         raise InputError("The attributes have no column.")
     k = min(n_components, *matrix.shape)
-    if sp.issparse(matrix):
-        back = sp.csr_array(matrix.T)
-    else:
-        back = matrix.T
+    back = sp.csr_array(matrix.T) if sp.issparse(matrix) else matrix.T
     n = max(matrix.shape)
 
     def padded(x: Float64Array, side: Any, rows: int) -> Float64Array:

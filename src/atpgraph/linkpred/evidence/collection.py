@@ -166,6 +166,8 @@ class Collection:
         for _, part, _, terms in self.spans():
             if isinstance(part, LocalEvidence):
                 rows = part.rows(np.array([u]))
-                room[rows.nodes] += part.terms(rows.values[:, None]) @ weights[terms]
+                room[rows.nodes] += (
+                    part.terms(rows.values[:, None].astype(np.float64)) @ weights[terms]
+                )
                 found.append(rows.nodes)
         return np.unique(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)

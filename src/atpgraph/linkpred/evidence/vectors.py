@@ -1,4 +1,4 @@
-"""Evidence from vectors: ATP's, which know the direction, and the plain SVD's, which know who is alike.
+"""Evidence from vectors: ATP's know the direction, those of the SVD know who is alike.
 
 Scores of the reverse pair are evidence too: the model weighs one against the other.
 """
@@ -15,8 +15,8 @@ from atpgraph._typing import Float32Array, Float64Array, FloatArray, IntArray
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.linkpred.factor import singular_factors
 
 
 class VectorEvidence(Evidence):

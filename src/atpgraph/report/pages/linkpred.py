@@ -121,9 +121,9 @@ def _bars(result: LabResult, done: list[MethodResult], colours: dict[str, int]) 
         for row in _ranked(result, done, protocol):
             value = row.interval(protocol, metric)
             bars.append(Bar(row.name, value.mean, value.low, value.high, colours.get(row.key)))
-        title = f"{protocol}: {_METRIC_NAME[metric]}"
+        title = f"{protocol}: {_metric(metric)}"
         top = 1.0 if metric == "auc" else None
-        chart = bar_chart(bars, title=title, unit=_METRIC_NAME[metric], top=top)
+        chart = bar_chart(bars, title=title, unit=_metric(metric), top=top)
         figures.append(figure(protocol, chart))
     note = (
         '<p class="quiet">The methods that do best under some protocol have a colour, the same in '
@@ -203,7 +203,7 @@ def _costs(result: LabResult, done: list[MethodResult], colours: dict[str, int])
             )
             for row in done
         ]
-        name = _METRIC_NAME[metric]
+        name = _metric(metric)
         chart = scatter_chart(
             points,
             title=f"{name} against time, {protocol}",
@@ -228,7 +228,7 @@ def _dimensions(result: LabResult, colours: dict[str, int]) -> str:
                 values = [row.interval(protocol, metric).mean for row in rows]
                 lines.append(Line(rows[0].name, dims, values, colours.get(key), markers=True))
         lines.sort(key=lambda line: -max(line.y))
-        name = _METRIC_NAME[metric]
+        name = _metric(metric)
         chart = line_chart(
             lines,
             title=f"{name} against dimension, {protocol}",

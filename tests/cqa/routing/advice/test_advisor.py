@@ -43,7 +43,7 @@ def test_it_is_the_router_that_ranks(
     from atpgraph.cqa.routing.advice.suggest import suggest
     from atpgraph.cqa.routing.timeline.query import Query
 
-    expected = suggest(router, Query.now(latest, question))
+    expected = suggest(router, Query.now(latest, question), hierarchy=advisor.hierarchy)
     assert advisor.ask(question) == expected
     assert atpgraph.Advisor is Advisor
 
@@ -152,4 +152,4 @@ def _date(line: str) -> str:
 
 
 def test_after_training_nothing_of_it_is_kept(advisor: Advisor) -> None:
-    assert not [name for name in advisor.history.records.memo._shelves if name == "structures"]
+    assert not [n for n in advisor.history.records.memo._shelves if n == "training examples"]

@@ -88,7 +88,7 @@ def test_a_model_is_replaced_at_the_end_or_stays(
         (lambda folder: (folder / "timeline.npz").unlink(), "does not exist"),
         (lambda folder: (folder / "timeline.npz").write_bytes(b"nothing"), "damaged"),
         (lambda folder: (folder / "expertise.npz").write_bytes(b"PK"), "damaged"),
-        (lambda folder: (folder / "routing.npz").write_text("text"), "damaged"),
+        (lambda folder: (folder / "levels.npz").write_text("text"), "damaged"),
     ],
 )
 def test_what_is_no_model_is_refused(copy: Path, make: Callable[[Path], object], why: str) -> None:
@@ -121,7 +121,6 @@ def test_a_router_with_other_features_is_refused(copy: Path) -> None:
         {"features": ["answers"]},
         {"model": None},
         {"pool": "own"},
-        {"settings": {"colour": "red"}},
         {"model": {**router["model"], "weight": router["model"]["weight"][:-1]}},
         {"model": {**router["model"], "scale": [0.0] * len(router["features"])}},
     ):
@@ -167,8 +166,16 @@ def test_arrays_are_checked_before_they_are_used(copy: Path, name: str) -> None:
         Advisor.open(copy)
 
 
-@pytest.mark.parametrize("file", ["routing.npz", "expertise.npz"])
-def test_embeddings_are_checked_too(copy: Path, file: str) -> None:
+def test_levels_are_checked_too(copy: Path) -> None:
+    whole = arrays(copy, "levels.npz")
+    for spoilt in ({"level": whole["level"] - 10**6}, {"users": whole["users"][::-1]}):
+        change(copy, "levels.npz", **{**whole, **spoilt})
+        with pytest.raises(InputError, match="damaged"):
+            Advisor.open(copy)
+
+
+def test_embeddings_are_checked_too(copy: Path) -> None:
+    file = "expertise.npz"
     whole = arrays(copy, file)
     for spoilt in (
         {"levels": whole["levels"] - 10},

@@ -9,20 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atpgraph.cqa.routing.advice.newcomers import evidence, place, read_newcomers, welcome
+from atpgraph.cqa.routing.advice.newcomers import evidence, read_newcomers, welcome
 from atpgraph.cqa.routing.advice.policies import Dispatcher, Policy
 from atpgraph.cqa.routing.advice.suggest import suggest
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.newcomer import Arrival, Newcomer
+from atpgraph.cqa.routing.timeline.newcomer import Newcomer
 from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.errors import InputError
-
-
-def opened(router: Router, history: History, people: list[Newcomer]) -> tuple[Router, History]:
-    structure, after = welcome(router.space_.structure, history, people)
-    return router.over(structure), after
 
 
 def topic_tags(dump: Path) -> list[list[str]]:
@@ -35,16 +29,16 @@ def test_newcomers_get_questions_of_what_they_declare(
 ) -> None:
     topics = topic_tags(dump)
     people = [Newcomer(10_000 + n, tags=(names[0],)) for n, names in enumerate(topics)]
-    made, history = opened(router, latest, people)
+    history = welcome(latest, people)
     assert history.n_users == latest.n_users + len(topics)
     for n, names in enumerate(topics):
         keeper = Dispatcher(Policy(newcomer_share=0.2, newcomer_answers=0))
         query = Query.now(history, Question(tags=tuple(names[:2])))
-        scores = made.score(query, np.array([person.user for person in people]))
+        scores = router.score(query, np.array([person.user for person in people]))
         assert int(np.argmax(scores)) == n
-        found = suggest(made, query, keeper)
+        found = suggest(router, query, keeper)
         assert [p.user for p in found.people if p.user >= 10_000] == [people[n].user]
-    every = suggest(made, query, top=1000).people
+    every = suggest(router, query, top=1000).people
     mine = next(person for person in every if person.user == people[-1].user)
     assert [reason.kind for reason in mine.reasons] == ["declared"]
     assert topics[-1][0] in mine.reasons[0].text
@@ -55,58 +49,39 @@ def test_newcomers_get_questions_of_what_they_declare(
 def test_newcomers_change_nothing_for_the_others(latest: History, router: Router) -> None:
     silent = int(latest.users[int(np.flatnonzero(latest.n_given == 0)[0])])
     arriving = [Newcomer(silent), Newcomer(1), Newcomer(77_777, text="nonsense qqq")]
-    made, after = opened(router, latest, arriving)
+    after = welcome(latest, arriving)
     question = Question(latest.records.texts.titles[3], asker=5)
     first = router.score(Query.now(latest, question), latest.users)
-    second = made.score(Query.now(after, question), latest.users)
+    second = router.score(Query.now(after, question), latest.users)
     np.testing.assert_allclose(first, second, atol=1e-9)
     assert not len(after.records.newcomers[77_777].questions)
-    named = suggest(made, Query.now(after, question), top=1000).people
+    named = suggest(router, Query.now(after, question), top=1000).people
     assert 77_777 not in {person.user for person in named}
 
 
 def test_newcomers_of_an_earlier_moment(latest: History, router: Router) -> None:
-    """What comes later is gone, and the graph may be older."""
+    """What comes later is gone."""
     asked, names = latest.questions.asked_ms, latest.tags.names
     then = latest.at(int(asked[300]))
-    old = router.over(Structure.of(latest.at(int(asked[250]))))
     newcomer = Newcomer(10_000, tags=(names[0],))
-    made, history = opened(old, then, [newcomer])
+    history = welcome(then, [newcomer])
     assert (history.n_questions, history.n_answers) == (300, then.n_answers + 3)
     assert len(history.records.questions) == 300
     np.testing.assert_array_equal(np.delete(history.n_won, history.codes([10_000])), then.n_won)
     query = Query.now(history, Question(latest.records.texts.titles[5], "", (names[0],)))
-    assert 10_000 in {person.user for person in suggest(made, query, top=1000).people}
+    assert 10_000 in {person.user for person in suggest(router, query, top=1000).people}
     assert len(evidence(latest, newcomer)) == 3
-
-
-def test_vectors_of_a_newcomer(latest: History, router: Router) -> None:
-    structure = router.space_.structure
-    assert structure is not None
-    assert structure.atp is not None
-    newcomer = Newcomer(10_000, tags=(latest.tags.names[0],))
-    arrival = Arrival(newcomer, evidence(latest, newcomer))
-    placed = place(structure, latest, arrival)
-    assert placed.source.shape == placed.target.shape == (structure.settings.n_components,)
-    # Above the questions that stand for them: those point at the newcomer more than back.
-    nodes = structure.question_node[arrival.questions]
-    there = structure.atp.source_[nodes] @ placed.target
-    back = structure.atp.target_[nodes] @ placed.source
-    assert (there > back).all()
-    assert placed.level > structure.atp.levels_[nodes].max()
 
 
 def test_first_answers_count(latest: History, router: Router) -> None:
     unresolved = np.flatnonzero(latest.best_answer < 0)[-2:]
     ids = tuple(latest.questions.id[unresolved].tolist())
-    made, after = opened(router, latest, [Newcomer(10_000, answered=ids, accepted=ids[:1])])
+    after = welcome(latest, [Newcomer(10_000, answered=ids, accepted=ids[:1])])
     code = int(after.codes([10_000])[0])
     assert after.n_given[code] == 2
     assert after.n_won[code] == 1
-    assert made.space_.structure is not None
-    assert made.space_.structure.user_level[code] > 0
     question = Query.again(latest.records, int(unresolved[0])).question
-    found = suggest(made, Query.now(after, question), top=1000).people
+    found = suggest(router, Query.now(after, question), top=1000).people
     mine = next(person for person in found if person.user == 10_000)
     assert mine.reasons[0].text == "newcomer, 2 first answers"
     assert set(mine.reasons[0].questions) == set(ids)
@@ -120,7 +95,7 @@ def test_newcomers_that_cannot_be(latest: History, tmp_path: Path) -> None:
         ([Newcomer(10_000), Newcomer(10_000)], "twice"),
     ):
         with pytest.raises(InputError, match=why):
-            welcome(None, latest, people)
+            welcome(latest, people)
     path = tmp_path / "people.json"
     good = [{"user": 9, "tags": ["a"], "text": "b", "answered": [1], "accepted": []}]
     path.write_text(json.dumps(good))

@@ -10,21 +10,20 @@ import pytest
 from atpgraph.cqa.routing.features.names import GROUPS, NAMES, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.features.standing import asker_features, standing
-from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
 
 
 def test_names() -> None:
-    assert len(NAMES) == len(set(NAMES)) == 86
-    assert names_of(("atp", "asker")) == set(GROUPS["atp"]) | set(GROUPS["asker"])
+    assert len(NAMES) == len(set(NAMES)) == 82
+    assert names_of(("tags", "asker")) == set(GROUPS["tags"]) | set(GROUPS["asker"])
 
 
 @pytest.mark.parametrize("position", [200, 450])
 def test_weighted_is_rows_times_weights(records: Records, position: int) -> None:
     query = Query.again(records, position)
-    space = FeatureSpace(Structure.of(query.history))
+    space = FeatureSpace()
     weight = np.random.default_rng(0).normal(size=len(NAMES))
     codes = np.arange(query.history.n_users)
     rows = space.rows(query, codes)
@@ -40,7 +39,7 @@ def test_what_is_kept_changes_nothing(records: Records) -> None:
 
     def rows(of: Records, position: int) -> np.ndarray:
         query = Query.again(of, position)
-        return FeatureSpace(Structure.of(query.history.at(query.history.now))).rows(query, codes)
+        return FeatureSpace().rows(query, codes)
 
     alone = {q: rows(replace(records), q) for q in set(positions)}
     for q in positions:
@@ -85,31 +84,16 @@ def test_who_helped_the_asker(records: Records) -> None:
     assert set(np.flatnonzero(found["accepted_by_asker"]).tolist()) == accepted
 
 
-def test_one_embedding_for_all_who_ask(records: Records) -> None:
-    alone = replace(records)
-    history = History(alone, int(records.questions.asked_ms[300]))
-    first = Structure.of(history)
-    assert Structure.of(History(alone, history.now), AtpSettings()) is first
-    assert Structure.of(history, AtpSettings(n_components=4)) is not first
-    assert first.atp is not None
-    again = Structure.from_embedding(history, first.settings, first.atp)
-    np.testing.assert_array_equal(again.user_node, first.user_node)
-    np.testing.assert_array_equal(again.question_node, first.question_node)
-    np.testing.assert_array_equal(again.user_target, first.user_target)
-
-
 def test_before_anything_happened(records: Records) -> None:
     nothing = History(records, 0)
-    structure = Structure.of(nothing)
-    assert structure.atp is None
     query = Query(nothing, 1000)
-    rows = FeatureSpace(structure).rows(query, np.arange(nothing.n_users))
+    rows = FeatureSpace().rows(query, np.arange(nothing.n_users))
     assert np.isfinite(rows).all()
 
 
 def test_the_minute_counts(latest: History) -> None:
     """A question is not taken for one that was asked earlier in the same hour."""
-    space, codes = FeatureSpace(None), np.arange(latest.n_users)
+    space, codes = FeatureSpace(), np.arange(latest.n_users)
     hour = -(-latest.last_ms // 3_600_000) * 3_600_000
     first = space.rows(Query(latest, hour), codes)
     later = space.rows(Query(latest, hour + 30 * 60_000), codes)

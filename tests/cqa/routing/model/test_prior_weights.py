@@ -17,7 +17,7 @@ def test_prior_weights_name_features_that_exist() -> None:
     file = files("atpgraph.cqa.routing.model").joinpath("prior_weights.json")
     stored = json.loads(file.read_text(encoding="utf-8"))
     kinds = [f"{pool}-{kind}" for pool in POOLS for kind in ("bm25", "static", "dense")]
-    assert set(stored) == {*kinds, *(f"{kind}-without-atp" for kind in kinds)}
+    assert set(stored) == set(kinds)
     for weights in stored.values():
         assert set(weights) <= set(NAMES)
         assert all(np.isfinite(value) for value in weights.values())
@@ -29,7 +29,9 @@ def test_prior_weights_know_vectors_only_where_there_are_some(pool: Pool) -> Non
     assert not prior_weights(pool)[about].any()
     for text in ("static", "dense"):
         assert prior_weights(pool, text=text)[about].all()
-    np.testing.assert_array_equal(prior_weights(pool, text="mine"), prior_weights(pool, text="dense"))
-    without = prior_weights(pool, ("atp", "meaning"), "dense")
-    hidden = np.array([name in (*GROUPS["atp"], *GROUPS["meaning"]) for name in NAMES])
+    np.testing.assert_array_equal(
+        prior_weights(pool, text="mine"), prior_weights(pool, text="dense")
+    )
+    without = prior_weights(pool, ("tags", "meaning"), "dense")
+    hidden = np.array([name in (*GROUPS["tags"], *GROUPS["meaning"]) for name in NAMES])
     assert not without[hidden].any()

@@ -26,7 +26,7 @@ def test_votes_teach_where_nobody_accepted(latest: History) -> None:
 
 
 def test_examples_know_how_often_the_right_person_was_there(latest: History) -> None:
-    examples = collect(latest, "all", TrainingPlan(questions=200, refit_days=365.0, voted=False))
+    examples = collect(latest, "all", TrainingPlan(questions=200, voted=False))
     assert len(examples.position) + len(examples.missed) <= 200
     assert examples.accepted.all()
     assert 0.5 < examples.reach(1.0) <= 1.0

@@ -40,7 +40,7 @@ from atpgraph.cqa.routing.timeline.tables import (
 )
 from atpgraph.cqa.routing.timeline.visibility import ACCEPTED, UP
 from atpgraph.errors import InputError
-from tests.cqa.routing.conftest import SMALL
+from tests.cqa.routing.conftest import SMALL, TEXT
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +117,14 @@ def events(site: Site, cut_ms: int) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def start(early: Site) -> Advisor:
-    return Advisor.train(early, plan=SMALL, n_components=4)
+    return Advisor.train(early, text=TEXT, plan=SMALL, n_components=4)
 
 
 @pytest.fixture(scope="module")
 def whole(start: Advisor, site: Site) -> Advisor:
     """All events ingested at once, ranked by the same weights and levels."""
     history = History.latest(Records.of(site, start.history.records.text_model), shared=True)
-    structure = start.router.space_.structure
-    assert structure is not None
-    moved = structure.with_users(history.codes(start.history.users), history.n_users, {})
-    return replace(start, history=history, router=start.router.over(moved))
+    return replace(start, history=history)
 
 
 def asked(advisor: Advisor, site: Site, places: Sequence[int]) -> list[Suggestions]:

@@ -14,16 +14,16 @@ import numpy as np
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.expertise import Expertise
+from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.advice.model_folder import ModelFolder, write_model
 from atpgraph.cqa.routing.advice.newcomers import MOST_ANSWERS, welcome
 from atpgraph.cqa.routing.advice.policies import AskLog, Dispatcher, Policy
 from atpgraph.cqa.routing.advice.suggest import LEAST_CONFIDENCE, Suggestions, suggest
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
 from atpgraph.cqa.routing.timeline.events import Event, Forgotten
 from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.live import Observed, observe
+from atpgraph.cqa.routing.timeline.live import observe
 from atpgraph.cqa.routing.timeline.newcomer import Newcomer
 from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.cqa.routing.timeline.records import Records
@@ -53,6 +53,8 @@ class Advisor:
     embedding : mapping
         How to embed the site for :attr:`expertise`: parameters of
         :meth:`~atpgraph.cqa.Expertise.fit`.
+    hierarchy : Hierarchy
+        Levels of people, for reasons.
     ignored : tuple
         Events of the last :meth:`observe` that changed nothing, each with why.
 
@@ -92,6 +94,7 @@ class Advisor:
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
     fitted: Expertise | None = field(default=None, repr=False)
+    hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
 
     @classmethod
@@ -121,19 +124,31 @@ class Advisor:
         """
         history = History.latest(Records.of(site, text), shared=True)
         router = Router("all", random_state, plan=plan).fit(history)
-        history.records.memo.clear()  # embeddings of the past are of no use any more
-        return cls(history, router, embedding={"random_state": random_state, **embedding})
+        history.records.memo.clear()  # what was kept of the past is of no use any more
+        return cls(
+            history,
+            router,
+            embedding={"random_state": random_state, **embedding},
+            hierarchy=Hierarchy.of(history, random_state),
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open a model that :meth:`save` or ``atp cqa train`` wrote."""
         folder = ModelFolder.open(path)
-        history = folder.history()
-        return cls(history, folder.router(history), folder.newcomers(), fitted=folder.expertise())
+        return cls(
+            folder.history(),
+            folder.router(),
+            folder.newcomers(),
+            fitted=folder.expertise(),
+            hierarchy=folder.hierarchy(),
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model folder, whole or not at all; returns its path."""
-        return write_model(path, self.history, self.router, self.expertise, self.newcomers)
+        return write_model(
+            path, self.history, self.router, self.expertise, self.hierarchy, self.newcomers
+        )
 
     @cached_property
     def expertise(self) -> Expertise:
@@ -171,7 +186,7 @@ class Advisor:
         least_confidence : float
             Say so if nobody reaches it.
         """
-        router, history = self._open
+        history = self._open
         query = Query.now(history, question)
         if query.asked_ms < history.last_ms:
             raise InputError(
@@ -179,7 +194,14 @@ class Advisor:
                 "must be after."
             )
         dispatcher = policy if isinstance(policy, Dispatcher) else Dispatcher(policy, log)
-        return suggest(router, query, dispatcher, top=top, least_confidence=least_confidence)
+        return suggest(
+            self.router,
+            query,
+            dispatcher,
+            hierarchy=self.hierarchy,
+            top=top,
+            least_confidence=least_confidence,
+        )
 
     def warm_up(self) -> None:
         """Compute what all questions share, so that the first one does not have to wait for it."""
@@ -202,7 +224,8 @@ class Advisor:
         """An advisor that knows what has happened since; this one stays as it is.
 
         An event takes about as long as a few copies of one number for each person. Weights, levels
-        and expertise stay as they were trained. Ask about a new question before its
+        and expertise stay as they were trained; expertise is computed anew, when it is asked for,
+        once somebody was forgotten. Ask about a new question before its
         :class:`~atpgraph.cqa.Asked` is observed, or its own words count as a match.
 
         Parameters
@@ -224,23 +247,21 @@ class Advisor:
         batch = list(events)
         seen = observe(self.history, batch)
         gone = {event.user for event in batch if isinstance(event, Forgotten)}
-        staying = tuple(person for person in self.newcomers if person.user not in gone)
         made = replace(
             self,
             history=seen.history,
-            router=_follow(self.router, seen),
-            newcomers=staying,
+            newcomers=tuple(person for person in self.newcomers if person.user not in gone),
+            hierarchy=self.hierarchy.without(gone),
+            fitted=None if gone else self.fitted,
             ignored=seen.ignored,
         )
-        if staying and "_open" in vars(self):
-            router, history = self._open
-            opened = observe(history, batch)
-            vars(made)["_open"] = _follow(router, opened), opened.history
+        if made.newcomers and "_open" in vars(self):
+            vars(made)["_open"] = observe(self._open, batch).history
         return made
 
     def unplaced(self) -> list[int]:
         """Newcomers of whom nothing is known here, so that they are never suggested."""
-        arrivals = self._open[1].records.newcomers
+        arrivals = self._open.records.newcomers
         return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
 
     def update(self, site: Site) -> Self:
@@ -252,30 +273,16 @@ class Advisor:
                 f"{site.path} is another site than the one the advisor was trained on: train anew."
             )
         history = History.latest(records, shared=True)
-        structure = Structure.of(history, self.router.settings, self.router.random_state)
         codes = history.codes([person.user for person in self.newcomers])
         new = tuple(
             person
             for person, code in zip(self.newcomers, codes.tolist(), strict=True)
             if code < 0 or history.n_given[code] <= MOST_ANSWERS
         )
-        return replace(
-            self, history=history, router=self.router.over(structure), newcomers=new, fitted=None
-        )
+        hierarchy = Hierarchy.of(history, self.router.random_state)
+        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None)
 
     @cached_property
-    def _open(self) -> tuple[Router, History]:
-        """The router and the history with the newcomers in them."""
-        if not self.newcomers:
-            return self.router, self.history
-        structure, history = welcome(self.router.space_.structure, self.history, self.newcomers)
-        return self.router.over(structure), history
-
-
-def _follow(router: Router, seen: Observed) -> Router:
-    """The router for a history whose users may have other codes now."""
-    structure = router.space_.structure
-    if seen.codes is None or structure is None:
-        return router
-    codes = seen.codes[: len(structure.user_node)]
-    return router.over(structure.with_users(codes, seen.history.n_users, {}))
+    def _open(self) -> History:
+        """The history with the newcomers in it."""
+        return welcome(self.history, self.newcomers) if self.newcomers else self.history

@@ -5,12 +5,9 @@
     MODEL/
       model.json       version, site, weights of the router, newcomers
       timeline.npz     the events of the site, as far as ranking and reasons need them
-      routing.npz      the embedding that the router ranks with
+      levels.npz       levels of people, for reasons
       expertise.npz    the embedding that expertise and difficulty come from
       vectors.npz      what the questions are about, where a text model says so
-
-There are two embeddings, because what is best for routing (16 dimensions, of what was known at the
-last post) and for difficulty (64, of everything in the dump) differs.
 
 Whatever is read is checked before it is used: compiled code does not check indices.
 """
@@ -48,10 +45,10 @@ from atpgraph._version import __version__
 from atpgraph.cqa.competition import Posts
 from atpgraph.cqa.data.site import QuestionTags, Site
 from atpgraph.cqa.expertise import Expertise
+from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.advice.model_text import FILES as TEXT_FILES
 from atpgraph.cqa.routing.advice.model_text import read_text, write_text
 from atpgraph.cqa.routing.advice.newcomers import newcomer_from_json
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.corpus import Corpus
 from atpgraph.cqa.routing.timeline.history import History
@@ -68,10 +65,10 @@ from atpgraph.cqa.routing.timeline.tables import (
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError
 
-FORMAT, TIMELINE = "atpgraph-cqa-model", "atpgraph-timeline"
+FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
 VERSION = 1
 MANIFEST = "model.json"
-_FILES = (MANIFEST, "timeline.npz", "routing.npz", "expertise.npz", *TEXT_FILES)
+_FILES = (MANIFEST, "timeline.npz", "levels.npz", "expertise.npz", *TEXT_FILES)
 _HINT = "a trained model; make one with 'atp cqa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -106,6 +103,12 @@ _FIELDS = {
 }
 
 
+_LEVEL_FIELDS = {
+    "users": Field("i", ("u",), low=0, ascending=True, unique=True),
+    "level": Field("i", ("u",), low=1),
+}
+
+
 def check_writable_model(path: str | os.PathLike[str]) -> None:
     """Refuse, before long work, a place where a model could not be written in the end."""
     check_folder(path, known=_FILES)
@@ -116,10 +119,11 @@ def write_model(
     history: History,
     router: Router,
     expertise: Expertise,
+    hierarchy: Hierarchy,
     newcomers: Iterable[Newcomer] = (),
 ) -> Path:
     """Write a model folder, whole or not at all; a model that is there is replaced at the end."""
-    records, structure = history.records.settled(), router.space_.structure
+    records = history.records.settled()
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -131,8 +135,9 @@ def write_model(
     described = {"format": TIMELINE, "version": VERSION, "now": history.now}
     with atomic_folder(path, known=_FILES) as folder:
         write_archive(folder / "timeline.npz", described, _arrays(records))
-        if structure is not None and structure.atp is not None:
-            structure.atp.save(folder / "routing.npz")
+        found = {"users": hierarchy.users, "level": hierarchy.level}
+        top = {"format": LEVELS, "version": VERSION, "top": hierarchy.top}
+        write_archive(folder / "levels.npz", top, found)
         expertise.model.save(folder / "expertise.npz")
         manifest["text"] = write_text(folder, records.meaning, len(records.questions))
         written = json.dumps(manifest, allow_nan=False)
@@ -193,15 +198,23 @@ class ModelFolder:
         """All posts of the site, without their text."""
         return History(self._timeline().records).posts()
 
-    def router(self, history: History) -> Router:
-        """The router, ready to rank with that history."""
+    def router(self) -> Router:
+        """The router."""
         with _damage(self.path / MANIFEST):
             router = Router.from_json(self.manifest["router"])
             if router.pool != "all":
                 raise ValueError("its router ranks only people who have answered")
-        file = self.path / "routing.npz"
-        atp = _embedding(file) if file.exists() else None
-        return router.over(Structure.from_embedding(history, router.settings, atp))
+        return router
+
+    def hierarchy(self) -> Hierarchy:
+        """Levels of people."""
+
+        def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> Hierarchy:
+            users, level = (arrays[n].astype(np.int64, copy=False) for n in ("users", "level"))
+            return Hierarchy(users, level, int(description["top"]))
+
+        file = self.path / "levels.npz"
+        return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def expertise(self) -> Expertise:
         """The embedding that expertise and difficulty come from."""

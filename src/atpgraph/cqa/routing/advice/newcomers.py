@@ -9,24 +9,19 @@ declared
     without being accepted.
 first answers
     Questions they answered after the model was trained. These count as they are.
-
-For the vectors the newcomer becomes a node of the competition graph by fold-in: above the
-questions they can answer, below the people whose answers were accepted there.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._archive import parse_json
+from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.newcomer import Arrival, Newcomer
 from atpgraph.cqa.routing.timeline.tables import NewAnswers
@@ -40,7 +35,7 @@ MOST_ANSWERS = 3
 def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
     """Newcomers from a JSON file: a list of objects with the attributes of :class:`Newcomer`."""
     try:
-        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        given = parse_json(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
@@ -72,32 +67,11 @@ def newcomer_from_json(entry: object, where: str) -> Newcomer:
     return Newcomer(entry["user"], text=text, **lists)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """Where a newcomer stands in the competition graph.
-
-    Attributes
-    ----------
-    source, target : float64 arrays
-        Vectors.
-    level : int
-        Level in the hierarchy of the site, 0 if unknown.
-    """
-
-    source: Float64Array
-    target: Float64Array
-    level: int
-
-
-def welcome(
-    structure: Structure | None, history: History, newcomers: Iterable[Newcomer]
-) -> tuple[Structure | None, History]:
-    """The structure and the history with newcomers in them; those given stay as they are.
+def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
+    """The history with newcomers in it; the one given stays as it is.
 
     Parameters
     ----------
-    structure : Structure or None
-        The embedded competition graph, as old as the history or older.
     history : History
     newcomers : iterable of Newcomer
         People with at most three answers so far. Whoever has no evidence (no tag or word of theirs
@@ -108,34 +82,12 @@ def welcome(
     arrivals = [Arrival(person, evidence(history, person)) for person in people]
     known = history.records.until(history.now)
     records = known.with_answers(_answers(history, arrivals), arrivals)
-    opened = History(records, history.now, history.shared)
-    if structure is None:
-        return None, opened
-    placed: dict[int, tuple[Float64Array, float]] = {}
-    for arrival in arrivals:
-        spot = place(structure, history, arrival)
-        if spot.level:
-            placed[int(records.codes(arrival.newcomer.user))] = spot.target, spot.level
-    return structure.with_users(records.codes(known.users), len(records.users), placed), opened
+    return History(records, history.now, history.shared)
 
 
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:
     """Positions of the questions that stand for what a newcomer knows; none if nothing matches."""
     return _answered(history, newcomer) if newcomer.answered else _near(history, newcomer)
-
-
-def place(structure: Structure, history: History, arrival: Arrival) -> Placed:
-    """Vectors and level of a newcomer, by fold-in."""
-    size = structure.user_target.shape[1]
-    nowhere = Placed(np.zeros(size), np.zeros(size), 0)
-    if structure.atp is None:
-        return nowhere
-    below, above = _edges(structure, history, arrival)
-    if not len(below) and not len(above):
-        return nowhere
-    source, target = structure.fold_in.vectors(np.setdiff1d(above, below), below)
-    level = structure.fold_in.level(below)
-    return Placed(source.astype(np.float64), target.astype(np.float64), level)
 
 
 def _check(history: History, people: Sequence[Newcomer]) -> None:
@@ -168,26 +120,6 @@ def _answered(history: History, newcomer: Newcomer) -> Int64Array:
             "does not have."
         )
     return np.flatnonzero(np.isin(ids, wanted))
-
-
-def _edges(
-    structure: Structure, history: History, arrival: Arrival
-) -> tuple[Int64Array, Int64Array]:
-    """Nodes below and above the newcomer in the competition graph."""
-    newcomer = arrival.newcomer
-    # The graph may be older than the questions.
-    questions = arrival.questions[arrival.questions < len(structure.question_node)]
-    ids = history.questions.id[questions]
-    won = np.isin(ids, newcomer.accepted) if newcomer.answered else np.ones(len(ids), np.bool_)
-    below = structure.question_node[questions[won]]
-    if newcomer.answered:
-        asker = history.questions.asker[questions[won]]
-        below = np.concatenate([below, structure.user_node[asker[asker >= 0]]])
-    lost = questions[~won] if newcomer.answered else questions
-    best = history.best_answer[lost]
-    owner = history.answers.owner[best[best >= 0]]
-    above = structure.user_node[owner[owner >= 0]]
-    return np.unique(below[below >= 0]), np.unique(above[above >= 0])
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:

@@ -8,7 +8,7 @@ import numpy as np
 
 from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.features.structure import Structure
+from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.timeline.newcomer import Arrival
 from atpgraph.cqa.routing.timeline.query import Query
 
@@ -35,7 +35,7 @@ class Reason:
     questions: tuple[int, ...] = ()
 
 
-def explain(query: Query, user: int, structure: Structure | None) -> list[Reason]:
+def explain(query: Query, user: int, hierarchy: Hierarchy | None = None) -> list[Reason]:
     """Reasons for asking a user.
 
     Parameters
@@ -43,7 +43,7 @@ def explain(query: Query, user: int, structure: Structure | None) -> list[Reason
     query : Query
     user : int
         User id.
-    structure : Structure or None
+    hierarchy : Hierarchy, optional
         For the level.
     """
     history = query.history
@@ -59,10 +59,10 @@ def explain(query: Query, user: int, structure: Structure | None) -> list[Reason
             return reasons
     for kind in (_similar, _tags, _accepted, _recent, _asker):
         reasons += kind(query, mine)
-    level = structure.level_of(code) if structure is not None else 0
-    if structure is not None and level:
-        top = structure.top_level
-        reasons.append(Reason("level", f"level {level} of {top} in the hierarchy of the site"))
+    level = hierarchy.level_of(user) if hierarchy is not None else 0
+    if hierarchy is not None and level:
+        text = f"level {level} of {hierarchy.top} in the hierarchy of the site"
+        reasons.append(Reason("level", text))
     return reasons
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.advice.policies import Dispatcher
 from atpgraph.cqa.routing.advice.reasons import Reason, explain
 from atpgraph.cqa.routing.model.router import Router
@@ -71,6 +72,7 @@ def suggest(
     query: Query,
     dispatcher: Dispatcher | None = None,
     *,
+    hierarchy: Hierarchy | None = None,
     top: int = 5,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> Suggestions:
@@ -83,6 +85,8 @@ def suggest(
     query : Query
     dispatcher : Dispatcher, optional
         Applies the rules for whom to ask.
+    hierarchy : Hierarchy, optional
+        For reasons.
     top : int
         How many people.
     least_confidence : float
@@ -101,7 +105,7 @@ def suggest(
         return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
     confidence = router.confidence(scores, chosen)
     suggested = tuple(
-        Suggestion(user, score, sure, tuple(explain(hourly, user, router.space_.structure)))
+        Suggestion(user, score, sure, tuple(explain(hourly, user, hierarchy)))
         for user, score, sure in zip(
             people[chosen].tolist(), scores[chosen].tolist(), confidence.tolist(), strict=True
         )

@@ -20,7 +20,6 @@ from atpgraph.cqa.routing.baselines.structural import (
     Level,
     PaperAtp,
     Qdee,
-    RouterWithoutAtp,
 )
 from atpgraph.cqa.routing.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
 from atpgraph.cqa.routing.baselines.topic_activity import SimilarActivity, TopicActivity
@@ -28,7 +27,6 @@ from atpgraph.cqa.routing.model.router import Router
 
 _ROWS: tuple[type[Method], ...] = (
     Router,
-    RouterWithoutAtp,
     RouterWithNewcomers,
     PaperAtp,
     FoldedAtp,

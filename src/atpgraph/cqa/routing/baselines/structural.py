@@ -8,20 +8,12 @@ import numpy as np
 
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
+from atpgraph.cqa.routing.baselines.structure import AtpSettings, Structure, competition_of
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
-from atpgraph.cqa.routing.features.structure import AtpSettings, Structure, competition_of
-from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.hierarchy import levels
-
-
-class RouterWithoutAtp(Router):
-    """The router without what comes from the competition graph, for comparison."""
-
-    name = "router-without-atp"
-    without = ("atp",)
 
 
 class Level(UserScore):
@@ -104,7 +96,7 @@ class PaperAtp(UserScore):
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
-        vector, _ = self._structure.source(query, self._near(query))
+        vector = self._structure.source(query, self._near(query))
         return np.asarray(1.0 / (1.0 + np.exp(-(self._structure.user_target @ vector))))
 
     def _near(self, query: Query) -> Int64Array:

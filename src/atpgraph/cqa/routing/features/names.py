@@ -56,7 +56,6 @@ FEW_OF = (
 FEW_MOST = (10, 3)
 FEW = tuple(f"few{most}{end}" for most in FEW_MOST for end in ("", *(f"_{n}" for n in FEW_OF)))
 ASKER = ("helped_asker", "accepted_by_asker")
-ATP = ("atp_score", "level", "level_gap", "atp_target")
 GROUPS = {
     "popularity": POPULARITY,
     "recency": RECENCY,
@@ -67,7 +66,6 @@ GROUPS = {
     "tags": TAGS,
     "few": FEW,
     "asker": ASKER,
-    "atp": ATP,
 }
 NAMES = tuple(name for group in GROUPS.values() for name in group)
 

@@ -20,7 +20,6 @@ from atpgraph.cqa.routing.features.names import AXES, NAMES
 from atpgraph.cqa.routing.features.profiles import add_form, along_axes, axis_features, profiles
 from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
-from atpgraph.cqa.routing.features.structure import Structure
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
@@ -72,22 +71,14 @@ OWN: Shelf[Columns] = Shelf("features of a question", keep=1)
 SHARED: Shelf[Float64Array] = Shelf("weighted moments", keep=4)
 
 
-@dataclass(frozen=True, eq=False)
 class FeatureSpace:
     """Computes features of people for a question.
-
-    Attributes
-    ----------
-    structure : Structure or None
-        The embedded competition graph; without one, its features are 0.
 
     Notes
     -----
     Counts and rates of users are those of the last Monday, which spares most of the work when many
     questions are ranked; activity, text, tags and the asker's own history are of the very moment.
     """
-
-    structure: Structure | None
 
     def moment(self, query: Query) -> Moment:
         """The part that does not depend on what is asked, but on when."""
@@ -118,11 +109,10 @@ class FeatureSpace:
             return columns | few_features(query, moment.columns | columns)
 
         # Kept, since several methods rank the people for the same question.
-        columns = query.history.records.memo.get(OWN, query, make)
-        return columns if self.structure is None else columns | self.structure.features(query)
+        return query.history.records.memo.get(OWN, query, make)
 
     def columns(self, query: Query) -> Columns:
-        """Every feature of all users; those of the graph only where there is a structure."""
+        """Every feature of all users."""
         moment, along = self.moment(query), along_axes(query)
         columns = moment.columns | self.own(query, moment)
         if along is None or moment.profiles is None:

@@ -35,7 +35,7 @@ def prior_weights(
     ----------
     pool : {"own", "all", "new"}
     without : names of feature groups
-        Their weights are 0. Without ``atp`` the others were learnt without it, too.
+        Their weights are 0.
     text : str, optional
         Name of the text model; without one the weights were learnt from words alone, and for a
         model of one's own they are those of ``dense``.
@@ -46,6 +46,6 @@ def prior_weights(
     True
     """
     kind = BM25 if text is None else text if text == STATIC else DENSE
-    stored = _stored()[f"{pool}-{kind}" + ("-without-atp" if "atp" in without else "")]
+    stored = _stored()[f"{pool}-{kind}"]
     hidden = names_of(without)
     return np.array([0.0 if name in hidden else stored.get(name, 0.0) for name in NAMES])

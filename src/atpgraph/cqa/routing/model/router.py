@@ -7,7 +7,6 @@ has, and takes longer for a hundred thousand people than a router may.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -16,7 +15,6 @@ import numpy as np
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.features.names import NAMES, STIFF, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
-from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
 from atpgraph.cqa.routing.model.conditional_logit import (
     ConditionalLogit,
@@ -47,7 +45,6 @@ class Router:
     without : names of feature groups
         Groups to leave out, for ablations; see :mod:`~atpgraph.cqa.routing.features.names`.
     plan : TrainingPlan, optional
-    settings : AtpSettings, optional
 
     Attributes
     ----------
@@ -59,11 +56,10 @@ class Router:
     from_prior_ : bool
         Whether weights start from those of :mod:`~atpgraph.cqa.routing.model.prior_weights`, or
         from 0. This and the penalty are chosen by the likelihood of the last training questions.
-    space_ : FeatureSpace
-        With the competition graph it was brought up to date with.
     """
 
     name: ClassVar[str] = "router"
+    space: ClassVar[FeatureSpace] = FeatureSpace()
     without: tuple[str, ...] = ()
 
     def __init__(
@@ -73,18 +69,16 @@ class Router:
         *,
         without: tuple[str, ...] | None = None,
         plan: TrainingPlan | None = None,
-        settings: AtpSettings | None = None,
     ) -> None:
         self.pool = pool
         self.random_state = random_state
         if without is not None:
             self.without = without
         self.plan = plan or TrainingPlan()
-        self.settings = settings or AtpSettings()
 
     def fit(self, history: History) -> Self:
-        """Learn weights from past questions, then :meth:`update`."""
-        examples = collect(history, self.pool, self.plan, self.settings, self.random_state)
+        """Learn weights from past questions."""
+        examples = collect(history, self.pool, self.plan, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
         model_of_text = history.records.text_model
@@ -102,27 +96,17 @@ class Router:
         self.questions_ = examples.choices.n_questions
         self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
         self.model_ = fit_logit(examples.choices, self.penalty_, use, prior, STIFFNESS)
-        return self.update(history)
-
-    def update(self, history: History) -> Self:
-        """Take in what has become known; the weights stay."""
-        structure = None
-        if "atp" not in self.without:
-            structure = Structure.of(history, self.settings, self.random_state)
-        self.space_ = FeatureSpace(structure)
         return self
 
-    def over(self, structure: Structure | None) -> Self:
-        """The same weights over another embedded graph."""
-        made = copy.copy(self)
-        made.space_ = FeatureSpace(structure)
-        return made
+    def update(self, history: History) -> Self:
+        """Nothing to do: the weights stay, and features are of what a question's history knows."""
+        return self
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
         """One number per candidate (user id); differences are log-odds."""
         weight = self.model_.raw_weight
         nobody = -float(self.model_.mean @ weight)
-        total = self.space_.weighted(query, weight) + nobody
+        total = self.space.weighted(query, weight) + nobody
         codes = query.history.codes(candidates)
         if not len(total):
             return np.full(len(codes), nobody)
@@ -142,7 +126,6 @@ class Router:
         return {
             "pool": self.pool,
             "random_state": self.random_state,
-            "settings": asdict(self.settings),
             "features": list(NAMES),
             "penalty": self.penalty_,
             "from_prior": self.from_prior_,
@@ -153,13 +136,13 @@ class Router:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """Back from :meth:`to_json`; needs :meth:`over` or :meth:`update` before it ranks.
+        """Back from :meth:`to_json`.
 
         Raises ValueError where the data are not those of a router with today's features.
         """
         if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
             raise ValueError("it was trained with other features")
-        router = cls(data["pool"], data["random_state"], settings=AtpSettings(**data["settings"]))
+        router = cls(data["pool"], data["random_state"])
         router.penalty_ = float(data["penalty"])
         router.from_prior_ = bool(data["from_prior"])
         router.questions_ = int(data["questions"])

@@ -9,10 +9,8 @@ import numpy as np
 from atpgraph._progress import stage
 from atpgraph._random import generator
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
-from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.space import Columns, FeatureSpace, rows_of
-from atpgraph.cqa.routing.features.structure import AtpSettings, Structure
 from atpgraph.cqa.routing.model.conditional_logit import Choices
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
@@ -73,8 +71,6 @@ class TrainingPlan:
     ----------
     questions : int
         At most this many, the latest.
-    refit_days : float
-        On the way through them, the competition graph is embedded anew after this many days.
     folds : int
         Where time plays no part: parts of the questions that are hidden in turn.
     voted : bool
@@ -87,7 +83,6 @@ class TrainingPlan:
     """
 
     questions: int = 2000
-    refit_days: float = 60.0
     folds: int = 5
     voted: bool = True
     hard: int = 25
@@ -101,7 +96,6 @@ def collect(
     history: History,
     pool: Pool,
     plan: TrainingPlan | None = None,
-    settings: AtpSettings | None = None,
     random_state: int = 0,
 ) -> Examples:
     """Examples from a history.
@@ -110,12 +104,12 @@ def collect(
     asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
     questions are.
     """
-    plan, settings = plan or TrainingPlan(), settings or AtpSettings()
+    chosen = plan or TrainingPlan()
 
     def make() -> Examples:
-        return _Collector(history, pool, plan, random_state).run(settings)
+        return _Collector(history, pool, chosen, random_state).run()
 
-    return history.remember(EXAMPLES, (history.now, pool, plan, settings, random_state), make)
+    return history.remember(EXAMPLES, (history.now, pool, chosen, random_state), make)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,24 +125,22 @@ class _Example:
 class _Collector:
     def __init__(self, history: History, pool: Pool, plan: TrainingPlan, random_state: int) -> None:
         self.history, self.pool, self.plan = history, pool, plan
-        self.random_state = random_state
         self.rng = generator(random_state)
         self.right = right_answers(history, pool, plan.voted)
         self.timeless = history.now == FOREVER
 
-    def run(self, settings: AtpSettings) -> Examples:
-        """Go through the questions, period by period or fold by fold."""
+    def run(self) -> Examples:
+        """Go through the questions, by date or fold by fold."""
         history = self.history
         chosen = np.flatnonzero(self.right >= 0)[-self.plan.questions :]
         examples: list[_Example] = []
         missed: list[int] = []
         with stage("training examples", len(chosen)) as step:
             for group in self._groups(chosen):
-                known = self._known(group)
-                space = FeatureSpace(Structure.of(known, settings, self.random_state))
+                known = self.history.without(group) if self.timeless else None
                 for position in group.tolist():
-                    query = Query.again(history.records, position, known if self.timeless else None)
-                    example = self._example(query, position, space)
+                    query = Query.again(history.records, position, known)
+                    example = self._example(query, position)
                     step.advance()
                     if example is not None:
                         examples.append(example)
@@ -157,24 +149,14 @@ class _Collector:
         return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
 
     def _groups(self, chosen: Int64Array) -> list[Int64Array]:
-        """Questions that share an embedding."""
+        """Questions that are hidden together."""
         if self.timeless:
             folds = np.array_split(self.rng.permutation(chosen), self.plan.folds)
             return [np.sort(fold) for fold in folds if len(fold)]
-        return _periods(self.history, chosen, self._step_ms)
+        return [chosen]
 
-    def _known(self, group: Int64Array) -> History:
-        """What the embedding of a group may be made from."""
-        if self.timeless:
-            return self.history.without(group)
-        return self.history.at(_start(self.history, int(group[0]), self._step_ms))
-
-    @property
-    def _step_ms(self) -> int:
-        return round(self.plan.refit_days * DAY_MS)
-
-    def _example(self, query: Query, position: int, space: FeatureSpace) -> _Example | None:
-        history = self.history
+    def _example(self, query: Query, position: int) -> _Example | None:
+        history, space = self.history, FeatureSpace()
         asker = int(history.questions.asker[position])
         truth = int(history.answers.owner[self.right[position]])
         if self.pool == "own":
@@ -233,17 +215,6 @@ def _joined(history: History, examples: list[_Example], missed: Int64Array) -> E
         np.concatenate([np.zeros(0), *(example.offset for example in examples)]),
     )
     return Examples(choices, position, history.best_answer[position] >= 0, missed)
-
-
-def _start(history: History, position: int, step: int) -> int:
-    """Start of the period of a question; periods are counted back from the end of the history."""
-    back = (history.now - int(history.questions.asked_ms[position]) - 1) // step + 1
-    return history.now - back * step
-
-
-def _periods(history: History, chosen: Int64Array, step: int) -> list[Int64Array]:
-    number = (history.now - history.questions.asked_ms[chosen] - 1) // step
-    return [chosen[number == n] for n in np.unique(number)[::-1]]
 
 
 def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:

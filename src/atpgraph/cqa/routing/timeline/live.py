@@ -55,24 +55,18 @@ class Observed:
     Attributes
     ----------
     history : History
-    codes : int64 array or None
-        New code of every user, −1 for somebody forgotten; None where codes stayed and users were
-        at most added at the end.
     ignored : tuple
         Events that changed nothing, each with why.
     """
 
     history: History
-    codes: Int64Array | None
     ignored: tuple[tuple[Event, str], ...]
 
 
 def observe(history: History, events: Iterable[Event]) -> Observed:
     """The history with some events more; the one given stays as it is."""
-    codes: Int64Array | None = None
     ignored: list[tuple[Event, str]] = []
     for part in _parts(list(events)):
-        before = history
         if isinstance(part, Forgotten):
             if int(history.codes(part.user)) < 0:
                 ignored.append((part, "nobody has that id"))
@@ -85,10 +79,7 @@ def observe(history: History, events: Iterable[Event]) -> Observed:
                 if why:
                     ignored.append((event, why))
             history = batch.history()
-        if history.records.base is not before.records.base:
-            moved = history.codes(before.users)
-            codes = moved if codes is None else np.append(moved, NOBODY)[codes]
-    return Observed(history, codes, tuple(ignored))
+    return Observed(history, tuple(ignored))
 
 
 def _parts(events: Sequence[Event]) -> list[Any]:

@@ -1,14 +1,14 @@
-"""What the competition graph says: levels, ATP vectors, and the vectors of a cold question."""
+"""The competition graph of a history, embedded, and the vectors of a cold question."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from atpgraph._typing import AnyArray, Float64Array, Int64Array
+from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
@@ -72,8 +72,6 @@ class Structure:
         Code of the accepted answerer of every question, −1 for none.
     user_target : float64 array of shape (users, k)
         Target vector of every user code, zeros for those not in the graph.
-    user_level : float64 array
-        Level of every user code, 0 for those not in the graph.
     """
 
     settings: AtpSettings
@@ -83,7 +81,6 @@ class Structure:
     resolved: Int64Array
     best_answerer: Int64Array
     user_target: Float64Array
-    user_level: Float64Array
 
     @classmethod
     def of(
@@ -94,89 +91,32 @@ class Structure:
 
         def make() -> Structure:
             competition = competition_of(history, chosen.ega)
-            atp = chosen.embed(competition, random_state)
-            return cls.from_embedding(history, chosen, atp, competition)
+            return cls.from_embedding(
+                history, chosen, chosen.embed(competition, random_state), competition
+            )
 
         return history.remember(STRUCTURES, (chosen, random_state), make)
 
     @classmethod
     def from_embedding(
-        cls,
-        history: History,
-        settings: AtpSettings,
-        atp: ATP | None,
-        competition: Competition | None = None,
+        cls, history: History, settings: AtpSettings, atp: ATP | None, competition: Competition
     ) -> Self:
         """The structure of a history whose competition graph was embedded before."""
         users = np.full(history.n_users, NOBODY, dtype=np.int64)
         questions = np.full(history.n_questions, NOBODY, dtype=np.int64)
-        target, level = np.zeros((history.n_users, 1)), np.zeros(history.n_users)
+        target = np.zeros((history.n_users, 1))
         if atp is not None:
-            nodes = competition or Competition.from_graph(atp.graph_)
-            users = nodes.user_nodes(history.users)
-            questions = nodes.question_nodes(history.questions.id)
+            users = competition.user_nodes(history.users)
+            questions = competition.question_nodes(history.questions.id)
             target = _at_nodes(atp.target_, users)
-            level = _at_nodes(atp.levels_, users)
         resolved = np.flatnonzero((history.best_answer >= 0) & (questions >= 0))
         owner = np.append(history.answers.owner, NOBODY)[history.best_answer]
-        return cls(settings, atp, users, questions, resolved, owner, target, level)
-
-    def with_users(
-        self, code: Int64Array, n_users: int, placed: dict[int, tuple[Float64Array, float]]
-    ) -> Self:
-        """The same with more users.
-
-        Parameters
-        ----------
-        code : int64 array
-            New code of every user, −1 for those to be left out.
-        n_users : int
-            Number of users now.
-        placed : dict
-            Target vector and level of new users, by code.
-        """
-        there = code >= 0
-        node = np.full(n_users, NOBODY, dtype=np.int64)
-        node[code[there]] = self.user_node[there]
-        target = np.zeros((n_users, self.user_target.shape[1]))
-        target[code[there]] = self.user_target[there]
-        level = np.zeros(n_users)
-        level[code[there]] = self.user_level[there]
-        for new, (vector, height) in placed.items():
-            target[new], level[new] = vector, min(height, self.top_level)
-        best = np.append(code, NOBODY)[self.best_answerer]
-        return replace(
-            self, user_node=node, best_answerer=best, user_target=target, user_level=level
-        )
+        return cls(settings, atp, users, questions, resolved, owner, target)
 
     @cached_property
     def fold_in(self) -> FoldIn:
         """Makes vectors of new nodes; only where there is an embedding."""
         return FoldIn.of(self.atp)
-
-    @property
-    def top_level(self) -> int:
-        """The highest level of the hierarchy."""
-        return int(self.atp.levels_.max(initial=0)) if self.atp is not None else 0
-
-    @cached_property
-    def user_strength(self) -> Float64Array:
-        """Length of every user's target vector."""
-        return np.asarray(np.linalg.norm(self.user_target, axis=1))
-
-    @cached_property
-    def _with_target(self) -> tuple[Int64Array, Float64Array]:
-        """The users whose target vector is not zero, and their vectors: a part of all."""
-        people = np.flatnonzero(self.user_target.any(axis=1))
-        return people, np.ascontiguousarray(self.user_target[people])
-
-    @cached_property
-    def _level_index(self) -> Int64Array:
-        return self.user_level.astype(np.int64)
-
-    @cached_property
-    def _log_level(self) -> Float64Array:
-        return np.log1p(self.user_level)
 
     def recent_questions(self, query: Query) -> Int64Array:
         """Nodes of the asker's latest questions in the graph, the latest last."""
@@ -201,23 +141,23 @@ class Structure:
         best = np.argpartition(-match, k - 1)[:k]
         return self.resolved[best[match[best] > 0]]
 
-    def source(self, query: Query, near: Int64Array) -> tuple[Float64Array, float]:
-        """Source vector and level of a cold question, by the paper's rule.
+    def source(self, query: Query, near: Int64Array) -> Float64Array:
+        """Source vector of a cold question, by the paper's rule.
 
         The hardest of the asker's latest questions; for a new asker, the mean over the questions
         at positions `near`; where there is neither, the mean over all resolved questions.
         """
         if self.atp is None:
-            return np.zeros(1), 0.0
+            return np.zeros(1)
         nodes = self.recent_questions(query)
         if len(nodes):
             node = self.hardest(nodes)
-            return self.atp.source_[node].astype(np.float64), float(self.atp.levels_[node])
+            return np.asarray(self.atp.source_[node], dtype=np.float64)
         chosen = self.question_node[near if len(near) else self.resolved]
         if not len(chosen):
-            return np.zeros(self.atp.source_.shape[1]), 0.0
-        vector = self.atp.source_[chosen].mean(axis=0, dtype=np.float64)
-        return vector, float(self.atp.levels_[chosen].mean())
+            return np.zeros(self.atp.source_.shape[1])
+        vector: Float64Array = self.atp.source_[chosen].mean(axis=0, dtype=np.float64)
+        return vector
 
     def folded(self, query: Query, near: Int64Array) -> Float64Array:
         """Source vector of a cold question by fold-in.
@@ -233,29 +173,9 @@ class Structure:
         above = self.user_node[people[people >= 0]]
         above = above[above >= 0]
         if not len(above):
-            return self.source(query, near)[0]
+            return self.source(query, near)
         vector = self.fold_in.source(above, np.setdiff1d(below, above))
         return np.asarray(vector, dtype=np.float64)
-
-    def level_of(self, code: int) -> int:
-        """Level of a user, 0 for those not in the graph."""
-        return int(self.user_level[code]) if code < len(self.user_level) else 0
-
-    def features(self, query: Query) -> dict[str, Float64Array]:
-        """ATP's part of the router's features; people who came since are not in the graph."""
-        source, level = self.source(query, self.near(query))
-        people, vectors = self._with_target
-        n = query.history.n_users
-        score = np.zeros(n)
-        score[people] = vectors @ source
-        gap = np.arange(self.top_level + 1) - level
-        level_gap = np.sign(gap) * np.log1p(np.abs(gap))
-        return {
-            "atp_score": score,
-            "level": padded(self._log_level, n),
-            "level_gap": level_gap[padded(self._level_index, n)],
-            "atp_target": padded(self.user_strength, n),
-        }
 
 
 STRUCTURES: Shelf[Structure] = Shelf("structures", keep=64)
@@ -265,13 +185,6 @@ GRAPHS: Shelf[Competition] = Shelf("competition graphs", keep=3)
 def competition_of(history: History, ega: Ega) -> Competition:
     """The competition graph of a history, built once for all methods that ask for it."""
     return history.remember(GRAPHS, ega, lambda: competition_graph(history.posts(), ega=ega))
-
-
-def padded(values: AnyArray, n: int) -> Any:
-    """Values and zeros, `n` in all."""
-    if len(values) == n:
-        return values
-    return np.concatenate([values, np.zeros(n - len(values), dtype=values.dtype)])
 
 
 def _at_nodes(values: Any, nodes: Int64Array) -> Float64Array:

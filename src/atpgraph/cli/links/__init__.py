@@ -1,0 +1,1 @@
+"""``atp links``: predict links, recommend targets, list what is missing."""

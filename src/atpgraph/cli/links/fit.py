@@ -1,0 +1,86 @@
+"""``atp links fit``: learn a link predictor from a graph."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
+
+
+def fit(
+    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not, - for standard input.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the predictor (.npz).")],
+    attributes: Annotated[
+        Path | None,
+        typer.Option(
+            help="What is known of the nodes, a line each: label, then text or numbers, separated "
+            "by tabs or commas.",
+            show_default=False,
+        ),
+    ] = None,
+    evidence: Annotated[
+        str, typer.Option(help="Kinds of evidence, separated by commas, or 'all'.")
+    ] = "all",
+    dim: Annotated[int, typer.Option(min=1, help="Length of ATP's vectors.")] = 32,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn which links a graph should have, and save the predictor."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph._files import check_writable
+        from atpgraph._memory import peak_megabytes
+        from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.linkpred.attribute_file import read_attributes
+        from atpgraph.linkpred.predictor import LinkPredictor
+
+        check_writable(output)
+        model = LinkPredictor(
+            [part.strip() for part in evidence.split(",") if part.strip()],
+            n_components=dim,
+            n_jobs=threads,
+            random_state=seed,
+        )
+        started = time.perf_counter()
+        read = read_edgelist(graph)
+        known = None if attributes is None else read_attributes(attributes, read)
+        model.fit(read, known)
+        seconds = time.perf_counter() - started
+        model.save(output)
+        payload: dict[str, Any] = {
+            "nodes": read.n_nodes,
+            "edges": read.n_edges,
+            "evidence": list(model.evidence_.parts),
+            "validation": model.validation_,
+            "seconds": round(seconds, 3),
+            "peak_memory_mb": round(peak_megabytes(), 1),
+            "output": output,
+        }
+        if report is not None:
+            from atpgraph.report.pages.links import write_report
+
+            payload["report"] = write_report(model, report, typed_command(), name=graph.name)
+            out.note(f"report written to {payload['report']}")
+        judged = [
+            [question, values["auc"], values["error"]]
+            for question, values in model.validation_.items()
+        ]
+        out.result(
+            payload,
+            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
+            f"{', '.join(model.evidence_.parts)}",
+            table(["on hidden edges", "AUC", "calibration error"], judged),
+            f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
+            f"{output}: written; next: atp links recommend {output} NODE",
+        )

@@ -1,0 +1,121 @@
+"""LinkPredictor under the interface of the laboratory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from atpgraph._registry import Registry
+from atpgraph._threads import Workers
+from atpgraph._typing import Float64Array, FloatArray, IntArray
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.predictor import LinkPredictor
+
+# What each protocol asks; the pairs of `paper` are neither links nor do they point the right way.
+ASKED = Registry(
+    "protocol",
+    {
+        "paper": ("link", "direction"),
+        "random": ("link",),
+        "reversed": ("direction",),
+        "ranking": ("target",),
+        "dirlinkbench": ("link",),
+    },
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The scores of a fitted predictor for one or more of its questions, added up."""
+
+    name: str
+    model: LinkPredictor
+    questions: tuple[str, ...]
+    seen: dict[bytes, Float64Array]  # scores for all questions of the pairs asked about last
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Log-odds of the pairs."""
+        key = u.tobytes() + v.tobytes()
+        if key not in self.seen:
+            while len(self.seen) > 1:  # the positives, which several protocols share, and one more
+                del self.seen[next(reversed(self.seen))]
+            self.seen[key] = self.model.score_all(u, v)
+        asked = [list(self.model.heads_).index(name) for name in self.questions]
+        return np.asarray(self.seen[key][:, asked].sum(axis=1))
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Log-odds against all nodes."""
+        evidence = self.model.evidence_
+        heads = [self.model.heads_[name] for name in self.questions]
+        weights = np.sum([head.weights for head in heads], axis=0)
+        constant = sum(head.intercept for head in heads)
+        scores = np.full((len(u), self.model.graph_.n_nodes), constant)
+
+        def fill(row: int) -> None:
+            evidence.add_rows(int(u[row]), weights, scores[row])
+
+        with Workers(self.model.n_jobs) as workers:
+            for _ in workers.map(fill, range(len(u))):
+                pass
+        return scores
+
+
+class LearnedLinks:
+    """:class:`~atpgraph.linkpred.predictor.LinkPredictor`, judged by the question a protocol asks.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimension of the table; ATP's vectors have half of it, the singular vectors all of it.
+    evidence : "all" or names
+    random_state : int
+
+    Examples
+    --------
+    >>> from atpgraph import citation_dag
+    >>> row = LearnedLinks(8).fit(citation_dag(200, 1000, random_state=0))
+    >>> row.under("reversed").score(np.array([0]), np.array([1])).shape
+    (1,)
+    """
+
+    note = (
+        "one linear model for each question (is it a link, which way, which target), learned on "
+        "edges hidden from the training graph; under 'paper' the first two are added up"
+    )
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        evidence: str | Sequence[str] = "all",
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.evidence = evidence
+        self.random_state = random_state
+        self.name = "LinkPredictor"
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Learn from the training graph."""
+        self.model_ = LinkPredictor(
+            self.evidence,
+            n_components=max(self.n_components // 2, 1),
+            random_state=self.random_state,
+        ).fit(graph)
+        self._seen: dict[bytes, Float64Array] = {}
+        return self
+
+    def under(self, protocol: str) -> Answers:
+        """The scores to use under a protocol."""
+        return Answers(self.name, self.model_, ASKED[protocol], self._seen)
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Whether it is a link."""
+        return self.under("random").score(u, v)
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Whether it is a link, against all nodes."""
+        return self.under("random").score_from(u)

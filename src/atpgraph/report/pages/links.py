@@ -1,0 +1,98 @@
+"""A link predictor as one HTML page: what it learned, how far to trust it, and what it suggests."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from atpgraph.linkpred.predictor import LinkPredictor
+from atpgraph.report import (
+    Bar,
+    Line,
+    Section,
+    bar_chart,
+    facts,
+    line_chart,
+    page,
+    table,
+    write_index,
+)
+from atpgraph.report.charts import figure, grid
+
+_EXAMPLES = 10
+
+
+def write_report(
+    model: LinkPredictor,
+    folder: str | os.PathLike[str],
+    command: str = "",
+    *,
+    name: str = "a graph",
+) -> Path:
+    """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
+    return write_index(folder, render(model, command, name=name))
+
+
+def render(model: LinkPredictor, command: str = "", *, name: str = "a graph") -> str:
+    """The page of a fitted predictor as a string."""
+    graph = model.graph_
+    subtitle = f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+    judged = [
+        (f"{question}: {label}", values[key])
+        for question, values in model.validation_.items()
+        for key, label in (("auc", "AUC on hidden edges"), ("error", "calibration error"))
+    ]
+    sections = [
+        Section("In short", facts([("evidence", ", ".join(model.evidence_.parts)), *judged])),
+        Section("What evidence is worth", _worth(model)),
+        Section("Stated and observed", _calibration(model)),
+        Section("For the busiest nodes", _examples(model)),
+        Section("Settings", facts([(k, str(v)) for k, v in model.get_params().items()])),
+    ]
+    return page(f"Links of {name}", subtitle, sections, command)
+
+
+def _worth(model: LinkPredictor) -> str:
+    """Spread of each kind's contribution over sampled pairs, half of them edges."""
+    graph = model.graph_
+    rng = np.random.default_rng(0)
+    some = rng.permutation(graph.n_edges)[:500]
+    u = np.concatenate([graph.sources[some], rng.integers(graph.n_nodes, size=len(some))])
+    v = np.concatenate([graph.targets[some], rng.integers(graph.n_nodes, size=len(some))])
+    terms = model.evidence_.terms(u, v)
+    figures = []
+    for question, head in model.heads_.items():
+        spread: dict[str, float] = {}
+        for kind, _, _, columns in model.evidence_.spans():
+            part = terms[:, columns] @ head.weights[columns]
+            spread[kind] = spread.get(kind, 0.0) + float(part.std())
+        bars = [Bar(kind, value) for kind, value in sorted(spread.items(), key=lambda x: -x[1])]
+        chart = bar_chart(bars, title=question, unit="log-odds")
+        figures.append(figure(question, chart, "Standard deviation of what each kind adds."))
+    return grid(figures)
+
+
+def _calibration(model: LinkPredictor) -> str:
+    bins = model.validation_["link"]["bins"]
+    stated, right = [b["stated"] for b in bins], [b["right"] for b in bins]
+    lines = [Line("links", stated, right, 0), Line("if stated were true", [0, 1], [0, 1], None)]
+    chart = line_chart(
+        lines, title="Stated and observed share of links", x_label="stated", y_label="observed"
+    )
+    return figure("Hidden edges and as many random pairs", chart)
+
+
+def _examples(model: LinkPredictor) -> str:
+    graph = model.graph_
+    rows = []
+    for code in np.argsort(-graph.out_degree, kind="stable")[:_EXAMPLES].tolist():
+        label = graph.labels.tolist()[code]
+        names, chances = model.recommend(label, 3)
+        told = ", ".join(
+            f"{name} ({chance:.2f})" for name, chance in zip(names.tolist(), chances, strict=True)
+        )
+        rows.append([escape(str(label)), escape(told)])
+    return table(["node", "likeliest new targets"], rows)

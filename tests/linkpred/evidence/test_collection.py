@@ -1,0 +1,146 @@
+"""Evidence side by side: rows, terms and candidates agree with pairs."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from atpgraph.errors import BudgetError, InputError
+from atpgraph.graph import DiGraph
+from atpgraph.linkpred.evidence import (
+    KINDS,
+    AtpScore,
+    Attributes,
+    Collection,
+    Degrees,
+    Levels,
+    SpectralScore,
+)
+from atpgraph.linkpred.evidence.attributes import attribute_vectors
+from atpgraph.linkpred.evidence.collection import Settings
+from tests.linkpred.helpers import dense, hierarchy
+
+
+@pytest.fixture(scope="module")
+def everything() -> Collection:
+    graph = hierarchy()
+    known = Attributes(np.random.default_rng(0).standard_normal((graph.n_nodes, 3)))
+    return Collection("all", Settings(n_components=4), known).fit(graph)
+
+
+def test_every_part_names_its_columns(everything: Collection) -> None:
+    u, v = np.array([0, 1, 2]), np.array([3, 4, 5])
+    assert everything.pairs(u, v).shape == (3, len(everything.names))
+    assert everything.terms(u, v).shape == (3, len(everything.term_names))
+    assert list(everything.parts) == [*KINDS, "attributes"]
+    for _, part, _, _ in everything.spans():
+        assert part.pairs(u, v).shape == (3, len(part.names))
+
+
+def test_a_row_is_the_terms_of_all_pairs_weighed(everything: Collection) -> None:
+    n = everything.graph.n_nodes
+    weights = np.random.default_rng(1).standard_normal(len(everything.term_names))
+    for u in (0, 7, n - 1):
+        line = np.zeros(n)
+        everything.add_rows(u, weights, line)
+        expected = everything.terms(np.full(n, u), np.arange(n)) @ weights
+        assert np.allclose(line, expected, atol=1e-4)
+
+
+def test_near_are_the_nodes_that_local_evidence_finds(everything: Collection) -> None:
+    n = everything.graph.n_nodes
+    room = np.zeros(n)
+    near = everything.near(3, np.ones(len(everything.term_names)), room)
+    names = everything.names
+    local = [at for at, name in enumerate(names) if set(name) & set("<>") and "of" not in name]
+    local += [names.index(name) for name in ("proximity", "reached", "reaching")]
+    local = [at for at in local if "score" not in names[at]]
+    found = everything.pairs(np.full(n, 3), np.arange(n))[:, local]
+    assert near.tolist() == np.flatnonzero((found > 0).any(axis=1)).tolist()
+
+
+def test_levels_of_atp_are_used(everything: Collection) -> None:
+    (atp,) = (part for part in everything if isinstance(part, AtpScore))
+    (levels,) = (part for part in everything if isinstance(part, Levels))
+    assert levels.level_.tolist() == atp.model_.levels_.tolist()
+    alone = Levels(random_state=0).fit(everything.graph)
+    assert alone.level_.tolist() == levels.level_.tolist()
+
+
+def test_degrees_and_spectral_against_the_adjacency() -> None:
+    graph = hierarchy()
+    a = (dense(graph) > 0).astype(float)
+    found = np.expm1(Degrees().fit(graph).pairs(np.array([3]), np.array([5])))[0]
+    assert found.round(6).tolist() == [a[3].sum(), a[:, 3].sum(), a[5].sum(), a[:, 5].sum()]
+    np.fill_diagonal(a, 0)
+    u, v = np.divmod(np.arange(a.size), len(a))
+    whole = SpectralScore(len(a)).fit(graph).pairs(u, v)[:, 0].reshape(a.shape)
+    assert np.allclose(whole, a, atol=1e-4)
+
+
+def test_atp_without_memory_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(self: AtpScore, graph: DiGraph) -> AtpScore:
+        raise BudgetError("too large")
+
+    monkeypatch.setattr(AtpScore, "fit", refuse)
+    with caplog.at_level(logging.WARNING):
+        found = Collection(["degrees", "levels", "atp"]).fit(hierarchy())
+    assert list(found.parts) == ["degrees", "levels"]
+    assert "left out: too large" in caplog.text
+
+
+def test_unknown_evidence_is_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'paths'"):
+        Collection(["path"])
+    with pytest.raises(InputError, match="Name evidence"):
+        Collection([])
+
+
+def test_main_components_keep_inner_products() -> None:
+    rng = np.random.default_rng(0)
+    graph = DiGraph.from_codes([0], [1], 30)
+    given = rng.standard_normal((30, 5))
+    scaled = (given - given.mean(axis=0)) / given.std(axis=0) / np.sqrt(5)
+    found = attribute_vectors(given, graph)
+    assert np.allclose(found @ found.T, scaled @ scaled.T, atol=1e-4)
+
+
+def test_attributes_of_every_kind_mean_the_same() -> None:
+    import pandas as pd
+    import scipy.sparse as sp
+
+    graph = DiGraph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
+    texts = {"d": "red wine", "a": "red wine", "b": "blue sea", "unknown": "nothing"}
+    alike = Attributes(attribute_vectors(texts, graph))
+    first, other = alike.pairs(np.array([0, 0]), np.array([3, 1]))[:, 0]
+    assert first == pytest.approx(1, abs=1e-4)
+    assert other == pytest.approx(0, abs=1e-4)
+    listed = attribute_vectors(["red wine", "blue sea", "", "red wine"], graph)
+    assert np.allclose(listed, alike.vectors_, atol=1e-5)
+    table = pd.DataFrame({"node": list("abcd"), "x": [1.0, 2, 3, 4], "y": [4.0, 1, 3, 2]})
+    numbers = table[["x", "y"]].to_numpy()
+    expected = attribute_vectors(numbers, graph)
+    assert np.allclose(attribute_vectors(table, graph), expected)
+    assert np.allclose(attribute_vectors(table.set_index("node"), graph), expected)
+    sparse = attribute_vectors(sp.csr_array(np.eye(4)), graph)
+    assert np.allclose(sparse @ sparse.T, np.eye(4), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        (np.ones((3, 2)), "3 rows of attributes for 2 nodes"),
+        ({"x": 1.0}, "No label of the attributes"),
+        ({"a": [1.0], "b": [1.0, 2.0]}, "different lengths"),
+        (["", ""], "no word"),
+        (np.array([[1.0], [np.nan]]), "not finite"),
+        (object(), "must be numbers or texts"),
+    ],
+)
+def test_bad_attributes_are_refused(attributes: object, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        attribute_vectors(attributes, DiGraph.from_edges([("a", "b")]))
