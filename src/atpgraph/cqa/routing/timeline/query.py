@@ -117,8 +117,7 @@ class Query:
         if meaning is None:
             return None
         if self.position >= 0:
-            known: Int8Array = meaning.vectors[self.position]
-            return known
+            return np.asarray(meaning.vectors[self.position])
         return meaning.vector(question.title, question.body)
 
     @cached_property
