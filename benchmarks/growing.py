@@ -13,6 +13,7 @@ from the folder that ATP_DATA names; where there is none, a generated one stands
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -102,7 +103,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--graphs", default=",".join(NAMES))
     options = parser.parse_args()
-    command = f"python benchmarks/growing.py --batches {options.batches} --share {options.share}"
+    command = " ".join(["python benchmarks/growing.py", *sys.argv[1:]])
     report = Report("Growing models", command, options.output)
     tiny = noisy_hierarchy(300, 900, 60, random_state=0).graph
     ATP().fit(tiny).add([(0, 1), ("a", 0)])  # compiles what is timed

@@ -56,10 +56,7 @@ def main() -> None:
 def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
     """Measure one row and put it into the file."""
     typed = ["linkpred", options.graph, "--methods", key, "--seeds", str(options.seeds)]
-    typed += ["--dim", str(options.dim)]
-    if options.protocol != "paper,random,reversed,ranking":
-        typed += ["--protocol", options.protocol]
-    typed += ["--json"]
+    typed += ["--dim", str(options.dim), "--protocol", options.protocol, "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "atpgraph", *typed, "--quiet"], stdout=subprocess.PIPE, text=True
     )

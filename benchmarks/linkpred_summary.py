@@ -27,7 +27,7 @@ PAPER = {
     "atp-harmonic": (0.9478, 0.8892, 0.9288, 0.8777),
     "atp-log": (0.9481, 0.8916, 0.9314, 0.8789),
 }
-OURS = ("atp-log", "atp-tuned", "atp-blend")
+OURS = ("atp-log", "links")
 
 
 def main() -> None:
@@ -73,10 +73,10 @@ def against_all(tables: dict[str, Any]) -> list[str]:
     """Rows of this package beside the best of the others, for every graph and protocol."""
     lines = [
         "All protocols, dimension 64: AUC, MRR for `ranking`; mean ± half of the 95 % interval. "
-        "The last column is the paired difference of `atp-blend` and the best of the other rows, "
+        "The last column is the paired difference of `links` and the best of the other rows, "
         "trivial ones included, with its interval.",
         "",
-        "| graph | protocol | " + " | ".join(OURS) + " | best other row | blend − best other |",
+        "| graph | protocol | " + " | ".join(OURS) + " | best other row | links − best other |",
         "|---|---|" + "---:|" * (len(OURS) + 2),
     ]
     for graph in GRAPHS:
@@ -91,11 +91,11 @@ def against_all(tables: dict[str, Any]) -> list[str]:
                 continue
             best = max(others, key=lambda key: others[key]["mean"])
             cells = [show(value(methods, key, protocol)) for key in OURS]
-            blend = value(methods, "atp-blend", protocol)
+            ours = value(methods, "links", protocol)
             gap = ""
-            if blend is not None:
-                both = min(len(blend["values"]), len(others[best]["values"]))
-                versus = compare(blend["values"][:both], others[best]["values"][:both]).difference
+            if ours is not None:
+                both = min(len(ours["values"]), len(others[best]["values"]))
+                versus = compare(ours["values"][:both], others[best]["values"][:both]).difference
                 gap = f"{versus.mean:+.4f} ({versus.low:+.4f} … {versus.high:+.4f})"
             cells += [f"{best} {show(others[best])}", gap]
             lines.append(f"| {graph} | {protocol} | {' | '.join(cells)} |")

@@ -206,6 +206,8 @@ def test_json_files(tmp_path) -> None:
     assert read_json(path, HINT) == {"a": [1, 2.5]}
     with pytest.raises(ValueError, match="Infinity"):
         parse_json("[Infinity]")
+    with pytest.raises(ValueError, match="1e999"):
+        parse_json('{"a": [1e999]}')
 
 
 def test_labels_twice() -> None:

@@ -158,8 +158,12 @@ def parse_json(raw: str) -> Any:
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"its JSON holds {name}")
 
+    def finite(digits: str) -> float:
+        number = float(digits)
+        return number if math.isfinite(number) else refuse(digits[:20])
+
     try:
-        return json.loads(raw, parse_constant=refuse)
+        return json.loads(raw, parse_constant=refuse, parse_float=finite)
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
 

@@ -76,6 +76,13 @@ class WorkFolder:
             with atomic_path(manifest) as temporary:
                 temporary.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
 
+    @classmethod
+    def there(cls, path: str) -> WorkFolder:
+        """A folder that another process of the same job has opened."""
+        folder = cls.__new__(cls)
+        folder.path = Path(path)
+        return folder
+
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Keep other runs of the same job out, as long as this process lives."""
@@ -89,9 +96,13 @@ class WorkFolder:
                     ) from error
             yield
 
+    def has(self, name: str) -> bool:
+        """Whether a stage is done."""
+        return (self.path / name).exists()
+
     def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
         """What `work` gives, from the folder if it is there already."""
-        if not (self.path / name).exists():
+        if not self.has(name):
             self.put(name, *work())
         return self.get(name)
 

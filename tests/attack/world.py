@@ -96,7 +96,7 @@ READERS = [
     reader("site/**/*", "cqa stats {d}/site"),
     reader("site/**/*", "cqa difficulty {d}/site --methods number-of-answers"),
     reader("advisor/**/*", "cqa route {d}/advisor --title how"),
-    reader("advisor/**/*", "cqa experts {d}/advisor --top 3"),
+    reader("advisor/[em]*", "cqa experts {d}/advisor --top 3"),
     reader("log.json", "cqa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
     reader("welcome.json", "cqa route {d}/advisor --title how --welcome {d}/welcome.json"),
     reader("dump/truth.npz", "cqa evaluate {d}/site --methods bm25 --truth {d}/dump/truth.npz"),

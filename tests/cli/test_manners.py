@@ -48,7 +48,7 @@ def complete(line: str) -> list[str]:
 
 def test_names_to_complete_are_those_of_the_library() -> None:
     for known, completed in (
-        (METHODS, _choices.METHODS),
+        ([*METHODS, "auto"], _choices.METHODS),
         (KERNELS, _choices.KERNELS),
         (PURPOSES, _choices.PURPOSES),
         (SOLVERS, _choices.SOLVERS),

@@ -67,6 +67,10 @@ cqa difficulty site --methods qdee --evaluate --bootstrap 20
 cqa route site --title gears --top 2
 cqa evaluate site --methods recent-activity
 cqa load site
+serve c.npz --check
+service token forum --scopes write,read --folder work
+service backup b.zip --folder work
+service restore b.zip --folder new
 """.strip().splitlines()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 METHODS = (
     "dfs", "mfas", "eades", "pagerank", "sa-g", "sa-f", "sa-b", "sa-voting", "ts-g", "ts-f", "ts-b",
-    "ts-voting", "h-voting", "bayes",
+    "ts-voting", "h-voting", "springs", "bayes", "auto",
 )  # fmt: skip
 KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "links", "paper")

@@ -17,7 +17,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        for option in self.params:
+        options: list[Any] = list(self.params)
+        for option in options:
             value = ctx.params.get(option.name or "")
             for number in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(number, float) and not math.isfinite(number):

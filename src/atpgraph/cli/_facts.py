@@ -12,6 +12,7 @@ def model_facts(model: ATP) -> dict[str, Any]:
     """Sizes of the graph, the closure and the fit, and how good it is, for ``--json``."""
     return {
         "purpose": model.get_params()["purpose"],
+        "method": model.method_,
         "solver": model.solver_,
         "nodes": model.graph_.n_nodes,
         "edges": model.graph_.n_edges,

@@ -26,10 +26,11 @@ def break_cycles(
             "--method",
             "-m",
             help="dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
-            "ts-voting, h-voting or bayes.",
+            "ts-voting, h-voting, springs, bayes; auto is h-voting up to a million edges on "
+            "cycles, then springs.",
             autocompletion=completer(METHODS),
         ),
-    ] = "h-voting",
+    ] = "auto",
     every: Annotated[bool, typer.Option("--all", help="Run every method.")] = False,
     truth: Annotated[
         Path | None,
@@ -44,6 +45,12 @@ def break_cycles(
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory budget of reading, such as 4GB.", show_default="half of what is free"
+        ),
     ] = None,
     seed: Seed = 0,
     json: Json = False,
@@ -66,16 +73,18 @@ def break_cycles(
         ]
         if len(set(places)) < len(places):
             raise InputError(f"--output and --removed are both {output}; name two files.")
-        read = read_edgelist(graph)
+        read = read_edgelist(graph, memory=memory)
         right = None if truth is None else _edges_of(read, truth)
         results, rows = _compared(read, list(EVERY) if every else [method], seed, right)
         if output is not None:
             write_edgelist(results[-1].dag, output)
         if removed is not None:
             write_edgelist(results[-1].removed_graph, removed)
-        agony = CycleBreaker(read, seed).agony
+        # Where a cheap method was chosen because of the size, the flow would cost far more than it.
+        costly = method == "auto" and results[-1].method != "h-voting" and not every
+        agony = None if costly else CycleBreaker(read, seed).agony
         counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
-        payload = {"graph": counts, "agony": agony, "methods": rows}
+        payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
         if report is not None:
             from atpgraph.report.pages.cycles import write_report
 
@@ -87,9 +96,10 @@ def break_cycles(
         columns = ["removed", "precision", "recall", "f1", "seconds"]
         if right is None:
             columns = ["removed", "seconds"]
+        least = "" if agony is None else f", agony {agony:,}"
         loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
         shown: list[Any] = [
-            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}, agony {agony:,}",
+            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}{least}",
             table(
                 ["method", *columns],
                 [[name, *(row[column] for column in columns)] for name, row in rows.items()],
@@ -111,16 +121,16 @@ def _compared(
     from atpgraph.cycles import CycleBreaker
 
     results, rows = [], {}
-    for name in names:
-        with stage(f"breaking cycles by {name}"), on_compilation(lambda: None) as compiling:
+    for asked in names:
+        with stage(f"breaking cycles by {asked}"), on_compilation(lambda: None) as compiling:
             # A breaker of its own for each, so that the seconds are those of that method alone,
             # and without those of compiling on a first run.
             started = time.perf_counter()
-            result = CycleBreaker(graph, seed).run(name)
+            result = CycleBreaker(graph, seed).run(asked)
             seconds = time.perf_counter() - started - compiling.seconds
         match = None if truth is None else result.agreement(truth)
         results.append(result)
-        rows[name] = {
+        rows[result.method] = {
             "removed": len(result.removed),
             "precision": match and match.precision,
             "recall": match and match.recall,

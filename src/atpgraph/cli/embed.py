@@ -45,9 +45,12 @@ def embed(
     method: Annotated[
         str,
         typer.Option(
-            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
+            "--method",
+            "-m",
+            help="How to break cycles; auto: h-voting, springs on large graphs.",
+            autocompletion=completer(METHODS),
         ),
-    ] = "h-voting",
+    ] = "auto",
     solver: Annotated[
         str,
         typer.Option(
@@ -93,6 +96,13 @@ def embed(
             help="Keep what is done so far in this folder; a run that was killed goes on there.",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask cluster to do it: address, scheduler file, or local:N; with --work.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
@@ -127,12 +137,18 @@ def embed(
         model.set_params(**{name: value for name, value in chosen if value is not None})
         with on_compilation(lambda: None) as compiling:
             started = time.perf_counter()
-            read = read_edgelist(graph)
+            read = read_edgelist(graph, memory=memory)
             seconds = {"read": time.perf_counter() - started}
             if output is None or estimate:
                 _tell_estimate(out, graph, model, read)
                 return
-            model.fit(read, work=work)
+            if scheduler is None:
+                model.fit(read, work=work)
+            else:
+                from atpgraph.embedding.spread import connected
+
+                with connected(scheduler) as client:
+                    model.fit(read, work=work, client=client)
         started = time.perf_counter()
         model.save(output)
         seconds |= model.timings_ | {"save": time.perf_counter() - started}
@@ -157,7 +173,7 @@ def embed(
         out.result(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
-            f"{len(model.removed_):,} removed by {method}, {payload['levels']:,} levels, "
+            f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
             f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} "
             + ("extras" if model.closure_.kind == "exact" else "samples"),
             f"closure {model.closure_}",

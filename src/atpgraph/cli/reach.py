@@ -82,7 +82,7 @@ def reach(
         if archive_format(graph) == FORMAT:
             index = Reachability.load(graph)
         else:
-            index = Reachability(read_edgelist(graph), memory=budget)
+            index = Reachability(read_edgelist(graph, memory=budget), memory=budget)
         if output is not None:
             index.save(output)
             if any(asked):

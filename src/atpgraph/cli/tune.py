@@ -72,7 +72,7 @@ def tune(
             raise unknown_name("purpose", purpose, PURPOSES)
         lengths = [_length(part) for part in dims.split(",")]
         weights = [_penalty(part) for part in penalties.split(",")]
-        read = read_edgelist(graph)
+        read = read_edgelist(graph, memory=memory)
         train, judge = _by_fidelity(read)
         if purpose != "reachability":
             train, judge = _by_links(read, protocol, seed)

@@ -43,8 +43,8 @@ class ReachSketch:
     complete : bool array of n entries
         Whether these are all descendants of the node.
     sizes : int64 array of n entries
-        Number of descendants: exact where the row is complete, else an estimate with a relative error of about
-        1 / √(s − 2).
+        Number of descendants: exact where the row is complete, else an estimate with a relative
+        error of about 1 / √(s − 2).
 
     Examples
     --------
@@ -88,10 +88,9 @@ class ReachSketch:
 
         This sketch is of the ancestors, `other` of the descendants.
         """
-        drawn = np.minimum(other.sizes, count)
-        weight = drawn / np.maximum(other.sizes, 1)
-        rows = np.where(self.members >= 0, weight[self.members], 0.0).sum(axis=1)
-        share = rows * self.sizes / np.maximum(self.counts, 1)
+        weight = np.minimum(other.sizes, count) / np.maximum(other.sizes, 1)
+        share = np.zeros(self.n_nodes)
+        _sum_weights(self.members, self.counts, self.sizes, weight, share)
         return np.asarray(share / max(float(share.sum()), 1e-300))
 
 
@@ -202,6 +201,22 @@ class Sketcher:
                     pass
                 progress.advance()
         return found, counts, complete
+
+
+@kernel
+def _sum_weights(
+    members: Int32Array,
+    counts: Int32Array,
+    sizes: Int64Array,
+    weight: Float64Array,
+    sums: Float64Array,
+) -> None:
+    """Weights of all that each row stands for: those of its members, times what each stands for."""
+    for u in range(len(counts)):
+        for e in range(counts[u]):
+            sums[u] += weight[members[u, e]]
+        if counts[u] > 0:
+            sums[u] *= sizes[u] / counts[u]
 
 
 @kernel

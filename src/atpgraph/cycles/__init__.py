@@ -1,7 +1,13 @@
 """Breaking cycles: node scores, removal strategies, and the methods made of them."""
 
 from atpgraph.cycles.agony import Agony, agony
-from atpgraph.cycles.breaking import Agreement, CycleBreak, CycleBreaker, break_cycles
+from atpgraph.cycles.breaking import (
+    Agreement,
+    CycleBreak,
+    CycleBreaker,
+    break_cycles,
+    settled_method,
+)
 from atpgraph.cycles.methods import METHODS
 from atpgraph.cycles.pagerank import pagerank
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
@@ -16,5 +22,6 @@ __all__ = [
     "agony",
     "break_cycles",
     "pagerank",
+    "settled_method",
     "trueskill",
 ]

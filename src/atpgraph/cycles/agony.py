@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int32Array, Int64Array
+from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cycles.circulation import move, priced_circulation
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
@@ -82,7 +82,7 @@ def agony(graph: DiGraph) -> Agony:
     # r(v) ≥ r(u) + 1 off the circulation, r(u) ≥ r(v) − 1 on it; reversed for the highest ranks.
     tails = np.concatenate([sources[up], targets[around]])
     heads = np.concatenate([targets[up], sources[around]])
-    steps = np.concatenate([np.ones(len(up), np.int64), np.full(len(around), -1, np.int64)])
+    steps = np.concatenate([np.ones(len(up), np.int8), np.full(len(around), -1, np.int8)])
     some = np.zeros(graph.n_nodes, dtype=np.int64)
     some[: len(prices)] = prices
     if not fit:
@@ -97,8 +97,8 @@ def agony(graph: DiGraph) -> Agony:
 
 
 def _by_tail(
-    n: int, tails: Int32Array, heads: Int32Array, steps: Int64Array
-) -> tuple[Int64Array, Int32Array, Int64Array]:
+    n: int, tails: Int32Array, heads: Int32Array, steps: AnyArray
+) -> tuple[Int64Array, Int32Array, AnyArray]:
     """The constraints r(head) ≥ r(tail) + step as rows of their tails."""
     order = np.argsort(tails, kind="stable")
     indptr = np.zeros(n + 1, dtype=np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import interruptible
 from atpgraph._typing import Float64Array, Int64Array, IntArray
-from atpgraph.cycles.methods import METHODS, Workspace
+from atpgraph.cycles.methods import AUTO_EDGES, METHODS, Workspace
 from atpgraph.graph.digraph import DiGraph
 
 
@@ -22,7 +22,7 @@ class CycleBreak:
     Attributes
     ----------
     method : str
-        The method that chose the edges.
+        The method that chose the edges, also where "auto" was asked for.
     graph : DiGraph
         The graph as it was.
     dag : DiGraph
@@ -114,14 +114,16 @@ class CycleBreaker:
         return self._space.agony.value
 
     def run(self, method: str) -> CycleBreak:
-        """Break the cycles by one method."""
-        METHODS[method]  # an unknown name is refused before the work
+        """Break the cycles by one method, or by the one that "auto" stands for here."""
+        if method != "auto":
+            METHODS[method]  # an unknown name is refused before the work
         return interruptible(self._run, method)
 
     def _run(self, method: str) -> CycleBreak:
         started = time.perf_counter()
         space = self._space
         edges = space.core_edges
+        method = space.settle(method)
         prepared = time.perf_counter()
         condemned, core_scores = space.solve(method)
         solved = time.perf_counter()
@@ -138,9 +140,20 @@ class CycleBreaker:
         return CycleBreak(method, self.graph, dag, removed, score[removed], timings)
 
 
-def break_cycles(
-    graph: Any, method: str = "h-voting", *, random_state: RandomState = 0
-) -> CycleBreak:
+def settled_method(graph: DiGraph, method: str) -> str:
+    """The method that :func:`break_cycles` uses on a graph when asked for `method`.
+
+    Examples
+    --------
+    >>> settled_method(DiGraph.from_edges([(0, 1), (1, 0)]), "auto")
+    'h-voting'
+    """
+    if method == "auto" and graph.n_edges <= AUTO_EDGES:
+        return "h-voting"  # no need to look for cycles
+    return interruptible(Workspace(graph, 0).settle, method)
+
+
+def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState = 0) -> CycleBreak:
     """Remove edges until the graph has no cycles.
 
     Parameters
@@ -149,7 +162,8 @@ def break_cycles(
     method : str
         One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
-        ``bayes`` (the most accurate on noisy hierarchies).
+        ``springs`` (cheap on large graphs), ``bayes`` (the most accurate on noisy hierarchies).
+        ``auto`` is ``h-voting`` up to a million edges on cycles, beyond that ``springs``.
     random_state : int, Generator or None
         Seed of the draws; ties are drawn, never decided by the order of the input.
 

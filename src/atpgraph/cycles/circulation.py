@@ -50,7 +50,7 @@ def priced_circulation(
     present[sources] = 1
     present[targets] = 1
     number = np.cumsum(present) - 1
-    tails, heads = number[sources], number[targets]
+    tails, heads = number[sources].astype(np.int32), number[targets].astype(np.int32)
     graph = DiGraph.from_codes(tails, heads, int(number[-1]) + 1)
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
@@ -59,7 +59,9 @@ def priced_circulation(
     routed = not np.any(excess)
     if not routed:
         left_out ^= _finish(graph, left_out, excess, price)
-    return ~left_out[graph.find_edges(tails, heads)], price[number], routed
+    if not (np.array_equal(graph.sources, tails) and np.array_equal(graph.targets, heads)):
+        left_out = left_out[graph.find_edges(tails, heads)]  # they did not come in order
+    return ~left_out, price[number], routed
 
 
 def _finish(
@@ -100,11 +102,14 @@ def _route(
     n, m = graph.n_nodes, graph.n_edges
     reverse = graph.reverse()
     distance = np.empty(n, dtype=np.int32)
-    start = np.empty(n + 1, dtype=np.int64)
+    # Each tight edge has an entry at either end, and at most half of them is scanned at a time;
+    # 32 bits where they are enough, because a large graph waits for memory.
+    wide = np.int32 if 2 * m < 2**31 else np.int64
+    start = np.empty(n + 1, dtype=wide)
     heads = np.empty(2 * m, dtype=np.int32)
-    mate = np.empty(2 * m, dtype=np.int64)
+    mate = np.empty(2 * m, dtype=wide)
     usable = np.empty(2 * m, dtype=np.bool_)
-    edge_of = np.empty(2 * m, dtype=np.int64)
+    edge_of = np.empty(2 * m, dtype=wide)
     budget = WORK_PER_EDGE * m
     while budget > 0:
         checkpoint()
@@ -127,9 +132,7 @@ def _route(
         )
         budget -= scanned
         budget -= _saturate(start, heads, mate, usable, excess, distance, budget)
-        tight = edge_of[: start[n]]
-        at_source = heads[: start[n]] == graph.targets[tight]
-        left_out[tight[at_source]] = ~usable[: start[n]][at_source]
+        _take_over(heads, usable, edge_of, start[n], graph.targets, left_out)
 
 
 @kernel
@@ -244,6 +247,16 @@ def _tight_graph(
 
 
 @kernel
+def _take_over(
+    heads: Any, usable: Any, edge_of: Any, entries: int, targets: Any, left_out: Any
+) -> None:
+    """Write back which tight edges are left out: those whose entry at the source is not usable."""
+    for i in range(entries):
+        if heads[i] == targets[edge_of[i]]:
+            left_out[edge_of[i]] = not usable[i]
+
+
+@kernel
 def _saturate(
     start: Any, heads: Any, mate: Any, usable: Any, excess: Any, level: Any, budget: int
 ) -> int:
@@ -257,7 +270,7 @@ def _saturate(
     """
     n = len(excess)
     queue = np.empty(n, dtype=np.int32)
-    cursor = np.empty(n, dtype=np.int64)
+    cursor = np.empty(n, dtype=start.dtype)
     path = np.empty(n + 1, dtype=np.int32)
     roots = np.empty(n, dtype=np.int32)
     work = 0

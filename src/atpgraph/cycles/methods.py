@@ -14,6 +14,7 @@ that end.
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Callable
 from concurrent.futures import as_completed
@@ -30,9 +31,12 @@ from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.offline_scc import closes_cycle
 from atpgraph.cycles.pagerank import pagerank
 from atpgraph.cycles.posterior import downward_probability
+from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
+
+log = logging.getLogger(__name__)
 
 # Set on generated graphs, see docs/concepts/cycle-breaking.md.
 COLDNESS = 3.0
@@ -40,6 +44,10 @@ N_CHAINS = 4
 BURN_IN = 30
 N_SAMPLES = 50
 SLACK = 1.01
+
+# Edges on cycles up to which "auto" is h-voting, which then takes seconds; measured in
+# benchmarks/results/cycles.md.
+AUTO_EDGES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,15 @@ class Workspace:
     graph: DiGraph
     seed: int
     _cache: dict[str, tuple[BoolArray, Float64Array]] = field(default_factory=dict)
+    _drops: dict[str, Float64Array] = field(default_factory=dict)
+
+    def settle(self, method: str) -> str:
+        """The method meant: "auto" is h-voting up to a million edges on cycles, then springs."""
+        if method != "auto":
+            return METHODS[method].name
+        chosen = "h-voting" if len(self.core_edges) <= AUTO_EDGES else "springs"
+        log.info("Breaking cycles by %s: %d edges lie on cycles", chosen, len(self.core_edges))
+        return chosen
 
     def rng(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, whatever else runs before it."""
@@ -101,6 +118,12 @@ class Workspace:
         """How far each core edge goes down: score of the source minus score of the target."""
         return np.asarray(score[self.core.sources] - score[self.core.targets])
 
+    def drop_by(self, kind: str) -> Float64Array:
+        """:meth:`drop` by one of the two shared scores; one array, whoever asks."""
+        if kind not in self._drops:
+            self._drops[kind] = self.drop(self.node_score(kind))
+        return self._drops[kind]
+
     def solve(self, method: str) -> tuple[BoolArray, Float64Array]:
         """Core edges that `method` removes, and the score of every core edge; remembered."""
         checkpoint()
@@ -109,14 +132,22 @@ class Workspace:
         return self._cache[method]
 
 
-def remove_by_edge(space: Workspace, *keys: Float64Array, name: str) -> BoolArray:
-    """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw)."""
+def remove_by_edge(
+    space: Workspace, *keys: Float64Array, name: str, acyclic: BoolArray | None = None
+) -> BoolArray:
+    """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw).
+
+    `acyclic` marks edges that come before all others and close no cycle among themselves.
+    """
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_edges)
-    order = np.lexsort([draw, *reversed(keys)])
-    time = np.empty(core.n_edges, dtype=np.int64)
-    time[order] = np.arange(core.n_edges)
-    return closes_cycle(core.n_nodes, core.sources, core.targets, time)
+    asked = slice(None) if acyclic is None else np.flatnonzero(~acyclic)
+    order = np.lexsort([draw[asked], *(key[asked] for key in reversed(keys))])
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    time = np.zeros(core.n_edges, dtype=np.int32)
+    time[asked] = rank
+    return closes_cycle(core.n_nodes, core.sources, core.targets, time, acyclic)
 
 
 def remove_by_node(
@@ -125,31 +156,31 @@ def remove_by_node(
     """Repeatedly let the cyclic node with the largest key lose its out-edges, or its in-edges."""
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
-    time = np.empty(core.n_nodes, dtype=np.int64)
-    time[np.lexsort([draw, key])] = np.arange(core.n_nodes)
+    time = np.empty(core.n_nodes, dtype=np.int32)
+    time[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
     at_source, at_target = time[core.sources], time[core.targets]
-    closes = closes_cycle(
-        core.n_nodes, core.sources, core.targets, np.maximum(at_source, at_target)
-    )
     loses = np.where(
         at_source > at_target, loses_out_edges[core.sources], ~loses_out_edges[core.targets]
     )
-    return closes & loses
+    # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
+    # at its latest node one is lost, and arrives with that node.
+    return closes_cycle(
+        core.n_nodes, core.sources, core.targets, np.maximum(at_source, at_target), ~loses
+    )
 
 
-def _greedy(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
-    drop = space.drop(score)
-    return remove_by_edge(space, drop, name=name), drop
+def _greedy(space: Workspace, drop: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
+    return remove_by_edge(space, drop, name=name, acyclic=drop < 0), drop
 
 
-def _forward(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
+def _forward(space: Workspace, score: Float64Array, name: str) -> BoolArray:
     out = np.ones(space.core.n_nodes, dtype=np.bool_)
-    return remove_by_node(space, score, out, name=name), space.drop(score)
+    return remove_by_node(space, score, out, name=name)
 
 
-def _backward(space: Workspace, score: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
+def _backward(space: Workspace, score: Float64Array, name: str) -> BoolArray:
     out = np.zeros(space.core.n_nodes, dtype=np.bool_)
-    return remove_by_node(space, -score, out, name=name), space.drop(score)
+    return remove_by_node(space, -score, out, name=name)
 
 
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, Float64Array]:
@@ -167,15 +198,20 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
         strategies = []
         for done in as_completed(pending):
             strategies += [pool.submit(space.solve, f"{pending[done]}-{rule}") for rule in "gfb"]
-        for score in (space.node_score(kind) for kind in kinds):
-            drop += space.drop(score) / max(float(np.std(score)), 1e-12)
+        for kind in kinds:
+            drop += space.drop_by(kind) / max(float(np.std(space.node_score(kind))), 1e-12)
         for strategy in strategies:
             votes += result_of(strategy)[0]
-    return remove_by_edge(space, votes, drop, name=name), votes
+    # What no strategy removes is part of what one of them leaves, which is acyclic.
+    return remove_by_edge(space, votes, drop, name=name, acyclic=votes == 0), votes
 
 
 def _pagerank(space: Workspace) -> tuple[BoolArray, Float64Array]:
-    return _greedy(space, pagerank(space.graph)[space.core_nodes], "pagerank")
+    return _greedy(space, space.drop(pagerank(space.graph)[space.core_nodes]), "pagerank")
+
+
+def _springs(space: Workspace) -> tuple[BoolArray, Float64Array]:
+    return _greedy(space, space.drop(spring_positions(space.core)), "springs")
 
 
 def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, Int64Array]:
@@ -238,20 +274,22 @@ class Method:
     run: Callable[[Workspace], tuple[BoolArray, Float64Array]]
 
 
-Rule = Callable[[Workspace, Float64Array, str], tuple[BoolArray, Float64Array]]
-
-
 def _strategies(kind: str, what: str) -> list[Method]:
     """The three strategies over one node score."""
 
-    def make(rule: Rule, letter: str, how: str) -> Method:
-        name = f"{kind}-{letter}"
-        return Method(name, f"{what}, {how}", lambda s: rule(s, s.node_score(kind), name))
+    def greedy(space: Workspace) -> tuple[BoolArray, Float64Array]:
+        return _greedy(space, space.drop_by(kind), f"{kind}-g")
+
+    def forward(space: Workspace) -> tuple[BoolArray, Float64Array]:
+        return _forward(space, space.node_score(kind), f"{kind}-f"), space.drop_by(kind)
+
+    def backward(space: Workspace) -> tuple[BoolArray, Float64Array]:
+        return _backward(space, space.node_score(kind), f"{kind}-b"), space.drop_by(kind)
 
     return [
-        make(_greedy, "g", "greedy: the edge that goes down most"),
-        make(_forward, "f", "forward: the top node loses its out-edges"),
-        make(_backward, "b", "backward: the bottom node loses its in-edges"),
+        Method(f"{kind}-g", f"{what}, greedy: the edge that goes down most", greedy),
+        Method(f"{kind}-f", f"{what}, forward: the top node loses its out-edges", forward),
+        Method(f"{kind}-b", f"{what}, backward: the bottom node loses its in-edges", backward),
     ]
 
 
@@ -269,6 +307,7 @@ METHODS = Registry(
             *_strategies("ts", "TrueSkill"),
             Method("ts-voting", "vote of the three", lambda s: _voting(s, ("ts",), "ts-voting")),
             Method("h-voting", "vote of all six", lambda s: _voting(s, ("sa", "ts"), "h-voting")),
+            Method("springs", "springs that give way, greedy: cheap on large graphs", _springs),
             Method("bayes", "posterior probability of pointing down", _bayes),
         ]
     },

@@ -24,11 +24,13 @@ from atpgraph.graph.scc import tarjan
 
 
 @kernel
-def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) -> None:
+def _closes_cycle(
+    n: int, u: Any, v: Any, time: Any, edge_id: Any, first_time: int, closes: Any
+) -> None:
     """Set closes[edge_id[i]] where the ends of edge i are in one SCC of the edges up to time[i].
 
-    The edges come sorted by time; all of them lie inside SCCs of the whole graph. `u`, `v`, `time`
-    and `edge_id` are scratch afterwards.
+    The edges come sorted by time; all of them lie inside SCCs of the whole graph. Those before
+    `first_time` are not asked about. `u`, `v`, `time` and `edge_id` are scratch afterwards.
 
     A subproblem is a slice of the edges, sorted by time, whose ends all are in one SCC once the
     whole slice is there. Edges with time < `low_time` are older than the subproblem: they carry
@@ -39,19 +41,20 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
     for x in range(n):
         number[x] = -1
     seen = np.empty(n, dtype=np.int32)
-    indptr = np.empty(n + 1, dtype=np.int64)
-    fill = np.empty(n + 1, dtype=np.int64)
+    # All of 32 bits: a large graph waits for memory, not for arithmetic.
+    indptr = np.empty(n + 1, dtype=np.int32)
+    fill = np.empty(n + 1, dtype=np.int32)
     targets = np.empty(m, dtype=np.int32)
     component = np.empty(n, dtype=np.int32)
     low = np.empty(n, dtype=np.int32)
     stack = np.empty(n, dtype=np.int32)
     path = np.empty(n, dtype=np.int32)
-    cursor = np.empty(n, dtype=np.int64)
+    cursor = np.empty(n, dtype=np.int32)
     later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
     later_time, later_id = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
     # Halving the new edges at each level bounds the depth, and with it the pending slices.
     tasks = np.empty((256, 3), dtype=np.int64)
-    tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, m, 0
+    tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, m, first_time
     pending = 1
     while pending > 0:
         pending -= 1
@@ -151,7 +154,13 @@ def _closes_cycle(n: int, u: Any, v: Any, time: Any, edge_id: Any, closes: Any) 
         pending += 2
 
 
-def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -> BoolArray:
+def closes_cycle(
+    n: int,
+    sources: IntArray,
+    targets: IntArray,
+    time: IntArray,
+    acyclic: BoolArray | None = None,
+) -> BoolArray:
     """For each edge: are its ends in one SCC of the edges that arrive no later than it?
 
     Parameters
@@ -162,6 +171,9 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
         The edges. All must lie on cycles of the whole graph.
     time : integer array
         When each edge arrives; equal times arrive together.
+    acyclic : bool array, optional
+        Edges that are there from the beginning, whatever their time, and whose answer is not asked
+        for: False. They close no cycle among themselves. The more there are, the less is to do.
 
     Examples
     --------
@@ -171,13 +183,27 @@ def closes_cycle(n: int, sources: IntArray, targets: IntArray, time: IntArray) -
     [False, False, True]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
-    order: Int32Array = np.argsort(time).astype(np.int32)
+    if acyclic is None:
+        asked = np.arange(len(sources), dtype=np.int32)
+        first = asked[:0]
+    else:
+        asked, first = (np.flatnonzero(part).astype(np.int32) for part in (~acyclic, acyclic))
+    asked = asked[np.argsort(time[asked], kind="stable")]
+    order: Int32Array = np.concatenate([first, asked])
+    # Ranks of the times, 0 for what is there from the beginning.
+    arrival = np.zeros(len(order), dtype=np.int32)
+    later = arrival[len(first) :]
+    if len(later):
+        later[0] = 1
+        later[1:] = np.diff(time[asked]) != 0
+        np.cumsum(later, out=later)
     _closes_cycle(
         n,
-        sources[order].astype(np.int32),
-        targets[order].astype(np.int32),
-        time[order].astype(np.int32),
+        np.asarray(sources, dtype=np.int32)[order],
+        np.asarray(targets, dtype=np.int32)[order],
+        arrival,
         order,
+        1,
         closes,
     )
     return closes

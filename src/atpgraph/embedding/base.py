@@ -87,6 +87,7 @@ class Embedding(Estimator, ABC):
     objective_: Float64Array
     n_iter_: int
     timings_: dict[str, float]
+    method_: str
     solver_: str
     zero_weight_: float
     regularization_: float
@@ -160,7 +161,7 @@ class Embedding(Estimator, ABC):
         params = self.get_params()
         purposes.check(params)
         thread_count(params["n_jobs"])
-        given = as_graph(graph)
+        given = as_graph(graph, memory=params["memory"])
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         return given

@@ -23,10 +23,11 @@ from atpgraph.graph.scc import cyclic_edges
 _QUICK = "mfas"
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
 _PER_CORE_EDGE = 2.0e-5
-_PER_PATH = 3.5e-7  # drawn, with its share of non-paths, at 64 components
-_PER_PRODUCT = 1.0e-10  # of two numbers, in a Gram matrix
-_PER_SOLVE = 4.0e-9  # of a row, for each entry of its Gram matrix
-_PER_MEMBER = 5.0e-9  # merged into a sketch
+_PER_PATH = 9e-7  # drawn, with its share of non-paths, at 64 components
+_PER_ROUND = 1e-6  # of an edge: new sketches and panels of both sides
+_PER_PRODUCT = 4e-11  # of two numbers, in a Gram matrix
+_PER_SOLVE = 5e-10  # of a row, for each entry of its Gram matrix
+_PER_MEMBER = 1.3e-8  # merged into a sketch
 _GRAPH = 40  # bytes of an edge, with its reverse
 
 
@@ -138,7 +139,7 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     cycles = _PER_CORE_EDGE * len(core)
     if solver == "pairs":
         learning = rounds * 16 * n * _PER_PATH * (0.4 + 0.6 * k / 64)
-        fits = learning, 1.3 * learning + rounds * 40 * m * _PER_MEMBER
+        fits = learning, learning + rounds * m * _PER_ROUND
     else:
         solves = 2 * n * _PER_SOLVE * k**2
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,8 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
 )
-from atpgraph._work import Loop
 from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import break_cycles, settled_method
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.job import Job
@@ -36,6 +35,9 @@ from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
+
+if TYPE_CHECKING:
+    from atpgraph.embedding.index import NeighborIndex
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +72,8 @@ class ATP(Growing):
         f, the weight of a reachable pair by its difference of levels; a callable gets
         the array 1, 2, … of differences.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
+        up to a million edges on cycles, beyond that ``springs``, which is cheaper.
     closure : {"auto", "exact", "sketch"}
         How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
         descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
@@ -128,6 +131,8 @@ class ATP(Growing):
         Iterations done.
     timings_ : dict
         Seconds by stage.
+    method_ : str
+        The method that broke the cycles.
     solver_, zero_weight_, regularization_ : str, float, float
         The solver and the weights used.
     threshold_ : float
@@ -163,7 +168,7 @@ class ATP(Growing):
         *,
         purpose: str = "reachability",
         kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
-        method: str = "h-voting",
+        method: str = "auto",
         closure: str = "auto",
         sketch_size: int | Literal["auto"] = "auto",
         solver: str = "auto",
@@ -195,7 +200,12 @@ class ATP(Growing):
         self.verbose = verbose
 
     def fit(
-        self, graph: Any, y: object = None, *, work: str | os.PathLike[str] | None = None
+        self,
+        graph: Any,
+        y: object = None,
+        *,
+        work: str | os.PathLike[str] | None = None,
+        client: Any = None,
     ) -> Self:
         """Embed a graph.
 
@@ -207,11 +217,14 @@ class ATP(Growing):
         work : path, optional
             A folder for what is done so far. A fit that was killed goes on where it was if it is
             called again with the same folder, and gives the same vectors as one that was not.
+        client : distributed.Client, optional
+            A Dask cluster whose workers do the work; they and this process share the folder. The
+            vectors are the same.
         """
         given = self._checked(graph)
         with (
             Shown() if self.verbose else contextlib.nullcontext(),
-            Job.at(work, given, self.get_params()) as job,
+            Job.at(work, given, self.get_params(), client) as job,
         ):
             self._fit(given, job)
         return self
@@ -221,8 +234,9 @@ class ATP(Growing):
         memory = self._left_for_the_forests(graph.n_nodes)
         solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
+            self.method_ = settled_method(graph, self.method)
             removed = job.removed(
-                lambda: break_cycles(graph, self.method, random_state=self.random_state).removed
+                lambda: break_cycles(graph, self.method_, random_state=self.random_state).removed
             )
             dag = graph.without_edges(removed)
         with _timed("hierarchy", timings):
@@ -231,6 +245,7 @@ class ATP(Growing):
             closure = job.closure(
                 dag,
                 level,
+                memory,
                 lambda: hold_closure(
                     dag, level, "exact" if solver == "svd" else self.closure,
                     sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
@@ -241,7 +256,7 @@ class ATP(Growing):
             settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
-            fit = self._factorize(settings, closure, level, table, job.loop())
+            fit = self._factorize(settings, closure, level, table, job)
             if not (np.isfinite(fit.source).all() and np.isfinite(fit.target).all()):
                 raise InputError(
                     "The vectors grew beyond all bounds with a regularization of "
@@ -265,15 +280,17 @@ class ATP(Growing):
         closure: HeldClosure,
         level: Int32Array,
         table: Float64Array,
-        loop: Loop | None,
+        job: Job,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
+        if settings.solver == "pairs" and job.spread is not None:
+            return job.spread.pairs(table, settings.regularization, settings.max_iter)
         if settings.solver == "pairs":
             paths, back = closure.pair_sources()
             return fit_pairs(
                 paths, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, back=back, loop=loop,
+                random_state=seed, back=back, loop=job.loop(),
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
@@ -281,7 +298,8 @@ class ATP(Growing):
         return factorize(
             rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
             regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
-            n_jobs=self.n_jobs, random_state=seed, loop=loop,
+            n_jobs=self.n_jobs, random_state=seed, loop=job.loop(),
+            spread=job.spread,
         )  # fmt: skip
 
     def _left_for_the_forests(self, n: int) -> int:
@@ -355,6 +373,23 @@ class ATP(Growing):
     ) -> tuple[AnyArray, FloatArray]:
         """The k nodes that most strongly lead to each node of `v`, or to a target vector."""
         return self._top(v, k, vector, "target_", "source_")
+
+    def index(self, direction: str = "targets") -> NeighborIndex:
+        """An approximate index, for many questions to a model of many nodes.
+
+        :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
+        same in a fraction of the time, and says on a sample how nearly (``recall_``). Needs Faiss,
+        the extra ``ann``.
+
+        Parameters
+        ----------
+        direction : {"targets", "sources"}
+            What to look for: what nodes lead to, or what leads to them.
+        """
+        from atpgraph.embedding.index import NeighborIndex
+
+        self._fitted()
+        return NeighborIndex(self, direction)
 
     def _top(
         self, nodes: Labels | None, k: int, vector: npt.ArrayLike | None, near: str, far: str

@@ -12,6 +12,8 @@ from atpgraph._typing import Int32Array, Int64Array
 from atpgraph._version import __version__
 from atpgraph._work import Loop, WorkFolder, digest
 from atpgraph.closure import HeldClosure, closure_from, parts_of
+from atpgraph.embedding import purposes
+from atpgraph.embedding.spread import Spread
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
@@ -27,17 +29,27 @@ class Job:
     ----------
     folder : WorkFolder, optional
         Where they are kept; by default nowhere.
+    spread : Spread, optional
+        Who does them; by default this process.
     """
 
-    def __init__(self, folder: WorkFolder | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: WorkFolder | None = None, spread: Spread | None = None) -> None:
+        self._folder, self.spread = folder, spread
 
     @classmethod
     @contextlib.contextmanager
     def at(
-        cls, path: str | os.PathLike[str] | None, graph: DiGraph, params: dict[str, Any]
+        cls,
+        path: str | os.PathLike[str] | None,
+        graph: DiGraph,
+        params: dict[str, Any],
+        client: Any = None,
     ) -> Iterator[Job]:
-        """The job of fitting a graph with these parameters, kept in a folder if one is named."""
+        """The job of fitting a graph with these parameters, kept in a folder if one is named, and
+        done by the workers of a Dask client if one is given.
+        """
+        if path is None and client is not None:
+            raise InputError("A cluster needs a work folder that all its workers share.")
         if path is None:
             yield cls()
             return
@@ -49,21 +61,30 @@ class Job:
         job = {"graph": digest(graph_arrays(graph)), "version": __version__} | kept
         folder = WorkFolder(Path(path), job)
         with folder.held():
-            yield cls(folder)
+            if client is None:
+                yield cls(folder)
+                return
+            spread = Spread(client, folder, params | {"solver": purposes.check(params)})
+            spread.share(graph)
+            yield cls(folder, spread)
 
     def removed(self, work: Callable[[], Int64Array]) -> Int64Array:
         """The edges whose removal breaks the cycles."""
         if self._folder is None:
             return work()
+        if self.spread is not None and not self._folder.has("cycles"):
+            self.spread.cycles()
         parts, _ = self._folder.stage("cycles", lambda: ({"removed": work()}, {}))
         return parts["removed"]
 
     def closure(
-        self, dag: DiGraph, levels: Int32Array, work: Callable[[], HeldClosure]
+        self, dag: DiGraph, levels: Int32Array, memory: int, work: Callable[[], HeldClosure]
     ) -> HeldClosure:
         """Who reaches whom; the arrays are mapped if they are kept."""
         if self._folder is None:
             return work()
+        if self.spread is not None and not self._folder.has("closure"):
+            self.spread.closure(memory)
         return closure_from(dag, levels, *self._folder.stage("closure", lambda: parts_of(work())))
 
     def loop(self) -> Loop | None:

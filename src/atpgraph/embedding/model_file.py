@@ -23,7 +23,7 @@ VERSION = 2
 _FIELDS = GRAPH_FIELDS | {
     "source": Field("f", ("n", "k")),
     "target": Field("f", ("n", "k")),
-    "levels": Field("i", ("n",), low=1),
+    "levels": Field("i", ("n",), low=1, high="n+1"),
     "removed": Field("i", (None,), low=0, high="m", unique=True),
     "objective": Field("f", (None,)),
     "kernel_table": Field("f", (None,), low=0),
@@ -45,6 +45,7 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "params": params,
         "n_iter": model.n_iter_,
+        "method": model.method_,
         "solver": model.solver_,
         "zero_weight": model.zero_weight_,
         "regularization": model.regularization_,
@@ -96,6 +97,8 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.removed_, model.objective_ = arrays["removed"].astype(np.int64), arrays["objective"]
     model.kernel_table_ = arrays["kernel_table"]
     model.solver_ = str(description["solver"])
+    # Files of earlier versions were made before there was a choice to make.
+    model.method_ = str(description.get("method", params["method"]))
     if model.solver_ == "pairs":
         model.n_descendants_ = arrays["n_descendants"].astype(np.int64)
         model.popularity_ = arrays["popularity"].astype(np.float32)

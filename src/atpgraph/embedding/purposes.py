@@ -114,4 +114,5 @@ def _rounds(n_nodes: int) -> int:
     """Rounds over the pairs: those of large graphs cost more each, for want of cache."""
     if n_nodes <= MANY_NODES:
         return ROUNDS
-    return max(round(ROUNDS * (MANY_NODES / n_nodes) ** 1.2), _FEWEST_ROUNDS)
+    share: float = (MANY_NODES / n_nodes) ** 1.2
+    return max(round(ROUNDS * share), _FEWEST_ROUNDS)

@@ -152,6 +152,10 @@ class ImplicitMatrix:
         edges = np.unique(np.concatenate([[0], cuts, [n]])).tolist()
         return list(itertools.pairwise(edges))
 
+    def rows(self, task: tuple[int, int]) -> Int32Array:
+        """The rows of a task."""
+        return self.forest.order[task[0] : task[1]]
+
     def update(
         self,
         task: tuple[int, int],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,15 @@ _CHUNK = 4096
 
 Closure = ClosureForest | ReachSketch
 Matrix = ImplicitMatrix | SketchedMatrix
+
+
+class Spread(Protocol):
+    """Solves rows elsewhere."""
+
+    def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
+        """Half an iteration, the `number`-th: what ``matrix.update(task, *arguments)``, with `x`
+        after the second, does for all its tasks; the sum of the values in their order.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +80,7 @@ def factorize(
     dtype: npt.DTypeLike = np.float32,
     start: tuple[FloatArray, FloatArray] | None = None,
     loop: Loop | None = None,
+    spread: Spread | None = None,
 ) -> Factorization:
     """Factorise M over the reachable pairs, M never written out.
 
@@ -112,6 +122,8 @@ def factorize(
         Vectors to begin with, not negative; by default they are random.
     loop : Loop, optional
         Where the state is kept after an iteration, and taken up again.
+    spread : Spread, optional
+        Who solves the rows; by default threads.
 
     Examples
     --------
@@ -138,8 +150,7 @@ def factorize(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
-    down: Matrix = _matrix_of(rows).of_rows(rows, levels)
-    up: Matrix = _matrix_of(columns).of_columns(columns, levels)
+    down, up = matrices_of(rows, columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
@@ -163,11 +174,20 @@ def factorize(
             shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
             constant = np.zeros((x.shape[1], x.shape[1]), dtype=kind) + np.asarray(shared, kind)
 
+            others = (
+                n_components,
+                constant,
+                1.0 - zero_weight,
+                regularization,
+                max_inner,
+                inner_tol,
+            )
+            if spread is not None:
+                number = 2 * len(history) + int(matrix is up)
+                return spread.rows(number, matrix, x, (coefficients, vectors, *others))
+
             def work(task: tuple[int, int]) -> float:
-                return matrix.update(
-                    task, coefficients, vectors, x, n_components, constant, 1.0 - zero_weight,
-                    regularization, max_inner, inner_tol,
-                )  # fmt: skip
+                return matrix.update(task, coefficients, vectors, x, *others)
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
@@ -192,8 +212,10 @@ def factorize(
     return Factorization(source, target, np.array(history), len(history), converged)
 
 
-def _matrix_of(closure: Closure) -> Any:
-    return SketchedMatrix if isinstance(closure, ReachSketch) else ImplicitMatrix
+def matrices_of(rows: Closure, columns: Closure, levels: npt.ArrayLike) -> tuple[Matrix, Matrix]:
+    """M by its rows and by its columns, from descendants and ancestors."""
+    kind: Any = SketchedMatrix if isinstance(rows, ReachSketch) else ImplicitMatrix
+    return kind.of_rows(rows, levels), kind.of_columns(columns, levels)
 
 
 def gram_of(vectors: FloatArray) -> Float64Array:

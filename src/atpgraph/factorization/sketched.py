@@ -71,6 +71,10 @@ class SketchedMatrix:
         n = self.sketch.n_nodes
         return list(pairwise([*range(0, n, _TASK), n]))
 
+    def rows(self, task: tuple[int, int]) -> Int32Array:
+        """The rows of a task."""
+        return np.arange(*task, dtype=np.int32)
+
     def update(
         self,
         task: tuple[int, int],

@@ -14,6 +14,8 @@ from atpgraph.graph import _csr
 from atpgraph.graph._numbering import Numbering, renumber
 from atpgraph.graph.digraph import DiGraph
 
+_LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
+
 
 class EdgeCollector:
     """All edges read so far, as node indices in the order of the file.
@@ -27,11 +29,12 @@ class EdgeCollector:
     """
 
     def __init__(self, path: Path, budget: int) -> None:
-        self.path, self.budget = path, budget
+        self.path, self.budget = path, max(budget, _LEAST)
         self.numbering = Numbering()
         self.n_rows = 0
         self._pieces: list[Int32Array] = []
         self._weights: list[Float64Array] = []
+        self._order: Int64Array | None = None
 
     def add(
         self,
@@ -87,9 +90,7 @@ class EdgeCollector:
         for piece in self._pieces:
             known = renumber(piece, number, known)
         order = np.argsort(number, kind="stable")
-        self._order: Int64Array | None = order[len(order) - known :]
-
-    _order = None
+        self._order = order[len(order) - known :]
 
     def labels(self) -> AnyArray:
         """Labels of the nodes, by number."""

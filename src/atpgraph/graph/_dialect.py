@@ -9,7 +9,7 @@ from typing import NamedTuple
 from atpgraph.errors import InputError
 
 # Bytes of the first record that are looked at; a longer first line is not an edge list.
-_PROBE = 1 << 16
+PROBE = 1 << 16
 
 _NAMES = (
     ("source", "target"),
@@ -86,9 +86,9 @@ def first_record(data: bytes | bytearray, start: int, comments: str) -> tuple[in
     n = len(data)
     while start < n:
         end = line_end(data, start)
-        text = data[start : min(end, start + _PROBE)].lstrip(b" \t")
+        text = data[start : min(end, start + PROBE)].lstrip(b" \t")
         if text and text[0] not in marks:
-            return start, bytes(data[start : start + _PROBE])
+            return start, bytes(data[start : start + PROBE])
         start = end + 1
     return n, b""
 

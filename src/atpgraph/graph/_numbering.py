@@ -30,7 +30,7 @@ class Numbering:
 
     def __init__(self) -> None:
         self._key = secrets.randbits(64) | 1, secrets.randbits(64)
-        self._integers, self._texts = _free(_FIRST_SIZE), _free(_FIRST_SIZE)
+        self._integers, self._texts = _free(_FIRST_SIZE, 2), _free(_FIRST_SIZE, 4)
         self._values = np.empty(_FIRST_SIZE, dtype=np.int64)
         self._sizes = np.empty(_FIRST_SIZE, dtype=np.int32)
         self._arena = np.empty(1 << 16, dtype=np.uint8)
@@ -95,7 +95,7 @@ class Numbering:
             self._arena = np.concatenate([self._arena, np.empty(more, dtype=np.uint8)])
 
     def _larger(self, table: Int64Array) -> Int64Array:
-        larger = _free(len(table) * (4 if len(table) < _FEW else 2))
+        larger = _free(len(table) * (4 if len(table) < _FEW else 2), table.shape[1])
         refill(table, larger, np.uint64(self._key[0]), np.uint64(_shift(larger)))
         return larger
 
@@ -137,9 +137,9 @@ def _shift(table: Int64Array) -> int:
     return 65 - len(table).bit_length()
 
 
-def _free(size: int) -> Int64Array:
-    """A table without entries: rows of key and number, −1 where free."""
-    table = np.empty((size, 2), dtype=np.int64)
+def _free(size: int, columns: int) -> Int64Array:
+    """A table without entries: rows of key, number (−1 where free), and for texts their bytes."""
+    table = np.empty((size, columns), dtype=np.int64)
     table[:, 1] = -1
     return table
 
@@ -162,8 +162,8 @@ def number_ids(
 ) -> Any:
     """Number the ids by first appearance, source before target; the row before which it stopped.
 
-    It stops where something has to grow. A table is a power of two of rows of key and number, open
-    addressing; the key is the integer, or a hash of the text, after which the bytes decide.
+    It stops where something has to grow. A table is a power of two of rows of key and number, with
+    open addressing; the key is the integer, or a hash of the text, after which the bytes decide.
 
     Parameters
     ----------
@@ -171,8 +171,9 @@ def number_ids(
         As for :meth:`Numbering.number`.
     codes : int32 array of shape (rows, 2)
         Output: numbers of the ids.
-    integers, texts : int64 arrays of shape (size, 2)
-        The tables.
+    integers, texts : int64 arrays of shape (size, 2) and (size, 4)
+        The tables; that of texts has where in `arena` the bytes are as well, and how many, because
+        a second place to look would be a second wait for memory.
     values, sizes : int64 and int32 arrays
         By number: the integer and −1, or where its bytes are in `arena` and how many.
     arena : uint8 array
@@ -220,8 +221,8 @@ def number_ids(
                     code = texts[place, 1]
                     if code < 0:
                         break
-                    if texts[place, 0] == signed and sizes[code] == length:
-                        start = values[code]
+                    if texts[place, 0] == signed and texts[place, 3] == length:
+                        start = texts[place, 2]
                         p = 0
                         while p < length and data[key + p] == arena[start + p]:
                             p += 1
@@ -232,6 +233,8 @@ def number_ids(
                     code = known
                     texts[place, 0] = signed
                     texts[place, 1] = code
+                    texts[place, 2] = held
+                    texts[place, 3] = length
                     values[code] = held
                     sizes[code] = length
                     for p in range(length):
@@ -254,7 +257,8 @@ def refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
             place = np.int64((np.uint64(table[i, 0]) * multiplier) >> shift)
             while larger[place, 1] >= 0:
                 place = (place + 1) & last
-            larger[place, 0], larger[place, 1] = table[i, 0], table[i, 1]
+            for column in range(table.shape[1]):
+                larger[place, column] = table[i, column]
 
 
 @kernel

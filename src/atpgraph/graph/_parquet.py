@@ -96,7 +96,8 @@ def _integers(path: Path, edges: EdgeCollector, column: Any, name: str) -> Int64
         return np.asarray(column.cast(pa.int64()).to_numpy())
     except pa.ArrowInvalid:
         raise InputError(
-            f"{path} has an id in {name!r} that does not fit 64 bits with a sign; store ids as text."
+            f"{path} has an id in {name!r} that does not fit 64 bits with a sign; store "
+            "ids as text."
         ) from None
 
 

@@ -34,7 +34,8 @@ class Piece(NamedTuple):
     """What the scan found in one piece; the arrays are described at :func:`_scan.scan`.
 
     `kinds` and `values` are the weights, empty if there is no column of them. Lines count from 0 at
-    the beginning of the piece. `problem` is what ends the reading, if anything.
+    the beginning of the piece. `problem` is what ends the reading, if anything, and `detail`
+    what was there instead.
     """
 
     data: bytearray
@@ -46,7 +47,7 @@ class Piece(NamedTuple):
     values: Float64Array
     problem: int
     line: int
-    count: int
+    detail: int
     position: int
 
     @property

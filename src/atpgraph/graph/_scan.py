@@ -208,7 +208,7 @@ def plain_integer(data: Any, start: Any, end: Any) -> Any:
         total = total * np.uint64(10) + np.uint64(data[p] - 48)
         p += 1
     digits = p - first
-    ok = 0 < digits and not (p < end and 48 <= data[p] <= 57)
+    ok = digits > 0 and not (p < end and 48 <= data[p] <= 57)
     ok = ok and not (data[first] == 48 and (digits > 1 or negative))
     if ok and total > np.uint64(9223372036854775807):
         ok = negative and total == np.uint64(9223372036854775808)

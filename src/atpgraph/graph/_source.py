@@ -37,7 +37,7 @@ class Source:
         self.size: int | None = None
         self._packed = ""
         rest = io.BufferedReader(_Rejoined(begin, self._file), 1 << 16)
-        self._stream: IO[bytes] = rest
+        self._stream: Any = rest
         if begin.startswith(_GZIP):
             self._packed, self._stream = "gzip", gzip.GzipFile(fileobj=rest, mode="rb")
         elif begin == _ZSTD:
@@ -79,7 +79,7 @@ class Source:
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}.") from None
 
-    def _read(self, stream: IO[bytes], size: int) -> bytes:
+    def _read(self, stream: Any, size: int) -> bytes:
         """Exactly `size` bytes, except at the end."""
         parts: list[bytes] = []
         while size > 0:

@@ -18,14 +18,14 @@ from atpgraph.graph.digraph import DiGraph, is_missing
 from atpgraph.graph.edgelist import read_edgelist
 
 
-def as_graph(obj: Any) -> DiGraph:
+def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:
     """Turn whatever holds a directed graph into a :class:`DiGraph`.
 
     Parameters
     ----------
     obj : object
         - a DiGraph: returned as it is;
-        - a path, as text or ``Path``: read with :func:`read_edgelist`;
+        - a path, as text or ``Path``: read with :func:`read_edgelist`, Parquet too;
         - an array of shape (m, 2), or an iterable of pairs (u, v) or triples (u, v, weight);
         - a square SciPy sparse matrix or array: entry (i, j) is the edge i → j;
         - a pandas, polars or pyarrow table: the columns source and target (or src/dst, from/to),
@@ -35,6 +35,8 @@ def as_graph(obj: Any) -> DiGraph:
         - a PyTorch Geometric ``Data``, its ``edge_index``, or any integer array of shape (2, m)
           with m ≠ 2: sources above targets. The nodes are 0, 1, … in this order, so that row i of
           an embedding belongs to node i.
+    memory : str or number of bytes, optional
+        Budget of reading a file, by default half of what is free.
 
     Examples
     --------
@@ -46,7 +48,7 @@ def as_graph(obj: Any) -> DiGraph:
     if isinstance(obj, DiGraph):
         return obj
     if isinstance(obj, (str, os.PathLike)):
-        return read_edgelist(obj)
+        return read_edgelist(obj, memory=memory)
     if sp.issparse(obj):
         return DiGraph.from_scipy(obj)
     libraries = _libraries(obj)

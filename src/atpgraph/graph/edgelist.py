@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._collect import EdgeCollector
 from atpgraph.graph._dialect import (
+    PROBE,
     Columns,
     are_words,
     check_delimiter,
@@ -109,6 +109,7 @@ def read_edgelist(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "votes.csv"
     >>> _ = path.write_text("from,to,weight\\nann,bob,2\\nbob,carl,1\\nann,bob,3\\n")
     >>> graph = read_edgelist(path)
@@ -137,6 +138,7 @@ def read_pairs(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "pairs.txt"
     >>> _ = path.write_text("b a\\na b\\nb a\\n")
     >>> [side.tolist() for side in read_pairs(path)]
@@ -185,7 +187,7 @@ class _Reader:
         self.layout = Layout(delimiter, quotes, comments, columns)
         if header:
             self.start = line_end(self.text, self.start)
-        # What the first row has for a weight, what the others have, and the first that is no number.
+        # What the first row has for a weight, what the others have, the first that are no numbers.
         self.first_kind = _scan.WORD
         self.words = self.numbers = 0
         self.bad: list[tuple[int, int, str | None]] = []
@@ -204,7 +206,7 @@ class _Reader:
                 more = bool(block)
             bom = len(_BOM) if text.startswith(_BOM) else 0
             start, record = first_record(text, bom, comments)
-            if record and line_end(text, start) < len(text):
+            if len(record) == PROBE and line_end(text, start) < len(text):
                 break
         if not more and not text.strip():
             raise InputError(f"{self.path} is empty; give a file with one edge per line.")
@@ -286,7 +288,8 @@ class _Reader:
             return False
         if not self.text_later:
             return True
-        return self.first_kind == _scan.WORD and self.words == 0
+        weighted = self.layout.columns.weight >= 0
+        return weighted and self.first_kind == _scan.WORD and self.words == 0
 
     def _decide_about_weights(self) -> None:
         if self.layout.columns.weight < 0:
@@ -303,11 +306,11 @@ class _Reader:
     def _problem(self, piece: Piece, before: int) -> InputError:
         line = before + piece.line + 1
         if piece.problem == NOT_TEXT:
-            return self._not_text(line, piece.count)
+            return self._not_text(line, piece.detail)
         if piece.problem == _scan.FEW_FIELDS:
             delimiter = self.layout.delimiter
             separator = {" ": "blanks", "\t": "tabs"}.get(delimiter, repr(delimiter))
-            has = "one field" if piece.count == 1 else f"{piece.count} fields"
+            has = "one field" if piece.detail == 1 else f"{piece.detail} fields"
             needs = max(self.layout.columns[:2]) + 1
             return self._error(
                 line,

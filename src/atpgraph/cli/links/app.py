@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
+from atpgraph.cli._commands import Commands
 from atpgraph.cli.links.ask import predict, recommend, top
 from atpgraph.cli.links.fit import fit
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True, help="Predict links: learn from a graph, then ask for what is missing."
 )
 app.command("fit")(fit)

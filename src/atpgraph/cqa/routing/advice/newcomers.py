@@ -13,13 +13,13 @@ first answers
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from atpgraph._archive import parse_json
 from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.history import History
@@ -35,7 +35,7 @@ MOST_ANSWERS = 3
 def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
     """Newcomers from a JSON file: a list of objects with the attributes of :class:`Newcomer`."""
     try:
-        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        given = parse_json(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
     except ValueError as error:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from atpgraph._archive import parse_json
 from atpgraph._files import atomic_path
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
@@ -114,7 +115,7 @@ class AskLog:
             for person, times in data["asked"].items():
                 log._asked[int(person)] = deque(sorted(int(time) for time in times))
             log.places, log.newcomers = int(data["places"]), int(data["newcomers"])
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError("This is not a record of who was asked.") from None
         return log
 
@@ -125,7 +126,7 @@ class AskLog:
         if not file.exists():
             return cls()
         try:
-            return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
+            return cls.from_json(parse_json(file.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             raise InputError(
                 f"{file} is not a record of who was asked: name another file."

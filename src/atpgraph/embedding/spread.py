@@ -1,0 +1,221 @@
+"""A fit spread over a Dask cluster: the stages of :mod:`atpgraph.embedding.job` as tasks.
+
+Workers share the work folder. A task reads what it needs from there, mapped, and leaves its result
+there, whole or not at all; only names and small numbers travel. So a task that died with its worker
+is simply done again, and what is done need not be done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from atpgraph._typing import FloatArray, Int32Array
+from atpgraph._work import WorkFolder
+from atpgraph.closure import HeldClosure, closure_from, hold_closure, parts_of
+from atpgraph.cycles import break_cycles
+from atpgraph.errors import AtpError, InputError, MissingDependencyError
+from atpgraph.factorization import Factorization, Matrix, fit_pairs, matrices_of
+from atpgraph.graph.archive import graph_arrays, graph_from
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_PARTS = 64  # of half an iteration, at most: whatever the number of workers
+
+
+@contextlib.contextmanager
+def connected(scheduler: str) -> Iterator[Any]:
+    """A Dask client for an address, a scheduler file, or ``local:N``: N workers on this machine."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingDependencyError("distributed", "dask", "A scheduler") from None
+    kind, _, number = scheduler.partition(":")
+    if kind == "local":
+        if not number.isdecimal() or int(number) < 1:
+            raise InputError(f"{scheduler!r} names no number of workers; write local:2.")
+        from atpgraph._threads import thread_count
+
+        threads = max(thread_count(None) // int(number), 1)
+        with (
+            LocalCluster(
+                n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
+    try:
+        client = Client(**where, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"No Dask scheduler answers at {scheduler}; start one with 'dask scheduler'."
+        ) from error
+    with client:
+        yield client
+
+
+class Spread:
+    """The stages of one job as tasks of a Dask client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    folder : WorkFolder
+        On storage that all workers see under the same path.
+    params : dict
+        Parameters of the estimator.
+    """
+
+    def __init__(self, client: Any, folder: WorkFolder, params: dict[str, Any]) -> None:
+        self._client, self._folder, self._params = client, folder, params
+        self._path = str(folder.path.resolve())
+
+    def map(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+        """Results of `work` for every task, in the order of the tasks."""
+        from distributed import KilledWorker
+
+        future = None
+        try:
+            for future in self._client.map(work, tasks, pure=False):
+                yield future.result()
+        except KilledWorker as error:
+            raise AtpError(
+                f"A task ended every worker that it ran on; see their logs. {self._goes_on}"
+            ) from error
+        except Exception as error:
+            if future is not None and future.status == "error":
+                raise  # what the task itself said
+            raise AtpError(f"The Dask scheduler is lost. {self._goes_on}") from error
+
+    @property
+    def _goes_on(self) -> str:
+        return f"The same command goes on from {self._folder.path} once there is one again."
+
+    def _run(self, work: Callable[[Any], R], *arguments: Any) -> R:
+        (result,) = self.map(work, [(self._path, self._params, *arguments)])
+        return result
+
+    def share(self, graph: DiGraph) -> None:
+        """Put the graph where the workers find it."""
+        self._folder.stage("graph", lambda: (graph_arrays(graph), {}))
+
+    def cycles(self) -> None:
+        """Break the cycles, on one worker."""
+        self._run(do_cycles)
+
+    def closure(self, memory: int) -> None:
+        """Find out who reaches whom, on one worker with all its cores."""
+        self._run(do_closure, memory)
+
+    def pairs(self, table: FloatArray, regularization: float, max_iter: int) -> Factorization:
+        """Fit pairs, on one worker with all its cores: every step needs the one before it."""
+        if not self._folder.has("fit"):
+            self._run(do_pairs, table, regularization, max_iter)
+        parts, facts = self._folder.get("fit")
+        found: dict[str, Any] = {**parts, **facts}
+        return Factorization(**found)
+
+    def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
+        """Solve all rows of half an iteration, in parts; see :func:`do_rows`."""
+        tasks = matrix.tasks(x.shape[1])
+        parts = np.array_split(np.arange(len(tasks)), min(_PARTS, len(tasks)))
+        name = f"half-{number}"
+        arrays = {f"argument{at}": value for at, value in enumerate(arguments) if np.ndim(value)}
+        numbers = {
+            str(at): float(value) for at, value in enumerate(arguments) if not np.ndim(value)
+        }
+        self._folder.stage(name, lambda: (arrays | {"x": x}, {"numbers": numbers}))
+        work = [
+            (self._path, name, number % 2, [tasks[at] for at in part.tolist()], f"{name}-{at}")
+            for at, part in enumerate(parts)
+        ]
+        values = [value for some in self.map(do_rows, work) for value in some]
+        for _, _, _, some, part in work:
+            solved = self._folder.get(part)[0]["x"]
+            x[np.concatenate([matrix.rows(task) for task in some])] = solved
+        for stage in [name, *(part for *_, part in work)]:
+            shutil.rmtree(self._folder.path / stage, ignore_errors=True)
+        return sum(values)
+
+
+def do_cycles(task: tuple[str, dict[str, Any]]) -> None:
+    """Stage ``cycles``."""
+    folder, params = WorkFolder.there(task[0]), task[1]
+    graph = graph_from(folder.get("graph")[0])
+    found = break_cycles(graph, params["method"], random_state=params["random_state"])
+    folder.put("cycles", {"removed": found.removed}, {})
+
+
+def do_closure(task: tuple[str, dict[str, Any], int]) -> None:
+    """Stage ``closure``."""
+    folder, params, memory = WorkFolder.there(task[0]), task[1], task[2]
+    dag, level = _dag(folder)
+    solver = params["solver"]
+    held = hold_closure(
+        dag, level, "exact" if solver == "svd" else params["closure"],
+        sketch_size=params["sketch_size"], both=solver != "pairs", memory=memory,
+    )  # fmt: skip
+    folder.put("closure", *parts_of(held))
+
+
+def do_pairs(task: tuple[str, dict[str, Any], FloatArray, float, int]) -> None:
+    """Stage ``fit``, for the solver of pairs."""
+    path, params, table, regularization, max_iter = task
+    folder = WorkFolder.there(path)
+    dag, level = _dag(folder)
+    paths, back = closure_from(dag, level, *folder.get("closure")).pair_sources()
+    fit = fit_pairs(
+        paths, level, table, n_components=params["n_components"], max_iter=max_iter,
+        regularization=regularization, tol=params["tol"], random_state=params["random_state"],
+        back=back, loop=folder.loop("vectors"),
+    )  # fmt: skip
+    parts = {"source": fit.source, "target": fit.target, "objective": fit.objective}
+    facts = {"n_iter": fit.n_iter, "converged": bool(fit.converged), "margin": float(fit.margin)}
+    folder.put("fit", parts, facts)
+
+
+def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[float]:
+    """A part of half an iteration: its rows solved, and the value of each of its ranges."""
+    path, name, side, ranges, part = task
+    folder = WorkFolder.there(path)
+    if not folder.has(part):
+        matrix: Any = _matrices(path, (folder.path / "closure").stat().st_mtime_ns)[side]
+        parts, facts = folder.get(name)
+        given: list[Any] = [None] * (len(parts) - 1 + len(facts["numbers"]))
+        for at, number in facts["numbers"].items():
+            given[int(at)] = int(number) if number.is_integer() else number
+        for at in range(len(given)):
+            given[at] = parts.get(f"argument{at}", given[at])
+        x = parts["x"]
+        table, vectors, *rest = given
+        values = [matrix.update(some, table, vectors, x, *rest) for some in ranges]
+        rows = np.concatenate([matrix.rows(some) for some in ranges])
+        folder.put(part, {"x": x[rows]}, {"values": values})
+    return list(folder.get(part)[1]["values"])
+
+
+def _dag(folder: WorkFolder) -> tuple[DiGraph, Int32Array]:
+    graph = graph_from(folder.get("graph")[0])
+    dag = graph.without_edges(folder.get("cycles")[0]["removed"])
+    return dag, levels(dag)
+
+
+@lru_cache(maxsize=1)
+def _matrices(path: str, written: int) -> tuple[Matrix, Matrix]:
+    """M by rows and by columns, kept between the tasks of a worker."""
+    folder = WorkFolder.there(path)
+    dag, level = _dag(folder)
+    closure: HeldClosure = closure_from(dag, level, *folder.get("closure"))
+    rows, columns = closure.sides
+    return matrices_of(rows, columns, level)

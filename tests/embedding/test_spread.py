@@ -1,0 +1,133 @@
+"""Dask: real workers in processes of their own; the same bytes as threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atpgraph import ATP, InputError, gnm
+from atpgraph.embedding import spread
+from atpgraph.errors import AtpError
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # those of Dask are not ours to fix
+    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here"),
+]
+
+GRAPH = gnm(500, 1500, random_state=1)
+CASES = {
+    "reachability-sketch": {"purpose": "reachability", "closure": "sketch", "max_iter": 3},
+    "links-sketch": {"purpose": "links", "closure": "sketch", "max_iter": 2},
+    "links-exact": {"purpose": "links", "closure": "exact", "max_iter": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with spread.connected("local:2") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, ATP]:
+    return {name: ATP(8, **case).fit(GRAPH) for name, case in CASES.items()}
+
+
+def same(one: ATP, two: ATP) -> bool:
+    return all(
+        getattr(one, name).tobytes() == getattr(two, name).tobytes()
+        for name in ("source_", "target_", "objective_", "removed_")
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bytes_are_those_of_threads(
+    name: str, client: Any, whole: dict[str, ATP], tmp_path: Path
+) -> None:
+    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
+    assert same(found, whole[name])
+    assert found.closure_ == whole[name].closure_
+    left = {path.name.partition("-")[0] for path in (tmp_path / "w").iterdir()}
+    assert not left & {"half"}
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_number_of_workers_does_not_matter(
+    workers: int, client: Any, whole: dict[str, ATP], tmp_path: Path
+) -> None:
+    client.cluster.scale(workers)
+    client.wait_for_workers(workers)
+    found = ATP(8, **CASES["links-sketch"]).fit(GRAPH, work=tmp_path / "w", client=client)
+    client.cluster.scale(2)
+    assert same(found, whole["links-sketch"])
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [("links-sketch", "do_rows"), ("links-sketch", "do_closure"), ("links-exact", "do_cycles"),
+     ("reachability-sketch", "do_pairs")],
+)  # fmt: skip
+def test_a_killed_worker_costs_its_tasks_only(
+    name: str, stage: str, client: Any, whole: dict[str, ATP], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    marker = str(tmp_path / "killed")
+    real: Callable[[Any], Any] = getattr(spread, stage)
+
+    def doomed(task: Any) -> Any:
+        # The first worker to get here ends at once, in the middle of whatever else it does.
+        if not os.path.exists(marker):
+            with open(marker, "x"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real(task)
+
+    monkeypatch.setattr(spread, stage, doomed)
+    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
+    assert os.path.exists(marker)
+    assert same(found, whole[name])
+
+
+def test_a_lost_scheduler_ends_with_a_sentence_and_the_job_goes_on(
+    whole: dict[str, ATP], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ATP(8, **CASES["links-sketch"])
+    with spread.connected("local:1") as lost:
+        rows = spread.Spread.rows
+
+        def last(self: Any, number: int, *others: Any) -> float:
+            if number == 2:
+                lost.cluster.close()
+            return rows(self, number, *others)
+
+        monkeypatch.setattr(spread.Spread, "rows", last)
+        with pytest.raises(AtpError, match=r"scheduler is lost.*goes on from"):
+            model.fit(GRAPH, work=tmp_path / "w", client=lost)
+    assert (tmp_path / "w" / "closure").exists()
+    assert same(model.fit(GRAPH, work=tmp_path / "w"), whole["links-sketch"])
+
+
+def test_what_a_task_says_is_said(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(task: Any) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(spread, "do_closure", full)
+    with pytest.raises(OSError, match="No space left"):
+        ATP(8).fit(GRAPH, work=tmp_path / "w", client=client)
+
+
+def test_what_is_refused(client: Any) -> None:
+    with pytest.raises(InputError, match="needs a work folder"):
+        ATP(8).fit(GRAPH, client=client)
+    with pytest.raises(InputError, match="write local:2"), spread.connected("local:x"):
+        pass
+    address = "tcp://127.0.0.1:1"
+    with pytest.raises(InputError, match="No Dask scheduler answers"), spread.connected(address):
+        pass
