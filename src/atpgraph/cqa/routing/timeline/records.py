@@ -106,8 +106,8 @@ class Records:
         elif text is not None:
             model = text_model(text, len(questions))
         meaning = None
-        if text is not None:
-            meaning = Meaning.of(text, texts.titles, texts.bodies, site.path)
+        if model is not None:
+            meaning = Meaning.of(model, texts.titles, texts.bodies, site.path)
         present = np.ones(len(questions), dtype=np.bool_)
         asker, owner = (codes_of(users, ids) for ids in (questions.asker, answers.owner))
         return cls(
