@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
     parser.add_argument("--kinds", default=f"{STATIC},{DENSE}", help="text models to learn for")
+    parser.add_argument("--pools", default=",".join(PLANS), help="whom to rank")
     options = parser.parse_args()
     site = Site(options.site)
     learnt: dict[str, dict[str, float]] = {}
@@ -55,7 +56,8 @@ def main() -> None:
         if options.axes:
             learn_axes(site, kind)
         history = training(Records.of(site, kind))
-        for pool, plan in PLANS.items():
+        for pool in options.pools.split(","):
+            plan = PLANS[pool]
             examples = collect(history, pool, plan)
             print(f"{kind}, {pool}: {examples.choices.n_questions} questions", flush=True)
             learnt |= weights(examples, f"{pool}-{kind}", ())

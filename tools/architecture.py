@@ -134,7 +134,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
 INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     "cqa": (
         ("data",),
-        ("simulation", "competition"),
+        ("simulation", "competition", "text"),
         ("expertise",),
         ("difficulty",),
         ("routing",),

@@ -11,7 +11,10 @@ from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.cqa.text.choice import text_model
 
+# Static vectors where they are installed: quick, and on the axes that sites share.
+TEXT = "static" if text_model("auto", 10**9) is not None else "bm25"
 SMALL = TrainingPlan(questions=150, folds=2, hard=10, random=20)
 
 

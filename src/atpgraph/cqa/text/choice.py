@@ -102,9 +102,11 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     if choice == BM25:
         return None
     if choice == STATIC:
-        return StaticText(*(file.checked() for file in _STATIC))
+        weights, tokenizer = (file.checked() for file in _STATIC)
+        return StaticText(weights, tokenizer)
     if choice == DENSE:
-        return OnnxText(*(file.checked() for file in _DENSE))
+        weights, tokenizer = (file.checked() for file in _DENSE)
+        return OnnxText(weights, tokenizer)
     if choice == AUTO:
         return text_model(_best(n_texts))
     return own_model(Path(choice))

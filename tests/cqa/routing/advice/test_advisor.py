@@ -43,7 +43,7 @@ def test_it_is_the_router_that_ranks(
     from atpgraph.cqa.routing.advice.suggest import suggest
     from atpgraph.cqa.routing.timeline.query import Query
 
-    expected = suggest(router, Query.now(latest, question))
+    expected = suggest(router, Query.now(latest, question), hierarchy=advisor.hierarchy)
     assert advisor.ask(question) == expected
     assert atpgraph.Advisor is Advisor
 

@@ -40,7 +40,7 @@ from atpgraph.cqa.routing.timeline.tables import (
 )
 from atpgraph.cqa.routing.timeline.visibility import ACCEPTED, UP
 from atpgraph.errors import InputError
-from tests.cqa.routing.conftest import SMALL
+from tests.cqa.routing.conftest import SMALL, TEXT
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def events(site: Site, cut_ms: int) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def start(early: Site) -> Advisor:
-    return Advisor.train(early, plan=SMALL, n_components=4)
+    return Advisor.train(early, text=TEXT, plan=SMALL, n_components=4)
 
 
 @pytest.fixture(scope="module")
