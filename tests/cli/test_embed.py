@@ -58,7 +58,8 @@ def test_embed_json(folder: Path) -> None:
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
     assert set(told) == {
-        "purpose", "method", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs", "extras",
+        "purpose", "method", "solver", "nodes", "edges", "removed", "levels", "reachable_pairs",
+        "extras",
         "closure", "closure_reason", "sketch_size", "iterations", "objective", "zero_weight",
         "regularization", "threshold", "fidelity",
         "seconds", "compile_seconds", "peak_memory_mb",

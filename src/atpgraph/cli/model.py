@@ -152,7 +152,7 @@ def neighbors(
             raise unknown_name("direction", direction, DIRECTIONS)
         loaded = ATP.load(model)
         asked = known_labels(loaded.graph_, nodes)
-        find = loaded.top_targets if direction == "targets" else loaded.top_sources
+        find: Any = loaded.top_targets if direction == "targets" else loaded.top_sources
         payload: dict[str, Any] = {"direction": direction}
         if approximate:
             index = loaded.index(direction)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from atpgraph.serve.store.database import Database, get_meta
 from atpgraph.serve.store.tables import METADATA, migrations
 
 FORMAT = "atpgraph-serve-backup"
-_FILES = ("model.json", "timeline.npz", "levels.npz", "expertise.npz")
+_FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
 
@@ -60,9 +61,8 @@ def _pack_snapshot(connection: Connection, settings: Settings, archive: zipfile.
     if not kept:
         return
     folder = Path(settings.store.folder) / "snapshots" / kept["name"]
-    for name in _FILES:
-        if (folder / name).exists():
-            archive.write(folder / name, f"snapshot/{kept['name']}/{name}")
+    for path in sorted(folder.iterdir()):
+        archive.write(path, f"snapshot/{path.name}")
 
 
 def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
@@ -118,9 +118,9 @@ def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
         raise InputError("The backup is damaged.")
     target = folder / "snapshots" / name
     target.mkdir(parents=True, exist_ok=True)
-    for part in _FILES:  # by their known names: no path of the archive is ever used
-        member = f"snapshot/{name}/{part}"
-        if member in archive.namelist():
+    for member in archive.namelist():
+        part = member.removeprefix("snapshot/")
+        if part != member and _FILE.fullmatch(part):  # plain names: nothing is written elsewhere
             with atomic_path(target / part) as temporary:
                 temporary.write_bytes(archive.read(member))
 

@@ -181,7 +181,7 @@ class Discourse:
         post = _inner(content, "solved")
         question, answer = (_number(post.get(key), f"solved.{key}") for key in ("topic_id", "id"))
         event = Accepted(question, answer, now_ms)
-        return Incoming(events=(Arrival(name_of(event), event),))
+        return Incoming(events=(Arrival(name_of(event, "solved"), event),))
 
     def _liked(self, content: dict[str, Any], now_ms: int) -> Incoming:
         like = _inner(content, "like")

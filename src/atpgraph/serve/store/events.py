@@ -49,14 +49,18 @@ class Stored:
 
 
 def name_of(event: Event, mark: str = "") -> str:
-    """The unique name of an event; votes have no id of their own, so `mark` tells them apart."""
+    """The unique name of an event.
+
+    Votes have no id of their own, so `mark` tells them apart. An acceptance may move to another
+    answer and back: its moment tells these apart, or `mark` where the source does not date it.
+    """
     match event:
         case Asked():
             return f"asked:{event.id}"
         case Answered():
             return f"answered:{event.id}"
         case Accepted():
-            return f"accepted:{event.question}:{event.answer}"
+            return f"accepted:{event.question}:{event.answer}:{mark or event.at_ms}"
         case Voted():
             return f"voted:{mark}"
     raise TypeError(f"{type(event).__name__} is not stored")
