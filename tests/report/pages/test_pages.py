@@ -170,7 +170,7 @@ def test_commands_write_reports(planted, tmp_path) -> None:
     typed = ["break-cycles", str(tmp_path / "g.txt"), "--all", "--report", str(tmp_path / "c")]
     done = runner.invoke(app, typed)
     assert done.exit_code == 0, done.stderr
-    assert "14 methods compared" in text_of(tmp_path / "c" / "index.html")
+    assert "15 methods compared" in text_of(tmp_path / "c" / "index.html")
     (tmp_path / "file").write_text("")
     done = runner.invoke(app, [*typed[:2], "--report", str(tmp_path / "file" / "x"), "-q"])
     assert done.exit_code == 2
