@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .campaign import attack_writer, damage_one
+from .test_options import COMMANDS, odd_options
+from .test_options import complaint as odd_option
 from .world import READERS, WRITERS, build
 
 KINDS = {
@@ -37,6 +39,7 @@ KINDS = {
     "garbage": "garbage accepted",
     "terminal": "control characters on the terminal",
     "sentence": "errors that are not one sentence",
+    "option": "odd values of options that trip a command",
 }
 PART = 100  # cases between two notes in the state file
 
@@ -60,6 +63,7 @@ def main() -> int:
         with contextlib.redirect_stdout(io.StringIO()):
             build(root)
         _kills(root, Path(folder), options, state)
+        _odd_options(root, Path(folder), options, state)
         _inputs(root, Path(folder), options, state)
     print(state)
     return bool(state.complaints)
@@ -70,21 +74,21 @@ class State:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.path, self.seed = options.state, options.seed
-        self.inputs = self.kills = self.turns = 0
+        self.inputs = self.kills = self.turns = self.options = 0
         self.seconds = 0.0
         self.complaints: Counter[str] = Counter()
         if self.path.exists():
             known = json.loads(self.path.read_text())
             if known["seed"] == self.seed:
-                self.inputs, self.kills, self.turns = (
-                    known[name] for name in ("inputs", "kills", "turns")
+                self.inputs, self.kills, self.turns, self.options = (
+                    known[name] for name in ("inputs", "kills", "turns", "options")
                 )
                 self.seconds, self.complaints = known["seconds"], Counter(known["complaints"])
         self._started = time.monotonic() - self.seconds
 
     def write(self) -> None:
         self.seconds = time.monotonic() - self._started
-        names = ("seed", "inputs", "kills", "turns", "seconds", "complaints")
+        names = ("seed", "inputs", "kills", "turns", "options", "seconds", "complaints")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
         new.write_text(json.dumps({name: getattr(self, name) for name in names}, indent=1))
@@ -94,7 +98,10 @@ class State:
         counts: Counter[str] = Counter()
         for what, count in self.complaints.items():
             counts[what.partition(":")[0]] += count
-        lines = [f"{self.inputs:,} damaged inputs, {self.kills:,} kills, {self.seconds:,.0f} s"]
+        lines = [
+            f"{self.inputs:,} damaged inputs, {self.kills:,} kills, {self.options:,} odd options, "
+            f"{self.seconds:,.0f} s"
+        ]
         lines += [f"{counts[kind]:6} {name}" for kind, name in KINDS.items()]
         lines += [f"  {count} × {what}" for what, count in self.complaints.most_common(50)]
         return "\n".join(lines)
@@ -124,6 +131,21 @@ def _inputs(world: Path, scratch: Path, options: argparse.Namespace, state: Stat
                 print(f"{state.inputs:,} of {options.inputs:,} inputs, "
                       f"{sum(state.complaints.values())} complaints",
                       file=sys.stderr, flush=True)  # fmt: skip
+
+
+def _odd_options(world: Path, scratch: Path, options: argparse.Namespace, state: State) -> None:
+    """Every option with every odd value, once."""
+    cases = [case for case in odd_options() if case[0] in COMMANDS]
+    for number in range(state.options, len(cases)):
+        if time.monotonic() > options.until:
+            return
+        folder = scratch / f"option-{number}"
+        wrong = odd_option(world, folder, *cases[number])
+        shutil.rmtree(folder)
+        if wrong:
+            state.complaints[f"option: {wrong[:300]}"] += 1
+        state.options = number + 1
+        state.write()
 
 
 def _part(world: Path, scratch: Path, cases: range) -> tuple[int, Counter[str]]:

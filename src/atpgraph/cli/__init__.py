@@ -31,7 +31,9 @@ def main() -> None:
         sys.exit(130)
     except OSError as error:  # help or version into a full disk
         from atpgraph._show import say
+        from atpgraph.cli._console import drop_output
 
+        drop_output()  # else the interpreter tries once more when it ends
         say(f"atp: error: Cannot write to standard output: {error.strerror}.")
         sys.exit(2)
 

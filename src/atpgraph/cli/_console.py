@@ -64,7 +64,7 @@ class Session:
         except BrokenPipeError:
             raise
         except (OSError, ValueError, AttributeError) as error:  # full, closed, or not there at all
-            _drop_output()
+            drop_output()
             why = error.strerror if isinstance(error, OSError) else "it is closed"
             raise InputError(f"Cannot write to standard output: {why}.") from error
 
@@ -170,7 +170,7 @@ def json_ready(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} does not fit into JSON")
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Leave nothing for the interpreter to flush into a stream that does not take it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -215,7 +215,7 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
             say("atp: interrupted")
         raise typer.Exit(130) from None
     except BrokenPipeError:  # the reader went away
-        _drop_output()
+        drop_output()
         raise typer.Exit(141) from None
     except AtpError as error:
         if debug:
@@ -225,7 +225,7 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     except OSError as error:
         if debug:
             raise
-        _drop_output()
+        drop_output()
         about = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         say(f"atp: error: {about}{error.strerror or error}.")
         raise typer.Exit(2) from None

@@ -40,7 +40,7 @@ def render(report: RoutingReport, command: str = "") -> str:
 
 def colours_of(results: Sequence[ProtocolResult]) -> Colours:
     """The router and the best methods of each protocol have a colour, the same in all charts."""
-    return method_colours([_lines(result) for result in results])
+    return method_colours([_lines(result) for result in results if len(result.candidates)])
 
 
 def _p_value(p: float) -> str:
@@ -49,9 +49,9 @@ def _p_value(p: float) -> str:
 
 def protocol_html(result: ProtocolResult, colours: Colours | None = None) -> str:
     """Table and charts of one protocol; `colours` where they are shared with other protocols."""
-    colours = colours_of([result]) if colours is None else colours
     if not len(result.candidates):
         return "<p>No question qualifies.</p>"
+    colours = colours_of([result]) if colours is None else colours
     means = {name: ranks.reciprocal.mean() for name, ranks in result.ranks.items()}
     ordered = sorted(means, key=lambda name: -means[name])
     note = (

@@ -78,7 +78,11 @@ def test_the_paper_hides_both_sets_of_test_questions(records: Records) -> None:
 
 
 def test_names_and_settings_that_cannot_be(records: Records) -> None:
-    assert protocol_names(["time", "time-own"]) == ["time-own", "time-all"]
+    assert protocol_names(["time", "time-own"]) == [
+        "time-own",
+        "time-all",
+        "time-newcomers",
+    ]
     with pytest.raises(InputError, match="did you mean 'time-all'"):
         protocol_names(["time-al"])
     with pytest.raises(InputError, match="There is no protocol 'x'"):

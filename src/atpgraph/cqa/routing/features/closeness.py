@@ -67,7 +67,7 @@ class Fading:
         person = np.repeat(np.arange(len(mine.indptr) - 1), np.diff(mine.indptr))
         person = np.concatenate([person, mine.late_owner])
         month = np.bincount(person, each[:, 1], minlength=history.n_users)
-        return cls(each.astype(np.float32), log_count(month))
+        return cls(each.astype(np.float32), log_count(month.astype(np.float64)))
 
 
 def close(history: History, closeness: Float32Array, faded: Float32Array) -> Close:

@@ -69,7 +69,7 @@ class Meaning:
     def vector(self, title: str, body: str) -> Int8Array:
         """The vector of a new question."""
         found = self.model.encode([question_text(title, body)])
-        return _rounded(self.model, found.astype(np.float16))[0]
+        return np.asarray(_rounded(self.model, found.astype(np.float16))[0])
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Cosine of a vector and those of the first questions."""

@@ -117,7 +117,7 @@ class Query:
         if meaning is None:
             return None
         if self.position >= 0:
-            return meaning.vectors[self.position]
+            return np.asarray(meaning.vectors[self.position])
         return meaning.vector(question.title, question.body)
 
     @cached_property

@@ -100,8 +100,11 @@ class Records:
         votes = dated_votes(site, answers)
         texts = TextTable(site.titles(), site.question_bodies())
         tags = [site.tags.of(question) for question in range(len(questions))]
-        by_name = isinstance(text, str | os.PathLike)
-        model = text_model(text, len(questions)) if by_name else text
+        model: TextModel | None = None
+        if isinstance(text, TextModel):
+            model = text
+        elif text is not None:
+            model = text_model(text, len(questions))
         meaning = None
         if model is not None:
             meaning = Meaning.of(model, texts.titles, texts.bodies, site.path)
