@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("name", help="what the results are called")
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--texts", default="dense,static,bm25")
+    parser.add_argument("--protocols", default=",".join(PROTOCOLS))
     parser.add_argument("--before", type=Path, help="ranks of an earlier version")
     parser.add_argument("--keep", type=Path, help="write the router's ranks here, nothing else")
     options = parser.parse_args()
@@ -55,16 +56,18 @@ def main() -> None:
     file = RESULTS / f"meaning-{options.name}.json"
     measured = json.loads(file.read_text()) if file.exists() else {}
     for text in options.texts.split(","):
-        measured[text] = measure(options.site, text, options.before)
+        wanted = options.protocols.split(",")
+        found = measure(options.site, text, wanted, options.before)
+        measured[text] = measured.get(text, {}) | found
         file.write_text(json.dumps(measured, indent=1) + "\n")
     write_tables()
 
 
-def measure(site: Path, text: str, before: Path | None) -> dict[str, Any]:
+def measure(site: Path, text: str, protocols: list[str], before: Path | None) -> dict[str, Any]:
     """All protocols with one text model."""
     assert "text" in inspect.signature(evaluate_routing).parameters
     started = time.process_time()
-    found = evaluate_routing(Site(site), protocols=PROTOCOLS, methods=ROWS, text=text)
+    found = evaluate_routing(Site(site), protocols=protocols, methods=ROWS, text=text)
     result: dict[str, Any] = {
         "version": atpgraph.__version__,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -116,7 +119,12 @@ def write_tables() -> None:
         measured = json.loads(file.read_text())
         for protocol in PROTOCOLS:
             rows = []
+            first = next((each[protocol] for each in measured.values() if protocol in each), None)
+            if first is None:
+                continue
             for text, result in measured.items():
+                if protocol not in result:
+                    continue
                 for row, got in sorted(
                     result[protocol]["rows"].items(), key=lambda item: -(item[1]["mrr"] or 0)
                 ):
@@ -132,7 +140,6 @@ def write_tables() -> None:
                             *(shown(value) for _, _, value in got["by_answers"][1:]),
                         ]
                     )
-            first = next(iter(measured.values()))[protocol]
             counts = next(iter(first["rows"].values()))["by_answers"]
             groups = ("1-3", "4-10", "11-100", "101+")
             header = ["text", "row", "MRR", "router above by"]

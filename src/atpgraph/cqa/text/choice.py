@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -101,15 +102,19 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     """
     if choice == BM25:
         return None
-    if choice == STATIC:
-        weights, tokenizer = (file.checked() for file in _STATIC)
-        return StaticText(weights, tokenizer)
-    if choice == DENSE:
-        weights, tokenizer = (file.checked() for file in _DENSE)
-        return OnnxText(weights, tokenizer)
+    if choice in (STATIC, DENSE):
+        kind, files = (StaticText, _STATIC) if choice == STATIC else (OnnxText, _DENSE)
+        weights, tokenizer = (file.checked() for file in files)
+        return _loaded(kind, weights, tokenizer)
     if choice == AUTO:
         return text_model(_best(n_texts))
     return own_model(Path(choice))
+
+
+@cache
+def _loaded(kind: type[StaticText | OnnxText], weights: Path, tokenizer: Path) -> TextModel:
+    """One model for all who ask: its weights are many megabytes, and the same for everybody."""
+    return kind(weights, tokenizer)
 
 
 def _best(n_texts: int) -> str:
