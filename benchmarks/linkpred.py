@@ -66,7 +66,7 @@ def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
     entry = found.pop("methods")[key]
     found = {name: found[name] for name in ("graph", "nodes", "edges", "test_edges", "dims")}
     entry |= {
-        "command": f"atp {shlex.join(typed)}",
+        "command": f"atp {shlex.join(typed)}".replace(options.graph, Path(options.graph).name),
         "version": atpgraph.__version__,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "seeds": options.seeds,

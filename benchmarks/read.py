@@ -14,13 +14,15 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from _common import Report, arguments, best_of, in_subprocess, markdown, peak_mb
+from _common import Report, arguments, best_of, in_subprocess, markdown
+
+from atpgraph._memory import peak_memory
 
 SIZES = (100_000, 1_000_000, 5_000_000)
 
 
-def write(folder: Path, kind: str, m: int) -> Path:
-    """A random graph of m / 5 nodes: integers, integers far apart, or text."""
+def write(folder: Path, kind: str, m: int, *, packed: bool) -> Path:
+    """A random graph of m / 5 nodes: integers (also packed), integers far apart, or text."""
     rng = np.random.default_rng(0)
     ends = rng.integers(0, m // 5, (m, 2))
     if kind == "far apart":
@@ -29,7 +31,7 @@ def write(folder: Path, kind: str, m: int) -> Path:
     lines = "".join(f"{start}{u}\t{start}{v}\n" for u, v in ends.tolist()).encode()
     path = folder / f"{kind}-{m}.tsv"
     path.write_bytes(lines)
-    if kind == "integers" and m == SIZES[-1]:
+    if kind == "integers" and packed:
         Path(f"{path}.gz").write_bytes(gzip.compress(lines, 6))
         _write_others(path, lines, ends)
     return path
@@ -58,7 +60,7 @@ def rival(path: str) -> tuple[int, int]:
     import scipy.sparse as sp
 
     table = polars.read_csv(path, separator="\t", has_header=False)
-    ends = np.concatenate([table["column_1"].to_numpy(), table["column_2"].to_numpy()])
+    ends = np.concatenate([table.to_series(0).to_numpy(), table.to_series(1).to_numpy()])
     labels, codes = np.unique(ends, return_inverse=True)
     m, n = len(table), len(labels)
     matrix = sp.csr_array((np.ones(m, np.int8), (codes[:m], codes[m:])), shape=(n, n))
@@ -72,25 +74,33 @@ def job(task: dict[str, str]) -> dict[str, float]:
     small = Path(task["path"]).parent / "small.tsv"
     small.write_text("1\t2\n2\t3\n")
     read(str(small))  # compile, import
-    before = peak_mb()
-    wall, cpu, (nodes, edges) = best_of(2, lambda: read(task["path"]))
-    return {"wall": wall, "cpu": cpu, "nodes": nodes, "edges": edges, "mb": peak_mb() - before}
+    with peak_memory() as peak:
+        wall, cpu, (nodes, edges) = best_of(2, lambda: read(task["path"]))
+    mb = (peak.bytes or 0) / 1e6
+    return {"wall": wall, "cpu": cpu, "nodes": nodes, "edges": edges, "mb": mb}
 
 
 def main() -> None:
     """Write the files, measure, report."""
-    options = arguments((__doc__ or "").split("\n")[0]).parse_args()
+    parser = arguments((__doc__ or "").split("\n")[0])
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="edges of the largest file")
+    options = parser.parse_args()
     if options.job:
         print(json.dumps(job(json.loads(options.job))))
         return
-    report = Report("Reading edge lists", "python benchmarks/read.py", options.output)
+    report = Report(
+        "Reading edge lists",
+        f"python benchmarks/read.py --largest {options.largest}",
+        options.output,
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        sizes = [m for m in SIZES if m <= options.largest]
         rows: list[list[object]] = []
         for kind in ("integers", "far apart", "text"):
             first = None
-            for m in SIZES:
-                path = write(folder, kind, m)
+            for m in sizes:
+                path = write(folder, kind, m, packed=m == sizes[-1])
                 a, b = (
                     in_subprocess(__file__, {"who": who, "path": str(path)})
                     for who in ("ours", "rival")
@@ -113,11 +123,11 @@ def main() -> None:
         report.add(markdown(columns, rows))
         packed = []
         for suffix in ("", ".gz", ".zst", ".parquet"):
-            path = f"{folder / f'integers-{SIZES[-1]}.tsv'}{suffix}"
+            path = f"{folder / f'integers-{sizes[-1]}.tsv'}{suffix}"
             found = in_subprocess(__file__, {"who": "ours", "path": path})
             size = Path(path).stat().st_size / 1e6
             packed.append([suffix or "plain", size, found["wall"], found["cpu"], found["mb"]])
-        report.add(f"## Compressed, and Parquet\n\n{SIZES[-1]:,} edges, integers.")
+        report.add(f"## Compressed, and Parquet\n\n{sizes[-1]:,} edges, integers.")
         report.add(markdown(["file", "MB", "seconds", "CPU seconds", "peak MB"], packed))
     report.save()
 

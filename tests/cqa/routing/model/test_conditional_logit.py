@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from atpgraph.cqa.routing.model.calibration import calibrate
 from atpgraph.cqa.routing.model.conditional_logit import (
     Choices,
+    add_curvature,
     fit_logit,
     logit_loss,
     loss_and_slope,
@@ -45,6 +48,13 @@ def test_the_kernel_is_the_plain_loss(width: int) -> None:
     expected, by_row = logit_loss(x @ weight, choices)
     assert value == pytest.approx(expected)
     np.testing.assert_allclose(slope, x.T @ by_row, atol=1e-12)
+    found, plain = np.zeros((width, width)), np.zeros((width, width))
+    add_curvature(x, weight, offset, start, room, found)
+    for first, last in pairwise(start):
+        part, lift = x[first:last], np.exp(x[first:last] @ weight + offset[first:last])
+        share = lift / lift.sum()
+        plain += part.T @ (part * share[:, None]) - np.outer(share @ part, share @ part)
+    np.testing.assert_allclose(found, plain, atol=1e-12)
 
 
 def test_weights_move_from_the_prior_as_far_as_questions_ask() -> None:
