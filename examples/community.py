@@ -35,7 +35,7 @@ def make_site(folder: Path) -> Site:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        advisor = Advisor.train(make_site(Path(folder)))
+        advisor = Advisor.train(make_site(Path(folder)), text="bm25")
     # advisor.save("model") keeps it; Advisor.open("model") needs neither site nor training.
 
     question = Question("Why does my sourdough loaf come out flat?", tags=("cooking", "bread"))

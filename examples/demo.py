@@ -332,7 +332,7 @@ def route_and_evaluate(story: Story, planted: Planted, sizes: Sizes) -> None:
     # Two thirds of the questions have an accepted answer of somebody else.
     share = min(0.5, 1.5 * sizes.test / sizes.questions)
     protocol = make_protocol(records, "time-all", Split(share, refit_days=0))
-    router = Router("all", SEED, plan=TrainingPlan(questions=sizes.train, refit_days=365.0))
+    router = Router("all", SEED, plan=TrainingPlan(questions=sizes.train))
     with console.status("learning whom to ask"):
         result = run(protocol, [router, *(ROUTES[name]("all", SEED) for name in ROUTERS)])
     route_three(story, planted, records, Advisor(protocol.training, router))

@@ -208,7 +208,7 @@ def test_what_cannot_be_split_or_scored() -> None:
         (lambda: next(EdgeSplit().split(GRAPH)), "no rows"),
         (lambda: next(EdgeSplit().split([(0, 1), (1, 2)])), "forest"),
         (lambda: next(EdgeSplit(fraction=1.5).split(EDGES)), "between 0 and 1"),
-        (lambda: LinkScorer("lucky")(model, EDGES), "no protocol for pairs 'lucky'"),
+        (lambda: LinkScorer("lucky")(model, EDGES), "no protocol 'lucky'"),
         (lambda: LinkScorer(metric="f1")(model, EDGES), "no metric 'f1'"),
         (lambda: LinkScorer()(model, [(0, 99)]), "no node 99"),
         (lambda: LinkScorer("reversed")(fitted([(0, 1), (1, 0)]), [(0, 1)]), "no pairs"),

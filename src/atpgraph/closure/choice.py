@@ -265,12 +265,13 @@ def hold_closure(
     except BudgetError as error:
         if closure == "exact":
             raise
-        return _sketched(dag, levels, sketch_size, budget, n_jobs, str(error).partition(";")[0])
-    held = rows.nbytes + (columns.nbytes if columns is not None else 0)
-    reason = "as asked for"
-    if closure == "auto":
-        reason = f"the closure forest takes {human_bytes(held)} of {human_bytes(budget)}"
-    return ExactClosure(rows, columns, reason)
+        log.info("%s", str(error).partition(";")[0])
+        why = "the closure forest exceeds the memory budget"
+        return _sketched(dag, levels, sketch_size, budget, n_jobs, why)
+    # The budget may be what is free just now, and a model file does not depend on that.
+    held = human_bytes(rows.nbytes + (columns.nbytes if columns is not None else 0))
+    auto = f"the closure forest takes {held}, within the memory budget"
+    return ExactClosure(rows, columns, auto if closure == "auto" else "as asked for")
 
 
 def _forests(

@@ -22,6 +22,7 @@ def listen(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen(2048)  # whoever reads the address may connect at once, and waits
     except (OSError, OverflowError) as error:
         made.close()
         why = getattr(error, "strerror", None) or error

@@ -72,7 +72,7 @@ class Advisor:
 
     Train once and save; open where the questions come in:
 
-    >>> Advisor.train(Site(folder / "site")).save(folder / "model").name
+    >>> Advisor.train(Site(folder / "site"), text="bm25").save(folder / "model").name
     'model'
     >>> advisor = Advisor.open(folder / "model")
     >>> question = Question("Why do my tomato leaves turn yellow?", tags=["tomatoes"], asker=7)
