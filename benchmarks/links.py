@@ -5,8 +5,8 @@
     python benchmarks/links.py attributes
     python benchmarks/links.py speed --graph cit-hepph
 
-Every section is written to benchmarks/results/links-SECTION.md. The ablation takes the graphs that
-the splits observe as graphs of their own and splits them again.
+Every section is written to a table of its own beside the other results. The ablation takes the
+graphs that the splits observe as graphs of their own and splits them again.
 """
 
 from __future__ import annotations
