@@ -19,7 +19,7 @@ SOLVERS = ("pairs", "nnls", "svd")
 ROUNDS = 32
 # From here on fewer, so that a graph of a million nodes takes a minute rather than ten.
 MANY_NODES = 100_000
-_FEWEST_ROUNDS = 2
+_FEWEST_ROUNDS = 8
 DECAY = 1e-4
 ITERATIONS = 3
 ZERO_SHARE = 0.02
