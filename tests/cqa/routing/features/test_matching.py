@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from atpgraph.cqa.routing.features.matching import (
     few_matching,
     few_matching_answers,
+    find_largest,
     matching,
     matching_answers,
     matching_some,
@@ -53,3 +54,12 @@ def test_matches_by_person_and_by_date_agree(records: Records) -> None:
     np.testing.assert_array_equal(by_person[:3], by_date[:3])
     np.testing.assert_array_equal(by_person[0], matching_some(history, chosen, weight))
     np.testing.assert_allclose(by_date[3], matching(history, weight**3, fresh)[0])
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
+def test_largest_in_one_pass(numbers: list[int], count: int) -> None:
+    values = np.array(numbers, dtype=np.float64)
+    best = np.full(count, -1, dtype=np.int64)
+    found = find_largest(values, best)
+    order = np.argsort(-values, kind="stable")
+    assert best[:found].tolist() == order[values[order] > 0][:count].tolist()

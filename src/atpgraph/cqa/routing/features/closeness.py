@@ -141,13 +141,12 @@ def close_answers(
         for answer in range(indptr[person], indptr[person + 1]):
             value = np.float64(closeness[question[answer]])
             plain += value
-            if value <= 0.0:
-                continue
+            # No branches: half of the questions are on the other side of 0, in no order.
+            value = max(value, 0.0)
             largest = max(largest, value)
             value *= value
             total += value
-            if accepted[answer]:
-                won += value
+            won += value * accepted[answer]
             recent += value * faded[answer, 0]
             month += value * faded[answer, 1]
             days += value * faded[answer, 2]

@@ -138,3 +138,23 @@ def few_matching_answers(
             result[1, person] += value
         result[2, person] += value * fresh[place[answer]]
         result[3, person] += value * value * value
+
+
+@kernel
+def find_largest(values: Float64Array, best: Int64Array) -> int:
+    """Write the places of the largest values above 0 to `best`, the largest first; how many.
+
+    Of equals the first ones. One pass: after a few values hardly any is among the largest so far.
+    """
+    found = 0
+    for place in range(len(values)):
+        value = values[place]
+        if value <= 0.0 or (found == len(best) and value <= values[best[found - 1]]):
+            continue
+        at = found if found < len(best) else found - 1
+        found = max(found, at + 1)
+        while at > 0 and values[best[at - 1]] < value:
+            best[at] = best[at - 1]
+            at -= 1
+        best[at] = place
+    return found

@@ -7,7 +7,12 @@ import numpy as np
 from atpgraph._typing import Float64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.features.activity import log_count
-from atpgraph.cqa.routing.features.matching import few_matching, matching, matching_some
+from atpgraph.cqa.routing.features.matching import (
+    few_matching,
+    find_largest,
+    matching,
+    matching_some,
+)
 from atpgraph.cqa.routing.features.names import TAGS, TEXT
 from atpgraph.cqa.routing.timeline.query import Query
 
@@ -38,7 +43,9 @@ def text_features(
     history, match = query.history, query.match
     if not match.any():
         return {name: np.zeros(history.n_users) for name in TEXT}
-    best = np.sort(np.argpartition(-match, min(_NEAREST, len(match)) - 1)[:_NEAREST])
+    best = np.full(min(_NEAREST, len(match)), -1, dtype=np.int64)
+    best = best[: find_largest(match, best)]
+    best.sort()
     near = matching_some(history, best, match) / query.best_match
     ideal = max(history.corpus.ideal(query.terms, history.questions.present), 1e-9)
     # Squares favour a few close questions over many that share a common word.
