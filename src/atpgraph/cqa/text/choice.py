@@ -44,12 +44,17 @@ class _Shipped:
                 return file
         return None
 
+    def is_known(self) -> bool:
+        """Whether it is there, and the file that was measured."""
+        file = self.find()
+        return file is not None and file_digest(file) == self.sha256
+
     def checked(self) -> Path:
         """Where it is; refused where it is missing or not the file that was measured."""
         file = self.find()
         if file is None:
             raise MissingDependencyError(self.package.replace("_", "-"), "dense", PURPOSE)
-        if file_digest(file) != self.sha256:
+        if not self.is_known():
             raise InputError(
                 f"{file.name} of the package {self.package} is not the file that atpgraph knows: "
                 "install the version that 'atpgraph[dense]' names."
@@ -121,10 +126,10 @@ def _best(n_texts: int) -> str:
     """The best choice that is installed."""
     if find_spec("tokenizers") is None:
         return BM25
-    dense = find_spec("onnxruntime") is not None and all(file.find() for file in _DENSE)
-    if dense and n_texts <= MOST_DENSE:
+    dense = find_spec("onnxruntime") is not None and n_texts <= MOST_DENSE
+    if dense and all(file.is_known() for file in _DENSE):
         return DENSE
-    return STATIC if all(file.find() for file in _STATIC) else BM25
+    return STATIC if all(file.is_known() for file in _STATIC) else BM25
 
 
 def own_model(folder: Path, name: str | None = None) -> TextModel:

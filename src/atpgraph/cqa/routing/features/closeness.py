@@ -139,7 +139,7 @@ def close_answers(
     for person in range(len(indptr) - 1):
         total = won = recent = month = days = plain = largest = 0.0
         for answer in range(indptr[person], indptr[person + 1]):
-            value = np.float64(closeness[question[answer]])
+            value = float(closeness[question[answer]])
             plain += value
             # No branches: half of the questions are on the other side of 0, in no order.
             value = max(value, 0.0)
