@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,25 @@ def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
         told = "; its nodes are integers." if integers else "."
         raise InputError(f"The graph has no node {label!r}{told}")
     return labels
+
+
+def asked_pairs(
+    graph: DiGraph, nodes: list[str] | None, file: Path | None
+) -> tuple[list[Any], list[Any]]:
+    """The sources and targets that are asked about, typed one after another or in a file."""
+    from atpgraph.errors import InputError
+    from atpgraph.graph.edgelist import read_pairs
+
+    if bool(nodes) == (file is not None):
+        raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
+    if file is not None:
+        sources, targets = read_pairs(file)
+        return same_labels(graph, sources), same_labels(graph, targets)
+    names = nodes or []
+    if len(names) % 2:
+        raise InputError(f"{names[-1]!r} has no partner; name an even number of nodes.")
+    labels = known_labels(graph, names)
+    return labels[0::2], labels[1::2]
 
 
 def _other_form(graph: DiGraph, name: Any) -> Any:

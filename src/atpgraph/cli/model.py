@@ -10,7 +10,7 @@ import typer
 from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
 from atpgraph.cli._console import Json, Quiet, session, table
 from atpgraph.cli._facts import model_facts
-from atpgraph.cli._nodes import known_labels, same_labels
+from atpgraph.cli._nodes import asked_pairs, known_labels
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -47,20 +47,9 @@ def predict(
     """Does a path lead from U to V? In the graph, exactly, and as the vectors predict."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.embedding import ATP
-        from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_pairs
 
-        if bool(nodes) == (pairs is not None):
-            raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
         loaded = ATP.load(model)
-        if pairs is not None:
-            sources, targets = (same_labels(loaded.graph_, side) for side in read_pairs(pairs))
-        else:
-            names = nodes or []
-            if len(names) % 2:
-                raise InputError(f"{names[-1]!r} has no partner; name an even number of nodes.")
-            labels = known_labels(loaded.graph_, names)
-            sources, targets = labels[0::2], labels[1::2]
+        sources, targets = asked_pairs(loaded.graph_, nodes, pairs)
         rows = _predictions(loaded, sources, targets, threshold)
         unknown = sum(bool(row["unknown"]) for row in rows)
         if unknown:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._console import Json, Quiet, Session, session, table
-from atpgraph.cli._nodes import known_labels, same_labels
+from atpgraph.cli._nodes import asked_pairs, known_labels
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
@@ -64,7 +64,7 @@ def reach(
         from atpgraph._memory import budget_bytes
         from atpgraph.closure.reachability import FORMAT, Reachability
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist, read_pairs
+        from atpgraph.graph.edgelist import read_edgelist
 
         asked = [bool(nodes), pairs is not None, descendants is not None, ancestors is not None]
         if sum(asked) > 1 or not (any(asked) or output):
@@ -87,14 +87,8 @@ def reach(
             index.save(output)
             if any(asked):
                 out.note(f"{output}: written")
-        if nodes:
-            if len(nodes) % 2:
-                raise InputError(f"{nodes[-1]!r} has no partner; name an even number of nodes.")
-            labels = known_labels(index.graph, nodes)
-            _pairs(out, index, labels[0::2], labels[1::2], path)
-        elif pairs is not None:
-            sources, targets = (same_labels(index.graph, side) for side in read_pairs(pairs))
-            _pairs(out, index, sources, targets, path)
+        if nodes or pairs is not None:
+            _pairs(out, index, *asked_pairs(index.graph, nodes, pairs), path)
         elif descendants is not None:
             _listed(out, index, "descendants", descendants, count)
         elif ancestors is not None:

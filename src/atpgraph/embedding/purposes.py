@@ -17,7 +17,8 @@ SOLVERS = ("pairs", "nnls", "svd")
 
 # Chosen on validation splits and validation graphs, see docs/evidence/defaults.md.
 ROUNDS = 32
-# From here on fewer, so that a graph of a million nodes takes a minute rather than ten.
+# From here on fewer, for the sake of time: on a citation graph of 200,000 nodes 8 rounds gave the
+# AUC of 14, .999, and 2 gave .996.
 MANY_NODES = 100_000
 _FEWEST_ROUNDS = 8
 DECAY = 1e-4

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from atpgraph.cli._console import Json, Quiet, session, table
-from atpgraph.cli._nodes import known_labels, same_labels
+from atpgraph.cli._nodes import asked_pairs, known_labels
 
 Model = Annotated[Path, typer.Argument(help="File that 'atp links fit' wrote.", show_default=False)]
 BaseRate = Annotated[
@@ -35,21 +35,10 @@ def predict(
 ) -> None:
     """How likely is a link from U to V, and does it point this way?"""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_pairs
         from atpgraph.linkpred.predictor import LinkPredictor
 
-        if bool(nodes) == (pairs is not None):
-            raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
         loaded = LinkPredictor.load(model)
-        if pairs is not None:
-            sources, targets = (same_labels(loaded.graph_, side) for side in read_pairs(pairs))
-        else:
-            names = nodes or []
-            if len(names) % 2:
-                raise InputError(f"{names[-1]!r} has no partner; name an even number of nodes.")
-            labels = known_labels(loaded.graph_, names)
-            sources, targets = labels[0::2], labels[1::2]
+        sources, targets = asked_pairs(loaded.graph_, nodes, pairs)
         rows = _predictions(loaded, sources, targets, base_rate)
         unknown = sum(bool(row["unknown"]) for row in rows)
         if unknown:
