@@ -28,7 +28,7 @@ def test_auto_takes_sketches_where_it_does_not(both: bool) -> None:
     assert held.choice.reason == "the closure forest exceeds the memory budget"
     true = closure_forests(DAG, LEVELS)[0]
     assert abs(held.n_pairs / true.n_pairs - 1) < 0.15
-    assert str(held.choice).startswith("sketch of 16: The closure of this graph")
+    assert str(held.choice).startswith("sketch of 16: the closure forest exceeds")
     with pytest.raises(BudgetError):
         hold_closure(DAG, LEVELS, "exact", both=both, memory="100kB")
 

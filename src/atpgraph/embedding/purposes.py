@@ -84,7 +84,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     >>> settle(ATP().get_params(), 1000, 50_000)
     Settings(solver='pairs', zero_weight=0.0, regularization=0.0001, max_iter=32)
     >>> settle(ATP().get_params(), 1_000_000, 50_000_000).max_iter
-    2
+    8
     >>> settle(ATP(purpose="links", max_iter=5).get_params(), 1000, 100_000).max_iter
     5
     """
