@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from atpgraph.cli._commands import Commands
 from atpgraph.cli._console import Json, Quiet, session, table
 from atpgraph.cli.serve import Config, Database, Folder, read_settings
 
-app = typer.Typer(no_args_is_help=True, help="Look after the service: backup, restore, tokens.")
+app = Commands(no_args_is_help=True, help="Look after the service: backup, restore, tokens.")
 File = Annotated[Path, typer.Argument(help="The backup.", show_default=False)]
 
 
