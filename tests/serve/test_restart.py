@@ -179,6 +179,30 @@ def test_the_migrations_make_the_tables_that_queries_use(
         front.service.database.migrate()
 
 
+def test_an_older_schema_is_brought_up_to_date(
+    make_front: Make, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy import inspect
+
+    from atpgraph.serve.store import database
+
+    known = database.migrations()
+    monkeypatch.setattr(database, "migrations", lambda: known[:1])
+    front = make_front(database_url)  # as the first version made it
+    front.ask(90_001)
+    front.service.stop()
+    monkeypatch.undo()
+    again = Service(front.service.settings, None, clock=front.clock)
+    try:
+        assert again.database.migrate() == known[-1][0] > 1
+        assert again.desk.seq == 1
+        names = [index["name"] for index in inspect(again.database.engine).get_indexes("outbox")]
+        assert "outbox_suggestion" in names
+    finally:
+        again.stop()
+    front.service.ready = False
+
+
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is POSIX")
 def test_kill_9_at_random_moments(model: Path, tmp_path: Path) -> None:
     # benchmarks/serve.py --kills 100 is the long form.

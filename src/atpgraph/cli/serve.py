@@ -130,7 +130,7 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     place = folder or Path("atp-demo")
     settings = settings.changed("store", {"folder": str(place / "work")}, "options")
     # A question every few seconds is more than people would bear; these ones do not mind.
-    patient = {"per_day": 40, "per_week": 100, "rest_hours": 0.0, "spread": 1.0}
+    patient = {"per_day": 40, "per_week": 100, "rest_hours": 0.0}
     settings = settings.changed("policy", patient, "options")
     settings = settings.changed("log", {"requests": False, "level": "warning"}, "options")
     bound = listen(settings.server.host, settings.server.port)

@@ -6,6 +6,7 @@ PostgreSQL.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -27,10 +28,22 @@ FORMAT = "atpgraph-serve-backup"
 _FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
+_ATTEMPTS = 5
 
 
 def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     """Write a backup while the service may run; how many rows of each table are in it."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(SnapshotGoneError):
+            return _backup(settings, file)
+    raise InputError("The snapshot that the database names is not in the work folder.")
+
+
+class SnapshotGoneError(Exception):
+    """The service has written another snapshot meanwhile."""
+
+
+def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     database = Database(database_url(settings))
     counts: dict[str, int] = {}
     try:
@@ -61,8 +74,11 @@ def _pack_snapshot(connection: Connection, settings: Settings, archive: zipfile.
     if not kept:
         return
     folder = Path(settings.store.folder) / "snapshots" / kept["name"]
-    for path in sorted(folder.iterdir()):
-        archive.write(path, f"snapshot/{path.name}")
+    try:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, f"snapshot/{path.name}")
+    except FileNotFoundError:
+        raise SnapshotGoneError from None
 
 
 def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
@@ -74,8 +90,9 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
         head = json.loads(archive.read("backup.json"))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError(f"{file} is not a backup that 'atp service backup' wrote.") from None
-    if head.get("format") != FORMAT or head.get("version") != migrations()[-1][0]:
-        raise InputError(f"{file} is a backup of another version of atpgraph.")
+    known = [version for version, _ in migrations()]
+    if head.get("format") != FORMAT or head.get("version") not in known:
+        raise InputError(f"{file} is a backup of a newer version of atpgraph.")
     database = Database(database_url(settings))
     counts: dict[str, int] = {}
     try:
