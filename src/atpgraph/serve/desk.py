@@ -181,7 +181,7 @@ class Desk:
         self.advisor, self.seq = advisor, rows[-1].seq
         self.book.add(made)
         for seq in refused:
-            LOG.warning("event refused", extra={"facts": {"seq": seq}})
+            LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(self, advisor: Advisor, rows: Sequence[Stored]) -> tuple[Advisor, dict[int, str]]:
         """The advisor after some events, and which of them changed nothing, with why."""

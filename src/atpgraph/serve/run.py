@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
+from fastapi import FastAPI
 
 from atpgraph.errors import InputError
 from atpgraph.serve import logs
@@ -36,25 +37,28 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(
-    service: Service, bound: socket.socket, started: Callable[[], None] | None = None
-) -> None:
-    """Answer requests on a socket until a signal comes; then finish and close."""
-    settings = service.settings
-    logs.set_up(settings.log.level)
-    app = create_app(service)
-    add_pages(app)
-    config = uvicorn.Config(
+def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
+    """How the application is served."""
+    return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=settings.server.behind_proxy,
+        proxy_headers=service.settings.server.behind_proxy,
         forwarded_allow_ips="127.0.0.1,::1",
         timeout_graceful_shutdown=20,
         timeout_keep_alive=30,
     )
-    server = uvicorn.Server(config)
+
+
+def serve(
+    service: Service, bound: socket.socket, started: Callable[[], None] | None = None
+) -> None:
+    """Answer requests on a socket until a signal comes; then finish and close."""
+    logs.set_up(service.settings.log.level)
+    app = create_app(service)
+    add_pages(app)
+    server = uvicorn.Server(config_of(service, app))
     if started is not None:
         started()
     with contextlib.closing(bound):

@@ -65,7 +65,7 @@ class Limits:
     burst: int = _setting(200, "Requests of one token at once.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens a minute from one address.")
     session_hours: float = _setting(12.0, "How long a login on the page lasts.")
-    queue_routes: int = _setting(100, "Routes under way or waiting before callers get a 503.")
+    queue_routes: int = _setting(50, "Routes under way or waiting before callers get a 503.")
     queue_events: int = _setting(20_000, "Events waiting to be applied before writers get a 503.")
 
 
