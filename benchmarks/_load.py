@@ -21,6 +21,7 @@ from _service import cpu_s, memory_mb, service
 
 GIVE_UP_S = 30.0
 MOST_MS = 100.0
+RESERVE = 0.8  # of the best rate in a short trial, for ten minutes
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,16 @@ def load(given: argparse.Namespace) -> dict[str, Any]:
         folder = given.folder or Path(place)
         found: dict[str, Any] = direct(folder, given.people, given.text)
         questions = found.pop("questions")
-        with service(folder / "model", Path(place) / "work") as (pid, url, token):
+        with service(found.pop("model"), Path(place) / "work") as (pid, url, token):
             play = Play(pid, url, token, questions, found.pop("users"))
             play.run(20, 5, given.events)  # compile and fill caches
-            found["trials"] = [play.run(given.trial, rate, given.events) for rate in given.rates]
+            found["trials"] = []
+            for rate in given.rates:
+                found["trials"].append(play.run(given.trial, rate, given.events))
+                if not holds(found["trials"][-1]):
+                    break
             good = [run["rate"] for run in found["trials"] if holds(run)]
-            rate = given.routes or max(good, default=min(given.rates))
+            rate = given.routes or RESERVE * max(good, default=min(given.rates))
             found["long"] = play.run(given.seconds, rate, given.events)
     return found
 
@@ -131,15 +136,17 @@ def holds(run: dict[str, Any]) -> bool:
 
 def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     """Make the model if it is not there; how long `Advisor.ask` takes, and what to send."""
-    from route import Texts, make_model, make_questions
+    from route import Texts, make_questions, make_site, train
 
     from atpgraph.cqa import Advisor
 
-    texts = Texts(0)
-    if not (folder / "model").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        make_model(folder, texts, people, 40, text, lambda _, work: work())
-    advisor = Advisor.open(folder / "model")
+    texts, site, model = Texts(0), folder / "site", folder / f"model-{text}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not site.exists():
+        make_site(site, texts, people, lambda _, work: work())
+    if not model.exists():
+        train({"site": site, "model": model, "train": 40, "text": text})
+    advisor = Advisor.open(model)
     advisor.warm_up()
     questions = make_questions(texts, advisor.history, 500, seed=1)
     wall, processor = [], []
@@ -151,6 +158,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     history = advisor.history
     answered = np.flatnonzero(history.n_given)
     return {
+        "model": model,
         "people": len(answered),
         "text": text,
         "ask_ms": float(np.median(wall)),

@@ -111,12 +111,14 @@ class Service:
 
     def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
         """Do some work again and again; rest only when there was none."""
+        gone = False
         while not self._stop.is_set():
             try:
                 done = work()
             except DatabaseGoneError:
-                LOG.warning("database gone", extra={"facts": {"thread": name}})
-                done, pause_now = 0, 1.0
+                if not gone:
+                    LOG.warning("database gone", extra={"facts": {"thread": name}})
+                gone, done, pause_now = True, 0, 1.0
             except NotInChargeError:
                 LOG.error("not in charge any more", extra={"facts": {"thread": name}})
                 self.ready = False
@@ -126,7 +128,9 @@ class Service:
                 LOG.exception("bug", extra={"facts": {"thread": name, "kind": kind}})
                 done, pause_now = 0, 5.0
             else:
-                pause_now = pause
+                if gone:
+                    LOG.warning("database back", extra={"facts": {"thread": name}})
+                gone, pause_now = False, pause
             if not done:
                 waiter = self.desk.awake if name == "apply" else self._stop
                 waiter.wait(pause_now)
