@@ -177,7 +177,7 @@ class Play:
         self.pid, self.url, self.token = pid, url, token
         self.questions, self.users = questions, users
         self.rng = np.random.default_rng(0)
-        self.next_id = 10**9
+        self.next_id = self.asked = self.given = 10**9
 
     def run(self, seconds: float, routes: float, events: float) -> dict[str, Any]:
         """Send for so long; what was seen."""
@@ -203,19 +203,28 @@ class Play:
         for number in range(int(seconds * routes)):
             body = self.questions[int(self.rng.integers(len(self.questions)))]
             yield Request("route", number / routes, "/v1/route", body)
-        start, question = time.time(), 0
+        start = time.time()
         for number in range(int(seconds * events)):
             due = number / events
-            self.next_id += 1
-            given = {"id": self.next_id, "at": start + due}
-            if number % 3 == 0:
-                question = self.next_id
-                asked = self.questions[int(self.rng.integers(len(self.questions)))]
-                yield Request("event", due, "/v1/questions", {**given, **asked})
-            else:
-                user = int(self.rng.choice(self.users))
-                body = {**given, "question": question, "user": user}
-                yield Request("event", due, "/v1/answers", body)
+            yield Request("event", due, *self._event(number % 10, start + due))
+
+    def _event(self, turn: int, at: float) -> tuple[str, dict[str, Any]]:
+        """Of ten events, a question, two answers, an acceptance and six votes."""
+        self.next_id += 1
+        if turn == 0:
+            self.asked = self.next_id
+            asked = self.questions[int(self.rng.integers(len(self.questions)))]
+            return "/v1/questions", {**asked, "id": self.asked, "at": at}
+        if turn in (2, 5):
+            self.given = self.next_id
+            user = int(self.rng.choice(self.users))
+            body = {"id": self.given, "question": self.asked, "user": user, "at": at}
+            return "/v1/answers", body
+        if turn == 9:
+            body = {"question": self.asked, "answer": self.given, "at": at}
+            return "/v1/acceptances", body
+        body = {"id": f"v{self.next_id}", "answer": self.given, "value": 1, "at": at}
+        return "/v1/votes", body
 
 
 def figures(kind: str, answers: list[Answer]) -> dict[str, Any]:
@@ -250,8 +259,9 @@ def tell_load(found: dict[str, Any]) -> str:
     )  # fmt: skip
     return (
         f"{found['people']:,} people who answered, text: {found['text']}; SQLite; "
-        f"{run['events']:g} events a second beside the routes, a third of them questions, which "
-        f"are routed as well. The last row is the long run.\n\n{table}\n\n"
+        f"{run['events']:g} events a second beside the routes: of ten, a question, which is "
+        f"routed as well, two answers, an acceptance and six votes. The last row is the "
+        f"long run.\n\n{table}\n\n"
         f"`Advisor.ask` by itself takes {found['ask_ms']:.1f} ms (median; "
         f"{found['ask_cpu_ms']:.1f} of the processor); the median route of the long run "
         f"took {ratio:.1f} times as long. Resident memory of the service during the long "
