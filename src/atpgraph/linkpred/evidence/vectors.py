@@ -142,13 +142,14 @@ class SpectralScore(VectorEvidence):
 
     def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
         """Inner products there and back, then of the first components."""
+        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
         parts = [
-            pair_scores(self.source_[:, low:high], self.target_[:, low:high], u, v)
+            pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
             for low, high in self._blocks()
         ]
         sums = np.cumsum(parts, axis=0)
-        back = pair_scores(self.source_, self.target_, np.asarray(v), np.asarray(u))
-        return np.column_stack([sums[3], back, *sums[:3]])
+        reverse = pair_scores(self.source_, self.target_, back, there)
+        return np.column_stack([sums[3], reverse, *sums[:3]])
 
     def add_row(self, u: int, weights: Float64Array, line: Float64Array) -> None:
         """Add the weighted terms of all targets, by a matrix-vector product for each block."""

@@ -12,7 +12,6 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, walk_rows
 from atpgraph.linkpred.evidence.base import LocalEvidence
 
-
 HUB = 1000  # edges of a node that no walk passes through
 
 
