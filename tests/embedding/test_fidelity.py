@@ -95,6 +95,9 @@ def test_graphs_with_little_to_ask(
     assert math.isnan(found.auc)  # no node is out of reach of what is below it
     assert json.loads(json.dumps(found.to_dict()))["auc"] is None
     assert str(Fidelity.from_dict(found.to_dict())) == str(found)
+    assert "nan" not in str(found)
+    if graph.n_edges:  # a node with one descendant has one best target, not five
+        assert found.precision == 1.0
 
 
 def test_vectors_that_are_worth_little_are_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -81,7 +81,8 @@ class Fidelity:
     true_yes, false_yes : float
         Share of paths, and of hard pairs without one, that score above the threshold.
     precision : float
-        Share of the five best targets of a node that it reaches.
+        Share of the five best targets of a node that it reaches; of as many as it has descendants
+        where no node has five.
     correlation : float
         Rank correlation of score and difference of levels over the paths.
     effective_rank : float
@@ -136,10 +137,18 @@ class Fidelity:
         )
 
     def __str__(self) -> str:
+        if not self.pairs:
+            return "no paths to measure by"
+        told = (
+            f"AUC {self.auc:.3f} on {self.pairs:,} hard pairs (levels alone {self.level_auc:.3f})"
+        )
+        yes = f"yes to {self.true_yes:.1%} of the paths"
+        if self.auc != self.auc:
+            told = f"{self.pairs:,} paths, and no pair without one that looks like them"
+        else:
+            yes += f" and to {self.false_yes:.1%} of the others"
         return (
-            f"AUC {self.auc:.3f} on {self.pairs:,} hard pairs (levels alone {self.level_auc:.3f}); "
-            f"yes to {self.true_yes:.1%} of the paths and to {self.false_yes:.1%} of the others; "
-            f"{self.precision:.1%} of the five best targets are reached; "
+            f"{told}; {yes}; {self.precision:.1%} of the five best targets are reached; "
             f"effective rank {self.effective_rank:.1f}"
         )
 
@@ -194,8 +203,8 @@ def judge(
     """The same from the scores of the pairs and the best targets of some nodes, a row for each."""
     climbs, climbs_too = (levels[side[1]] - levels[side[0]] for side in (pairs.paths, pairs.others))
     nodes, targets = best
-    asked = np.repeat(nodes, targets.shape[1])
-    right = paths.joined(asked, targets.reshape(-1))
+    asked = np.arange(targets.shape[1]) < paths.sizes[nodes][:, None]
+    right = paths.joined(np.repeat(nodes, asked.sum(axis=1)), targets[asked])
     return Fidelity(
         auc=round(_auc(good, bad), 6),
         level_auc=round(_auc(climbs, climbs_too), 6),
@@ -222,9 +231,10 @@ def effective_rank(source: FloatArray, target: FloatArray) -> float:
     grams = []
     scale = 1.0
     for vectors in (source, target):
-        centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+        centred = vectors.astype(np.float64)
+        centred -= centred.mean(axis=0)
         grams.append(centred.T @ centred)
-        scale *= float((centred**2).sum())
+        scale *= float(np.trace(grams[-1]))
     # The squared singular values of A·Bᵀ are the eigenvalues of AᵀA·BᵀB.
     values = np.maximum(np.linalg.eigvals(grams[0] @ grams[1]).real, 0.0)
     total = values.sum()
