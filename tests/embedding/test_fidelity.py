@@ -118,3 +118,12 @@ def test_vectors_that_are_worth_little_are_told(caplog: pytest.LogCaptureFixture
     assert links.fidelity_.is_poor
     assert not caplog.records  # it was not made for paths
     assert "purpose='reachability'" in links.fidelity_.advice(links.solver_)
+
+
+def test_one_axis_is_told_of_small_graphs_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="atpgraph"):
+        thin = ATP(1).fit(generators.random_dag(300, 900, random_state=0))
+        path = ATP(1).fit(chain(300))  # one axis is all there is to a path
+    assert thin.fidelity_.is_poor
+    assert not path.fidelity_.is_poor
+    assert len(caplog.records) == 1

@@ -18,7 +18,8 @@ _TOP = 5
 _ASKED = 300  # nodes whose best targets are found,
 _SCORES = 20_000_000  # within so many scores
 _TRIES = 50
-_ENOUGH = 1000  # pairs of either kind, for a warning
+_ENOUGH = 300  # paths, for a warning: then an AUC is known to about .02
+_GOOD = 0.9  # an AUC that vectors of rank one need not be ashamed of
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,8 @@ class Fidelity:
         Never for graphs with too few pairs to tell.
         """
         little = self.auc - self.level_auc < (1.0 - self.level_auc) / 3
-        return self.pairs >= _ENOUGH and (little or self.effective_rank < 1.5)
+        one_axis = self.effective_rank < 1.5 and self.auc < _GOOD
+        return self.pairs >= _ENOUGH and (little or one_axis)
 
     def advice(self, solver: str) -> str:
         """What is wrong with poor vectors and what to change, in a sentence."""
