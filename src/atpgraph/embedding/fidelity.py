@@ -11,11 +11,11 @@ from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int
 from atpgraph.closure import Paths
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 
-_NODES = 1500
+NODES = 1500  # asked about after a fit
 _DRAWS = 4
 _FEW = 5  # descendants that a node needs to be asked about
 _TOP = 5
-_ASKED = 300  # nodes whose best targets are found,
+_ASKED = 100, 5  # nodes whose best targets are found, so many or one in so many,
 _SCORES = 20_000_000  # within so many scores
 _TRIES = 50
 _ENOUGH = 300  # paths, for a warning: then an AUC is known to about .02
@@ -46,7 +46,7 @@ class HardPairs:
         paths: Paths,
         levels: Int32Array,
         rng: np.random.Generator,
-        nodes: int = _NODES,
+        nodes: int = NODES,
     ) -> HardPairs:
         """Draw pairs of up to `nodes` nodes."""
         able = np.flatnonzero(paths.sizes >= _FEW)
@@ -177,7 +177,8 @@ def measure(
     >>> found.auc == found.level_auc, found.false_yes, found.effective_rank
     (True, 1.0, 0.0)
     """
-    asked = max(min(_ASKED, _SCORES // max(len(target), 1)), 1)
+    least, part = _ASKED
+    asked = max(min(max(least, len(pairs.nodes) // part), _SCORES // max(len(target), 1)), 1)
     some = pairs.nodes[:: max(len(pairs.nodes) // asked, 1)]
     best, _ = top_by_product(source[some], target, _TOP, skip=some)
     return judge(

@@ -27,6 +27,7 @@ from atpgraph.hierarchy import levels
 ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
 PASSES = 16  # over the paths of new nodes, before that,
 FEWEST = 2048  # and at least so many paths from either end
+_JUDGED = 500  # nodes that the fidelity of a batch is measured on, a third of those of a fit
 _SOLVE = 40  # cost of the solve of a row, in products of two vectors
 
 
@@ -130,7 +131,7 @@ class Growing(Embedding):
         self.source_, self.target_, self.kernel_table_ = source, target, table
         self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
         self.closure_ = closure.choice
-        self._judge(closure)
+        self._judge(closure, _JUDGED)
         self.timings_ = {"growth": time.perf_counter() - started}
 
 
