@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from atpgraph._bits import popcount
@@ -119,7 +121,7 @@ def _take(
     at = 0
     for i in range(len(rows)):
         u = rows[i]
-        many = 0
+        many: Any = 0
         for w in range(len(words)):
             words[w] = bits[(64 * w) // COLUMNS, u, w % WORDS]
         if uniform & 63:
@@ -141,7 +143,8 @@ def _take(
             continue
         # The bits wanted come in ascending order: one walk over the words finds them all.
         w = -1
-        before, upto = 0, 0
+        before: Any = 0
+        upto: Any = 0
         for part in range(drawn[i]):
             wanted = np.int64((part + place) * many / drawn[i])
             while upto <= wanted:
