@@ -48,8 +48,8 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             document = httpx.get(f"{url}/openapi.json", headers=headers, trust_env=False).json()
             count = sum(len(path) for path in document["paths"].values())
             command = [
-                "schemathesis", "run", f"{url}/openapi.json", "-H",
-                f"Authorization: Bearer {token}", "--checks", "not_a_server_error", "-n",
+                str(Path(sys.executable).parent / "schemathesis"), "run", f"{url}/openapi.json",
+                "-H", f"Authorization: Bearer {token}", "--checks", "not_a_server_error", "-n",
                 str(-(-given.requests // count)), "--phases", "examples,fuzzing",
                 "--suppress-health-check", "all", "--seed", str(given.seed),
                 "--exclude-path-regex", "^/v1/tokens",
