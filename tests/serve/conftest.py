@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +17,7 @@ from atpgraph.serve.service import Service
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store import tokens
 from atpgraph.serve.web.pages import add_pages
+from tests.serve.cluster import Cluster, why_not
 
 with warnings.catch_warnings():  # it would like another library than the one we use
     warnings.simplefilter("ignore")
@@ -30,7 +25,6 @@ with warnings.catch_warnings():  # it would like another library than the one we
 
 NOW = 1_790_000_000_000  # a Monday in September 2026, 14:13 UTC
 DAY_MS = 86_400_000
-BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
 class Clock:
@@ -65,56 +59,22 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Advisor.train(Site(folder / "site")).save(folder / "model")
 
 
-def _as_postgres(command: list[str]) -> list[str]:
-    """PostgreSQL refuses to be run by root."""
-    return ["runuser", "-u", "postgres", "--", *command] if os.getuid() == 0 else command
-
-
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster() -> Iterator[Cluster]:
     """A PostgreSQL of its own on loopback, or a skip that says why."""
-    if not BINARIES:
-        pytest.skip("PostgreSQL is not installed in /usr/lib/postgresql")
-    if os.getuid() == 0 and shutil.which("runuser") is None:
-        pytest.skip("PostgreSQL does not run as root, and there is no runuser")
-    folder = Path("/tmp") / f"atp-postgres-{uuid.uuid4().hex[:8]}"
-    folder.mkdir(mode=0o700)
-    if os.getuid() == 0:
-        user = pwd.getpwnam("postgres")
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    binary = BINARIES[0]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
-    control = [str(binary / "pg_ctl"), "-D", str(folder / "data"), "-w"]
-    try:
-        made = [str(binary / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "atp"]
-        subprocess.run(_as_postgres(made), check=True, capture_output=True)
-        log = ["-l", str(folder / "log")]
-        subprocess.run(
-            _as_postgres([*control, *log, "-o", options, "start"]), check=True, capture_output=True
-        )
-        yield f"postgresql://atp@127.0.0.1:{port}"
-    finally:
-        stop = [*control, "-m", "immediate", "stop"]
-        subprocess.run(_as_postgres(stop), capture_output=True, check=False)
-        shutil.rmtree(folder, ignore_errors=True)
+    if why_not():
+        pytest.skip(why_not())
+    with Cluster.start() as made:
+        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest) -> str:
     """An empty database of each kind; empty for SQLite in the work folder."""
-    return "" if request.param == "sqlite" else new_database(request.getfixturevalue("cluster"))
-
-
-def new_database(cluster: str) -> str:
-    import psycopg
-
-    name = f"t{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(f"{cluster}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return f"{cluster}/{name}"
+    if request.param == "sqlite":
+        return ""
+    url: str = request.getfixturevalue("cluster").new_database()
+    return url
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -186,6 +188,28 @@ def test_requests_are_limited(make_front: Make) -> None:
     problem(late, 429)
     assert int(late.headers["retry-after"]) >= 1
     assert front.call("GET", "/v1/people/3", scope="admin").status_code == 200
+
+
+def test_a_full_queue_refuses_routes_and_still_takes_events(make_front: Make) -> None:
+    front = make_front(limits={"queue_routes": 2})
+    pool, hold = front.client.app.state.pool, threading.Event()  # type: ignore[attr-defined]
+
+    async def fill() -> Any:
+        held = [asyncio.create_task(pool.run(hold.wait)) for _ in range(2)]
+        await asyncio.sleep(0)
+        try:
+            refused = await asyncio.to_thread(front.call, "POST", "/v1/route", {"title": "a"})
+            body = {"id": 90_001, "title": "tomatoes", "at": NOW / 1000}
+            taken = await asyncio.to_thread(front.call, "POST", "/v1/questions", body)
+        finally:
+            hold.set()
+        await asyncio.gather(*held)
+        return refused, taken
+
+    refused, taken = asyncio.run(fill())
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert taken.status_code == 202
+    assert front.call("POST", "/v1/route", {"title": "a"}).status_code == 200
 
 
 def test_tokens_are_made_and_revoked(front: Front) -> None:

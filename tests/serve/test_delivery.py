@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 
 from atpgraph.serve.out import signing
 from atpgraph.serve.out.delivery import Courier
 from atpgraph.serve.out.guard import RefusedError, checked_address, is_public
 from atpgraph.serve.store import outbox, tables
+from atpgraph.serve.store.database import DatabaseGoneError
 from tests.serve.conftest import NOW, Front, Make
 from tests.serve.receiver import Receiver, receiver
 
@@ -205,6 +207,29 @@ def test_after_a_crash_only_repeatable_messages_go_again(make_front: Make) -> No
         courier.run()
         assert [got.path for got in to.got] == ["/in?x=1"]
         assert sorted(states(front)) == ["sent", "uncertain"]
+
+
+def test_the_database_goes_away_while_a_message_is_out(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(200) as to:
+        front = webhook(make_front, to)
+        front.ask(90_001)
+        front.ask(90_002)
+        courier, settle = front.service.courier, outbox.settle
+
+        def gone(*_: Any, **__: Any) -> str:
+            raise OperationalError("", {}, Exception())
+
+        monkeypatch.setattr(outbox, "settle", gone)
+        courier.run()
+        assert states(front) == ["sending", "sending"]
+        with pytest.raises(DatabaseGoneError):
+            courier.run()
+        monkeypatch.setattr(outbox, "settle", settle)
+        assert courier.run() == 0
+        assert states(front) == ["sent", "sent"]
+        assert len(to.got) == 2  # once each
 
 
 @given(body=st.binary(max_size=60), other=st.binary(max_size=60), late=st.integers(-400, 400))

@@ -65,6 +65,7 @@ class Limits:
     burst: int = _setting(200, "Requests of one token at once.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens a minute from one address.")
     session_hours: float = _setting(12.0, "How long a login on the page lasts.")
+    queue_routes: int = _setting(100, "Routes under way or waiting before callers get a 503.")
     queue_events: int = _setting(20_000, "Events waiting to be applied before writers get a 503.")
 
 
@@ -227,6 +228,8 @@ class Settings:
             raise InputError(f"server.port is 0 to 65535, not {self.server.port}.")
         if self.limits.per_second <= 0 or self.limits.burst < 1 or self.limits.body_bytes < 1024:
             raise InputError("limits: per_second above 0, burst from 1, body_bytes from 1024.")
+        if self.limits.queue_routes < 1 or self.limits.queue_events < 1:
+            raise InputError("limits: queue_routes and queue_events from 1.")
         self._check_delivery(out)
         if self.log.level not in ("debug", "info", "warning", "error"):
             raise InputError(f"log.level is debug, info, warning or error, not {self.log.level!r}.")

@@ -15,6 +15,7 @@ from atpgraph._version import __version__
 from atpgraph.serve.api import admin, metrics, routes
 from atpgraph.serve.api.auth import Doorkeeper
 from atpgraph.serve.api.limits import SizeLimit
+from atpgraph.serve.api.pool import Pool
 from atpgraph.serve.api.problems import ProblemOut, answer_problems
 from atpgraph.serve.service import Service
 from atpgraph.serve.store.tokens import Token
@@ -36,6 +37,7 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
         try:
             yield
         finally:
+            await run_in_threadpool(app.state.pool.close)
             await run_in_threadpool(service.stop)
 
     app = FastAPI(
@@ -46,6 +48,7 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     app.state.service = service
     app.state.door = Doorkeeper(service.database, settings.limits, service.clock)
     app.state.counters = metrics.Counters()
+    app.state.pool = Pool(settings.limits.queue_routes)
     answer_problems(app)
     for router in (routes.router, admin.router, metrics.router):
         app.include_router(router)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from atpgraph.serve.api.limits import Buckets
 from atpgraph.serve.api.problems import ProblemError
@@ -31,12 +32,16 @@ class Doorkeeper:
         self._known: dict[str, tuple[Token, float]] = {}
         self._lock = threading.Lock()
 
+    def known(self, secret: str) -> Token | None:
+        """The token of a secret that was looked up a moment ago."""
+        known = self._known.get(tokens.digest(secret))
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
     def token(self, secret: str, client: str) -> Token:
         """The token of a secret, or a problem."""
-        digest = tokens.digest(secret)
-        known = self._known.get(digest)
-        if known is not None and time.monotonic() < known[1]:
-            return self.counted(known[0])
+        known = self.known(secret)
+        if known is not None:
+            return self.counted(known)
         with self.database.write() as connection:
             found = tokens.find_token(connection, secret)
             if found is not None:
@@ -47,7 +52,7 @@ class Doorkeeper:
         with self._lock:
             if len(self._known) > 10_000:
                 self._known.clear()
-            self._known[digest] = found, time.monotonic() + _KEPT_S
+            self._known[tokens.digest(secret)] = found, time.monotonic() + _KEPT_S
         return self.counted(found)
 
     def counted(self, token: Token) -> Token:
@@ -72,7 +77,7 @@ class Doorkeeper:
 def needs(scope: str) -> Any:
     """A dependency: the caller's token, which must have a scope."""
 
-    def checked(
+    async def checked(
         request: Request,
         given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
     ) -> Token:
@@ -82,7 +87,10 @@ def needs(scope: str) -> Any:
             )
         door: Doorkeeper = request.app.state.door
         client = request.client.host if request.client else ""
-        token = door.token(given.credentials, client)
+        if door.known(given.credentials) is None:  # the database is asked off the event loop
+            token = await run_in_threadpool(door.token, given.credentials, client)
+        else:
+            token = door.token(given.credentials, client)
         if not token.may(scope):
             raise ProblemError(403, f"The token lacks the scope {scope!r}.")
         request.state.token = token.id

@@ -114,6 +114,7 @@ def metrics(request: Request) -> Response:
         f"atp_ready {int(service.ready)}",
         f"atp_events_applied {service.desk.seq}",
         f"atp_events_waiting {service.desk.waiting}",
+        f"atp_routes_under_way {request.app.state.pool.under_way}",
         f"atp_users {service.desk.current().history.n_users}",
     ]
     try:

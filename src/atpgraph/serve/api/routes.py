@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ from atpgraph.serve import contract
 from atpgraph.serve.api import answers
 from atpgraph.serve.api.auth import needs
 from atpgraph.serve.api.once import Key, once
+from atpgraph.serve.api.pool import Pool
 from atpgraph.serve.api.problems import ProblemError, described
 from atpgraph.serve.gate import Gate
 from atpgraph.serve.quality import cases, quality
@@ -32,7 +32,6 @@ MaySee: Any = needs("read")
 MayRoute: Any = needs("route")
 MayWrite: Any = needs("write")
 MayRule: Any = needs("admin")
-_AT_ONCE = threading.BoundedSemaphore(2)  # ranking is compiled code: more only wait for each other
 
 
 def service_of(request: Request) -> Service:
@@ -47,22 +46,26 @@ def service_of(request: Request) -> Service:
     "/route", summary="Whom to ask about a question", tags=["routing"],
     responses={200: {"model": answers.RouteOut}, **described()},
 )  # fmt: skip
-def route(request: Request, given: contract.RouteIn, token: Token = MayRoute) -> Response:
+async def route(request: Request, given: contract.RouteIn, token: Token = MayRoute) -> Response:
     """Nothing is stored and nobody is asked: rules are applied as if it were asked now."""
     service = service_of(request)
     if not (given.title.strip() or given.body.strip() or given.tags):
         raise ProblemError(422, "A question needs a title, a body or tags.")
     asker = NOBODY if given.asker is None else given.asker
     question = Question(given.title, given.body, tuple(given.tags), asker)
-    with _AT_ONCE:
+
+    def work() -> Response:
         advice = service.desk.route(question, top=given.top)
-    content = {
-        **asdict(advice.found),
-        "decisions": [asdict(decision) for decision in advice.decisions],
-        "model": advice.model,
-        "shadow": service.settings.policy.shadow,
-    }
-    return JSONResponse(content)
+        content = {
+            **asdict(advice.found),
+            "decisions": [asdict(decision) for decision in advice.decisions],
+            "model": advice.model,
+            "shadow": service.settings.policy.shadow,
+        }
+        return JSONResponse(content)
+
+    pool: Pool = request.app.state.pool
+    return await pool.run(work)
 
 
 def _taken(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from atpgraph.serve.out import guard
 from atpgraph.serve.out.adapters import ADAPTERS, Adapter, Call
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store import outbox
-from atpgraph.serve.store.database import Database
+from atpgraph.serve.store.database import Database, DatabaseGoneError
 from atpgraph.serve.store.outbox import Message
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -58,6 +59,7 @@ class Courier:
         self.adapters: dict[str, Adapter] = {
             name: ADAPTERS[name](settings) for name in settings.deliver.adapters
         }
+        self._answered: list[tuple[Message, Outcome, int]] = []
 
     def recover(self) -> None:
         """Decide about messages that were on their way when the process ended."""
@@ -69,6 +71,7 @@ class Courier:
 
     def run(self, limit: int = 20) -> int:
         """Send what is due, several at once; how many attempts."""
+        self._settle()  # what could not be written down while the database was gone
         with self.database.write(acting=True) as connection:
             messages = outbox.claim(self.database, connection, self.clock(), limit)
         if messages:
@@ -76,23 +79,48 @@ class Courier:
         return len(messages)
 
     async def _send_all(self, messages: list[Message]) -> None:
-        await asyncio.gather(*(self._send_one(message) for message in messages))
+        """Send, and write down each answer as soon as it is there.
 
-    async def _send_one(self, message: Message) -> None:
+        A message goes out twice only if the process ends between the two, so all answers that came
+        during one transaction share the next.
+        """
+        under_way = {asyncio.create_task(self._timed(message)) for message in messages}
+        while under_way:
+            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            self._answered += [task.result() for task in done]
+            with contextlib.suppress(DatabaseGoneError):
+                await asyncio.to_thread(self._settle)
+
+    async def _timed(self, message: Message) -> tuple[Message, Outcome, int]:
         started = time.monotonic()
-        outcome = await self._attempt(message)
-        took = round(1000 * (time.monotonic() - started))
+        try:
+            outcome = await self._attempt(message)
+        except Exception as error:  # a bug must not leave the others of its batch in between
+            LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
+            outcome = Outcome(None, f"A bug ({type(error).__name__}).", again=False)
+        return message, outcome, round(1000 * (time.monotonic() - started))
+
+    def _settle(self) -> None:
+        """Write down what became of messages; kept for later if the database does not answer."""
+        settled = list(self._answered)
+        if not settled:
+            return
+        states = []
         with self.database.write(acting=True) as connection:
             now = self.clock()
-            state = outbox.settle(
-                connection, message, status=outcome.status, error=outcome.error, took_ms=took,
-                now_ms=now, again=outcome.again,
-            )  # fmt: skip
-            if outcome.status == _GONE:
-                outbox.switch_off(connection, message.adapter, "The receiver is gone.", now)
-        facts = {"message": message.id, "adapter": message.adapter, "state": state,
-                 "status": outcome.status, "ms": took}  # fmt: skip
-        LOG.info("delivery", extra={"facts": facts})
+            for message, outcome, took in settled:
+                state = outbox.settle(
+                    connection, message, status=outcome.status, error=outcome.error,
+                    took_ms=took, now_ms=now, again=outcome.again,
+                )  # fmt: skip
+                states.append(state)
+                if outcome.status == _GONE:
+                    outbox.switch_off(connection, message.adapter, "The receiver is gone.", now)
+        del self._answered[: len(settled)]
+        for state, (message, outcome, took) in zip(states, settled, strict=True):
+            facts = {"message": message.id, "adapter": message.adapter, "state": state,
+                     "status": outcome.status, "ms": took}  # fmt: skip
+            LOG.info("delivery", extra={"facts": facts})
 
     async def _attempt(self, message: Message) -> Outcome:
         adapter = self.adapters.get(message.adapter)

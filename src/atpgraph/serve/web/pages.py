@@ -298,12 +298,13 @@ def try_page(request: Request, token: Token = MayRoute) -> Response:
 
 
 @router.post("/try")
-def try_question(request: Request, form: Form, token: Token = MayRoute) -> Response:
+async def try_question(request: Request, form: Form, token: Token = MayRoute) -> Response:
     """Whom to ask."""
     check_csrf(request, form, token)
     asked = {name: form.get(name, "")[:20_000] for name in ("title", "body", "tags")}
     question = Question(asked["title"], asked["body"], tuple(_listed(asked["tags"])))
-    advice = service_of(request).desk.route(question)
+    desk, pool = service_of(request).desk, request.app.state.pool
+    advice = await pool.run(lambda: desk.route(question))
     return render(request, "try.html", token, asked=asked, advice=advice)
 
 

@@ -1,0 +1,252 @@
+"""The service under load: requests at their times whatever the answers do."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from _common import markdown
+from _service import cpu_s, memory_mb, service
+
+GIVE_UP_S = 30.0
+MOST_MS = 100.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request: seconds from when it was due, and the status (0 for none)."""
+
+    kind: str
+    due: float
+    seconds: float
+    status: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """Something to send at a time, in seconds from the start."""
+
+    kind: str
+    due: float
+    path: str
+    body: dict[str, Any]
+
+
+class Line:
+    """Connections to one server that are kept open and used again."""
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urlsplit(url)
+        self.host, self.port = str(parts.hostname), int(parts.port or 80)
+        self.head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
+        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def post(self, path: str, body: dict[str, Any]) -> int:
+        """Send JSON; the status of the answer."""
+        raw = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\n"
+        if self.idle:
+            reader, writer = self.idle.pop()
+        else:
+            reader, writer = await asyncio.open_connection(self.host, self.port)
+        writer.write(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+        given = dict(line.split(": ", 1) for line in lines[1:] if line)
+        await reader.readexactly(int(given["content-length"]))
+        if given.get("connection") == "close":
+            writer.close()
+        else:
+            self.idle.append((reader, writer))
+        return int(lines[0].split()[1])
+
+    def close(self) -> None:
+        """Close what is open."""
+        for _, writer in self.idle:
+            writer.close()
+
+
+async def send_on_time(
+    url: str, token: str, requests: Iterator[Request], every_s: float, look: Callable[[], None]
+) -> list[Answer]:
+    """Send every request when it is due; call `look` now and then."""
+    line, found, tasks = Line(url, token), list[Answer](), set[asyncio.Task[None]]()
+    began, looked = time.perf_counter(), 0.0
+
+    async def send(request: Request) -> None:
+        status = 0
+        try:
+            async with asyncio.timeout(GIVE_UP_S):
+                status = await line.post(request.path, request.body)
+        except (OSError, TimeoutError, EOFError):
+            pass
+        took = time.perf_counter() - began - request.due
+        found.append(Answer(request.kind, request.due, took, status))
+
+    for request in requests:
+        wait = request.due - (time.perf_counter() - began)
+        if wait > 0:
+            await asyncio.sleep(wait)
+        task = asyncio.create_task(send(request))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        if request.due - looked >= every_s:
+            look()
+            looked = request.due
+    await asyncio.gather(*tasks)
+    line.close()
+    return found
+
+
+def load(given: argparse.Namespace) -> dict[str, Any]:
+    """Routes and events together; the same questions asked of the advisor directly."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = given.folder or Path(place)
+        found: dict[str, Any] = direct(folder, given.people, given.text)
+        questions = found.pop("questions")
+        with service(folder / "model", Path(place) / "work") as (pid, url, token):
+            play = Play(pid, url, token, questions, found.pop("users"))
+            play.run(20, 5, given.events)  # compile and fill caches
+            found["trials"] = [play.run(given.trial, rate, given.events) for rate in given.rates]
+            good = [run["rate"] for run in found["trials"] if holds(run)]
+            rate = given.routes or max(good, default=min(given.rates))
+            found["long"] = play.run(given.seconds, rate, given.events)
+    return found
+
+
+def holds(run: dict[str, Any]) -> bool:
+    """Whether a rate is one that the service can bear."""
+    return run["route"]["p99"] < MOST_MS and not run["route"]["errors"] + run["event"]["errors"]
+
+
+def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
+    """Make the model if it is not there; how long `Advisor.ask` takes, and what to send."""
+    from route import Texts, make_model, make_questions
+
+    from atpgraph.cqa import Advisor
+
+    texts = Texts(0)
+    if not (folder / "model").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        make_model(folder, texts, people, 40, text, lambda _, work: work())
+    advisor = Advisor.open(folder / "model")
+    advisor.warm_up()
+    questions = make_questions(texts, advisor.history, 500, seed=1)
+    wall, processor = [], []
+    for question in questions[:200]:
+        began, used = time.perf_counter(), time.process_time()
+        advisor.ask(question, top=2)
+        wall.append(1000 * (time.perf_counter() - began))
+        processor.append(1000 * (time.process_time() - used))
+    history = advisor.history
+    answered = np.flatnonzero(history.n_given)
+    return {
+        "people": len(answered),
+        "text": text,
+        "ask_ms": float(np.median(wall)),
+        "ask_cpu_ms": float(np.median(processor)),
+        "users": history.users[answered],
+        "questions": [{"title": q.title, "body": q.body, "tags": list(q.tags)} for q in questions],
+    }
+
+
+class Play:
+    """A site that asks for routes and sends events at given rates."""
+
+    def __init__(
+        self, pid: int, url: str, token: str, questions: list[dict[str, Any]], users: Any
+    ) -> None:
+        self.pid, self.url, self.token = pid, url, token
+        self.questions, self.users = questions, users
+        self.rng = np.random.default_rng(0)
+        self.next_id = 10**9
+
+    def run(self, seconds: float, routes: float, events: float) -> dict[str, Any]:
+        """Send for so long; what was seen."""
+        memory = [memory_mb(self.pid)]
+        used, mine = cpu_s(self.pid), time.process_time()
+        requests = iter(sorted(self._requests(seconds, routes, events), key=lambda r: r.due))
+
+        def look() -> None:
+            memory.append(memory_mb(self.pid))
+
+        answers = asyncio.run(send_on_time(self.url, self.token, requests, seconds / 20, look))
+        memory.append(memory_mb(self.pid))
+        result = {
+            "rate": routes, "events": events, "seconds": seconds, "memory_mb": memory,
+            "server_cores": (cpu_s(self.pid) - used) / seconds,
+            "client_cores": (time.process_time() - mine) / seconds,
+            **{kind: figures(kind, answers) for kind in ("route", "event")},
+        }  # fmt: skip
+        print(json.dumps(result), file=sys.stderr, flush=True)
+        return result
+
+    def _requests(self, seconds: float, routes: float, events: float) -> Iterator[Request]:
+        for number in range(int(seconds * routes)):
+            body = self.questions[int(self.rng.integers(len(self.questions)))]
+            yield Request("route", number / routes, "/v1/route", body)
+        start, question = time.time(), 0
+        for number in range(int(seconds * events)):
+            due = number / events
+            self.next_id += 1
+            given = {"id": self.next_id, "at": start + due}
+            if number % 3 == 0:
+                question = self.next_id
+                asked = self.questions[int(self.rng.integers(len(self.questions)))]
+                yield Request("event", due, "/v1/questions", {**given, **asked})
+            else:
+                user = int(self.rng.choice(self.users))
+                body = {**given, "question": question, "user": user}
+                yield Request("event", due, "/v1/answers", body)
+
+
+def figures(kind: str, answers: list[Answer]) -> dict[str, Any]:
+    """Times and errors of one kind of request."""
+    mine = [answer for answer in answers if answer.kind == kind]
+    took = 1000 * np.array([answer.seconds for answer in mine])
+    bad = Counter(answer.status for answer in mine if answer.status not in (200, 202))
+    p50, p95, p99, most = (float(np.percentile(took, at)) for at in (50, 95, 99, 100))
+    statuses = {str(status): count for status, count in bad.items()}
+    return {"number": len(mine), "p50": p50, "p95": p95, "p99": p99, "most": most,
+            "errors": sum(bad.values()), "statuses": statuses}  # fmt: skip
+
+
+def tell_load(found: dict[str, Any]) -> str:
+    """The section of the table."""
+    rows = []
+    for run in [*found["trials"], found["long"]]:
+        route, event = run["route"], run["event"]
+        errors = ", ".join(
+            f"{n} × {s}" for part in (route, event) for s, n in part["statuses"].items()
+        )
+        rows.append(
+            (f"{run['rate']:g}", f"{run['seconds']:g}", route["number"], route["p50"],
+             route["p95"], route["p99"], event["p99"], errors or "none",
+             run["server_cores"], run["client_cores"])
+        )  # fmt: skip
+    run = found["long"]
+    memory, ratio = run["memory_mb"], run["route"]["p50"] / found["ask_ms"]
+    table = markdown(
+        ("routes/s", "seconds", "routes", "p50 ms", "p95 ms", "p99 ms", "p99 of events ms",
+         "errors", "cores of the service", "of the client"), rows,
+    )  # fmt: skip
+    return (
+        f"{found['people']:,} people who answered, text: {found['text']}; SQLite; "
+        f"{run['events']:g} events a second beside the routes, a third of them questions, which "
+        f"are routed as well. The last row is the long run.\n\n{table}\n\n"
+        f"`Advisor.ask` by itself takes {found['ask_ms']:.1f} ms (median; "
+        f"{found['ask_cpu_ms']:.1f} of the processor); the median route of the long run "
+        f"took {ratio:.1f} times as long. Resident memory of the service during the long "
+        f"run, every twentieth of it, in MB: "
+        f"{', '.join(f'{value:.0f}' for value in memory)}."
+    )

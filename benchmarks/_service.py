@@ -1,0 +1,57 @@
+"""A service that benchmarks talk to: a process of its own, and a small site."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from _common import ROOT
+
+WIDE = {
+    "LIMITS_PER_SECOND": "1000000", "LIMITS_BURST": "1000000",
+    "POLICY_INACTIVE_DAYS": "100000", "LOG_LEVEL": "warning",
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, str, str]]:
+    """The service as a process: its process id, address and admin token."""
+    given = {f"ATP_SERVE_{name}": value for name, value in {**WIDE, **settings}.items()}
+    command = [sys.executable, "-m", "atpgraph", "serve", str(model), "--folder", str(folder),
+               "--port", "0", "--json", "--quiet"]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **given}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        yield process.pid, said["url"], said["token"]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def small_model(folder: Path) -> Path:
+    """A simulated community of 60 people."""
+    from atpgraph.cqa import Advisor, Site, ingest, simulate_community, write_dump
+
+    community = simulate_community(60, 300, n_topics=3, years=1.0, random_state=1)
+    write_dump(community, folder / "dump", random_state=1)
+    ingest(folder / "dump", folder / "site")
+    return Advisor.train(Site(folder / "site")).save(folder / "model")

@@ -1,0 +1,55 @@
+"""Where questions are ranked: a few threads, and a queue that has an end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from atpgraph.serve.api.problems import ProblemError
+
+T = TypeVar("T")
+
+
+class Pool:
+    """Runs work off the event loop; refuses it once too much is waiting.
+
+    Ranking is compiled code that lets other threads run, so there is a thread for each core; more
+    would only wait for each other. These threads are not those of the other requests: however many
+    questions are waiting, events are stored and pages are served.
+
+    Parameters
+    ----------
+    most : int
+        How many may be under way or waiting.
+    threads : int, optional
+        By default, the cores this process may use.
+    """
+
+    def __init__(self, most: int, threads: int | None = None) -> None:
+        self.most = most
+        self.under_way = 0  # changed by the event loop only
+        self._threads = ThreadPoolExecutor(threads or cores(), "atp-rank")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` gives, or a problem at once."""
+        if self.under_way >= self.most:
+            raise ProblemError(503, "Too many questions at once.", {"Retry-After": "1"})
+        self.under_way += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self.under_way -= 1
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        self._threads.shutdown(cancel_futures=True)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
