@@ -13,6 +13,7 @@ plain NumPy sums, ranks everybody with a sort, and shares nothing between questi
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import ROOT, Report, arguments, markdown, peak_mb
+from _common import ROOT, Report, arguments, in_subprocess, markdown, peak_mb
 from _words import invent_words, write_texts
 
 from atpgraph._typing import Float32Array
@@ -52,18 +53,20 @@ class Texts:
     """Vocabularies of the topics; makes questions of any of them."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        words = invent_words(self.rng, TOPICS * TOPIC_WORDS + COMMON_WORDS)
+        rng = np.random.default_rng(seed)
+        words = invent_words(rng, TOPICS * TOPIC_WORDS + COMMON_WORDS)
         self.own = [words[t * TOPIC_WORDS : (t + 1) * TOPIC_WORDS] for t in range(TOPICS)]
         self.common = words[TOPICS * TOPIC_WORDS :]
 
-    def make(self, topics: np.ndarray) -> tuple[list[str], list[str], list[list[str]]]:
+    def make(
+        self, topics: np.ndarray, rng: np.random.Generator
+    ) -> tuple[list[str], list[str], list[list[str]]]:
         """Titles, bodies and tags."""
-        lengths = self.rng.integers(5, 11, len(topics)), self.rng.integers(25, 70, len(topics))
+        lengths = rng.integers(5, 11, len(topics)), rng.integers(25, 70, len(topics))
         titles, bodies = (
-            write_texts(self.rng, topics, length, self.own, self.common) for length in lengths
+            write_texts(rng, topics, length, self.own, self.common) for length in lengths
         )
-        more = self.rng.random((len(topics), TAGS_PER_TOPIC)) < 0.3
+        more = rng.random((len(topics), TAGS_PER_TOPIC)) < 0.3
         more[:, 0] = True
         tags = [
             [self.own[topic][k] for k in np.flatnonzero(row).tolist()]
@@ -75,6 +78,7 @@ class Texts:
 def write_site(community: Community, texts: Texts, folder: Path) -> Site:
     """The events of a community as the tables of a site."""
     arrow, _ = load_arrow()
+    rng = np.random.default_rng(0)
     n, m = community.n_questions, len(community.answerer)
     moments = np.concatenate([community.asked_ms, community.answered_ms])
     ids = np.empty(n + m, dtype=np.int64)
@@ -89,7 +93,7 @@ def write_site(community: Community, texts: Texts, folder: Path) -> Site:
     with new_version(folder) as writer:
         for start in range(0, n, PART):
             part = slice(start, min(start + PART, n))
-            titles, bodies, tags = texts.make(community.topic[part])
+            titles, bodies, tags = texts.make(community.topic[part], rng)
             size = len(titles)
             columns = [
                 question_id[part],
@@ -133,7 +137,7 @@ def write_site(community: Community, texts: Texts, folder: Path) -> Site:
 def make_questions(texts: Texts, history: History, count: int, seed: int) -> list[Question]:
     """New questions, a minute apart; every second one by somebody who asked before."""
     rng = np.random.default_rng(seed)
-    titles, bodies, tags = texts.make(rng.integers(0, TOPICS, count))
+    titles, bodies, tags = texts.make(rng.integers(0, TOPICS, count), rng)
     askers = history.users[history.questions.asker[history.questions.asker >= 0]]
     start = datetime.fromtimestamp(history.last_ms / 1000, tz=UTC)
     return [
@@ -174,8 +178,8 @@ class Drawn(OnnxText):
         return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-def make_model(folder: Path, texts: Texts, people: int, train: int, text: str, lap: Lap) -> None:
-    """A community large enough, its site, and a model of it, in a folder."""
+def make_site(folder: Path, texts: Texts, people: int, lap: Lap) -> None:
+    """A community large enough, and its site, in a folder."""
     community = lap(
         "simulate the community",
         lambda: simulate_community(
@@ -185,17 +189,38 @@ def make_model(folder: Path, texts: Texts, people: int, train: int, text: str, l
             random_state=0,
         ),
     )
-    site = lap("write the site", lambda: write_site(community, texts, folder / "site"))
-    plan = TrainingPlan(questions=train)
-    model: Any = text_model(text)
+    lap("write the site", lambda: write_site(community, texts, folder))
+
+
+def train(job: dict[str, Any]) -> dict[str, Any]:
+    """Train and save a model, in a process of its own: how long it took, and its peak memory."""
+    model: Any = text_model(job["text"])
     if isinstance(model, OnnxText):
         model = Drawn(*model.files, model.name)
+    laps: list[tuple[str, float, float]] = []
+    lap = stopwatch(laps)
+    plan = TrainingPlan(questions=job["train"])
     advisor = lap(
-        "read it, train the router", lambda: Advisor.train(site, text=model or text, plan=plan)
+        "read the site, train the router",
+        lambda: Advisor.train(Site(job["site"]), text=model or job["text"], plan=plan),
     )
+    peak = peak_mb()
     # Routing does not need the embedding that expertise comes from: a short one will do here.
     advisor = replace(advisor, embedding={"n_components": 2, "max_iter": 1})
-    lap("save the model", lambda: advisor.save(folder / "model"))
+    lap("save the model", lambda: advisor.save(job["model"]))
+    return {"laps": laps, "peak": peak}
+
+
+def stopwatch(laps: list[tuple[str, float, float]]) -> Lap:
+    """Runs what it is given; notes its name, seconds on the clock and of the processor."""
+
+    def lap(name: str, work: Callable[[], Any]) -> Any:
+        started, used = time.perf_counter(), time.process_time()
+        result = work()
+        laps.append((name, time.perf_counter() - started, time.process_time() - used))
+        return result
+
+    return lap
 
 
 def main() -> None:
@@ -209,27 +234,31 @@ def main() -> None:
         "--folder", type=Path, help="keep site and model here, and use the model that is here"
     )
     options = parser.parse_args()
+    if options.job:
+        print(json.dumps(train(json.loads(options.job))))
+        return
     report = Report(
         f"Routing one question over {options.people:,} people",
         f"python benchmarks/route.py --people {options.people} --questions {options.questions}"
         f" --text {options.text}" + (" --folder DIR" if options.folder else ""),
         options.output,
     )
-    laps: list[tuple[str, float]] = []
-
-    def lap(name: str, work: Callable[[], Any]) -> Any:
-        started = time.perf_counter()
-        result = work()
-        laps.append((name, time.perf_counter() - started))
-        return result
-
+    laps: list[tuple[str, float, float]] = []
+    lap = stopwatch(laps)
     texts = Texts(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) if options.folder is None else options.folder
+        site, model = folder / "site", folder / f"model-{options.text}"
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / "model").exists():
-            make_model(folder, texts, options.people, options.train, options.text, lap)
-        advisor = lap("open the model", lambda: Advisor.open(folder / "model"))
+        if not site.exists():
+            make_site(site, texts, options.people, lap)
+        training = ""
+        if not model.exists():
+            job = {"site": str(site), "model": str(model), "train": options.train}
+            done = in_subprocess(__file__, {**job, "text": options.text})
+            laps += map(tuple, done["laps"])
+            training = f" Peak memory of reading and training: {done['peak']:,.0f} MB."
+        advisor = lap("open the model", lambda: Advisor.open(model))
         lap("warm up", advisor.warm_up)
     history = advisor.history
     questions = make_questions(texts, history, options.questions, seed=1)
@@ -265,8 +294,8 @@ def main() -> None:
         f"The five people, and their order, are those of brute force for all of {options.brute} "
         "questions (asserted)."
     )
-    report.add(markdown(("before that", "seconds"), laps))
-    report.add(f"Peak memory {memory:,.0f} MB, the check by brute force aside.")
+    report.add(markdown(("before that", "seconds", "of the processor"), laps))
+    report.add(f"Peak memory {memory:,.0f} MB, the check by brute force aside.{training}")
     report.save()
 
 

@@ -33,7 +33,7 @@ from atpgraph.cqa import Site
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.names import NAMES
-from atpgraph.cqa.routing.features.space import FeatureSpace, rows_of
+from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit
 from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import largest
@@ -242,17 +242,17 @@ def judge_features(
         place = int(np.searchsorted(active, right))
         if right < 0 or place == len(active) or active[place] != right:
             return None
-        columns = space.columns(query)
         people, offset = active, np.zeros(len(active))
         if not whole:
-            hard = [largest(columns[name][active], 25) for name in PROMISING]
+            columns = space.columns(query, active, PROMISING)
+            hard = [largest(columns[name], 25) for name in PROMISING]
             sure = np.unique(np.concatenate([*hard, [place]]))
             rest = np.setdiff1d(np.arange(len(active)), sure)
             drawn = rng.choice(rest, min(40, len(rest)), replace=False)
             stands = np.log(max(len(rest), 1) / max(len(drawn), 1))
             people = active[np.concatenate([sure, drawn])]
             offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), stands)])
-        x = np.hstack([rows_of(columns, people), extra(position, people)]).astype(np.float32)
+        x = np.hstack([space.rows(query, people), extra(position, people)]).astype(np.float32)
         return x, int(np.flatnonzero(people == right)[0]), offset
 
     labelled = [made for q in teach.tolist() if (made := example(q, False))]

@@ -125,7 +125,8 @@ def test_explanations_name_real_nodes_and_add_up(
         both_point = graph.find_edges([source, target], [other, other]).min() >= 0
         both_pointed_at = graph.find_edges([other, other], [source, target]).min() >= 0
         assert both_point or both_pointed_at
-    assert f"{len(_out(graph, source)):,} out-edges" in reasons["degrees"].words
+    edges = len(_out(graph, source))
+    assert f"{edges:,} out-edge{'' if edges == 1 else 's'}, " in reasons["degrees"].words
     assert u in str(why)
 
 

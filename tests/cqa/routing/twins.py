@@ -12,6 +12,7 @@ from unittest import mock
 
 import numpy as np
 
+import atpgraph.cqa.routing.features.evidence as e
 from atpgraph.cqa.routing.advice.suggest import HOUR_MS
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.candidates import active_users
@@ -24,38 +25,66 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
     np.add.at(total, owner[owner >= 0], weight[owner >= 0])
 
 
-def plain_matching(
+def plain_fetch(
+    codes: np.ndarray,
     indptr: np.ndarray,
     question: np.ndarray,
-    accepted: np.ndarray,
-    fresh: np.ndarray,
-    weight: np.ndarray,
-    result: np.ndarray,
+    like: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    """Twin of ``matching_answers``."""
-    people, each = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), weight[question]
-    np.add.at(result[0], people, each)
-    np.add.at(result[1], people, each * accepted)
-    np.add.at(result[2], people, each * fresh)
-    np.maximum.at(result[3], people, each)
+    """Twin of ``fetch``."""
+    wanted = question[listed(codes, indptr)[1]]
+    found[: len(wanted)] = like[wanted]
 
 
-def plain_few_matching(
-    owner: np.ndarray,
-    question: np.ndarray,
+def plain_sum_answers(
+    codes: np.ndarray,
+    indptr: np.ndarray,
     accepted: np.ndarray,
-    place: np.ndarray,
-    fresh: np.ndarray,
-    weight: np.ndarray,
-    result: np.ndarray,
+    faded: np.ndarray,
+    found: np.ndarray,
+    rows: np.ndarray,
 ) -> None:
-    """Twin of ``few_matching_answers``."""
-    known = owner >= 0
-    people, each = owner[known], weight[question[known]]
-    np.add.at(result[0], people, each)
-    np.add.at(result[1], people, each * accepted[known])
-    np.add.at(result[2], people, each * fresh[place[known]])
-    np.add.at(result[3], people, each**3)
+    """Twin of ``sum_answers``."""
+    place, answer = listed(codes, indptr)
+    near, match = found[: len(place)].astype(np.float64).T
+    square, won, fade = np.maximum(near, 0.0) ** 2, accepted[answer], faded[answer].T
+    for row, value in (
+        *((e.CLOSE, square), (e.CLOSE_WON, square * won), (e.CLOSE_PLAIN, near)),
+        *((e.CLOSE_RECENT, square * fade[0]), (e.CLOSE_MONTH, square * fade[1])),
+        *((e.CLOSE_DAYS, square * fade[2]), (e.MONTH, fade[1]), (e.GIVEN, np.ones(len(place)))),
+        *((e.WORDS, match), (e.WORDS_WON, match * won), (e.WORDS_RECENT, match * fade[0])),
+    ):
+        np.add.at(rows[row], place, value)
+    np.maximum.at(rows[e.CLOSE_MAX], place, near)
+    np.maximum.at(rows[e.WORDS_MAX], place, match)
+
+
+def plain_sum_asked(
+    codes: np.ndarray,
+    indptr: np.ndarray,
+    asked: np.ndarray,
+    n_questions: int,
+    like: np.ndarray,
+    rows: np.ndarray,
+) -> None:
+    """Twin of ``sum_asked``."""
+    place, at = listed(codes, indptr)
+    known = asked[at] < n_questions
+    near = np.maximum(like[asked[at[known]], 0].astype(np.float64), 0.0)
+    np.add.at(rows[e.ASKED], place[known], near**2)
+    np.maximum.at(rows[e.ASKED_MAX], place[known], near)
+
+
+def listed(codes: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of people, and positions of what each has in compressed rows, as two flat lists."""
+    if len(indptr) < 2:
+        return np.zeros((2, 0), dtype=np.int64)
+    there = np.minimum(codes, len(indptr) - 2)
+    width = np.diff(indptr)[there] * (codes < len(indptr) - 1)
+    place = np.repeat(np.arange(len(codes)), width)
+    step = np.arange(len(place)) - np.repeat(np.cumsum(width) - width, width)
+    return place, np.repeat(indptr[there], width) + step
 
 
 def plain_term(
@@ -82,8 +111,9 @@ def plain_kernels() -> Iterator[None]:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
             ("timeline.corpus.add_term", plain_term),
-            ("features.matching.matching_answers", plain_matching),
-            ("features.matching.few_matching_answers", plain_few_matching),
+            ("features.evidence.fetch", plain_fetch),
+            ("features.evidence.sum_answers", plain_sum_answers),
+            ("features.evidence.sum_asked", plain_sum_asked),
         ):
             stack.enter_context(mock.patch(f"{routing}.{name}", twin))
         yield

@@ -21,8 +21,12 @@ def evaluate(
         str, typer.Option("--protocol", help="paper, time, or names of single protocols.")
     ] = "paper,time",
     methods: Annotated[
-        str, typer.Option("--methods", help="'all', or names separated by commas.")
-    ] = "all",
+        str,
+        typer.Option(
+            "--methods",
+            help="Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'.",
+        ),
+    ] = "quick",
     test_share: TestShare = 0.2,
     split: Annotated[
         datetime.datetime | None,
@@ -51,7 +55,7 @@ def evaluate(
         found = evaluate_routing(
             Site(site),
             protocols=names(protocol),
-            methods=names(methods),
+            methods=None if methods == "quick" else names(methods),
             split=Split(test_share, milliseconds(split), active_days=active_days),
             truth=truth,
             text=text,

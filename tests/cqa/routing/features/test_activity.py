@@ -35,9 +35,3 @@ def test_activity_is_that_of_a_pass_over_all_answers(records: Records, share: fl
             assert found["tenure"][code] == pytest.approx(np.log1p(away.max()))
     either = timeless(Query.again(records, position, History(records)))
     assert set(either) == set(found)
-
-
-def test_logarithms_of_the_few_who_have_something() -> None:
-    count = np.zeros(100)
-    count[[3, 70]] = 2.0, 5.0
-    np.testing.assert_allclose(log_count(count, some=np.array([3, 70])), log_count(count.copy()))

@@ -27,7 +27,10 @@ def test_weighted_is_rows_times_weights(records: Records, position: int) -> None
     weight = np.random.default_rng(0).normal(size=len(NAMES))
     codes = np.arange(query.history.n_users)
     rows = space.rows(query, codes)
-    np.testing.assert_allclose(space.weighted(query, weight), rows @ weight, atol=1e-9)
+    np.testing.assert_allclose(space.weighted(query, weight, codes), rows @ weight, atol=1e-9)
+    some = codes[::3][::-1]
+    np.testing.assert_array_equal(space.rows(query, some), rows[some])
+    np.testing.assert_allclose(space.weighted(query, weight, some), rows[some] @ weight, atol=1e-9)
     assert not space.rows(query, np.array([-1])).any()
     assert (rows.std(axis=0) > 0).sum() > 25
 
@@ -79,9 +82,9 @@ def test_who_helped_the_asker(records: Records) -> None:
     answers = np.flatnonzero(np.isin(history.answers.question, query.earlier_by_asker))
     found = asker_features(query)
     helpers = set(history.answers.owner[answers].tolist()) - {-1}
-    assert set(np.flatnonzero(found["helped_asker"]).tolist()) == helpers
+    assert set(found["helped_asker"].codes.tolist()) == helpers
     accepted = set(history.answers.owner[answers[history.is_accepted[answers]]].tolist()) - {-1}
-    assert set(np.flatnonzero(found["accepted_by_asker"]).tolist()) == accepted
+    assert set(found["accepted_by_asker"].codes.tolist()) == accepted
 
 
 def test_before_anything_happened(records: Records) -> None:

@@ -13,7 +13,7 @@ from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.advice.policies import Dispatcher
 from atpgraph.cqa.routing.advice.reasons import Reason, explain
 from atpgraph.cqa.routing.model.router import Router
-from atpgraph.cqa.routing.timeline.candidates import active_users
+from atpgraph.cqa.routing.timeline.candidates import active_codes
 from atpgraph.cqa.routing.timeline.query import Query
 
 LEAST_CONFIDENCE = 0.01
@@ -95,11 +95,12 @@ def suggest(
     notes = _unknown(query)
     # Activity is looked at by the hour, so that the questions of an hour share the work.
     hourly = replace(query, asked_ms=query.asked_ms // HOUR_MS * HOUR_MS)
-    people = active_users(query)
+    codes = active_codes(query)
+    people = query.history.users[codes]
     if not len(people):
         return Suggestions((), "Nobody has answered a question on this site yet.", 0, notes)
     learnt = router.questions_ > 0
-    scores = router.score(hourly, people) if learnt else _plain_scores(hourly, people)
+    scores = router.score_codes(hourly, codes) if learnt else _plain_scores(hourly, codes)
     chosen = (dispatcher or Dispatcher()).choose(query, people, scores, top).positions
     if not len(chosen):
         return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
@@ -126,12 +127,11 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
     return ""
 
 
-def _plain_scores(query: Query, people: Int64Array) -> Float64Array:
+def _plain_scores(query: Query, codes: Int64Array) -> Float64Array:
     """Similar questions answered, then number of answers: what can be said without learning."""
     history = query.history
     match = query.match / (query.best_match or 1.0)
     similar = np.log1p(history.per_user((match**2)[history.answers.question]))
-    codes = history.codes(people)
     return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
 
 

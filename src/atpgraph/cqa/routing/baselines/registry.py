@@ -48,3 +48,6 @@ _ROWS: tuple[type[Method], ...] = (
     Chance,
 )
 METHODS: Registry[type[Method]] = Registry("method", {row.name: row for row in _ROWS})
+# Two rivals take longer than all others together, and lose: they are run on request.
+SLOW = (Doc2Vec.name, ColdRoute.name)
+QUICK = tuple(name for name in METHODS if name not in SLOW)

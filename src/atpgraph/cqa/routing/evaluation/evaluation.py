@@ -16,7 +16,7 @@ from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.routing.baselines.method import Method
 from atpgraph.cqa.routing.baselines.oracle import Oracle
-from atpgraph.cqa.routing.baselines.registry import METHODS
+from atpgraph.cqa.routing.baselines.registry import METHODS, QUICK
 from atpgraph.cqa.routing.evaluation.metrics import Ranks
 from atpgraph.cqa.routing.evaluation.protocols import (
     Case,
@@ -154,9 +154,11 @@ def evaluate_routing(
     Parameters
     ----------
     site : Site or Records
-    protocols, methods : names, optional
-        All by default. With all methods, those whose library is not installed are skipped and
-        named in the report.
+    protocols : names, optional
+        All by default.
+    methods : names, optional
+        By default all but the slow rivals ``doc2vec`` and ``coldroute``; ``all`` has them, too, and
+        skips those whose library is not installed, with a note in the report.
     split : Split, optional
         See :class:`~atpgraph.cqa.routing.evaluation.protocols.Split`.
     truth : path, optional
@@ -167,7 +169,7 @@ def evaluate_routing(
     random_state : int
     """
     wanted = protocol_names(protocols)
-    names = ["all"] if methods is None else list(methods)
+    names = list(QUICK if methods is None else methods)
     rows = METHODS.select(names)
     if not rows:
         raise InputError(f"Name at least one method of {', '.join(METHODS)}.")

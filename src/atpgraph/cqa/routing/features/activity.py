@@ -28,25 +28,20 @@ _NEVER_DAYS = 3650.0
 _LEAST = 0.02
 
 
-def log_count(
-    count: Float64Array, least: float = _LEAST, some: Int64Array | None = None
-) -> Float64Array:
-    """Logarithm of a count plus a small part of an answer, so that nothing is a number, too.
+def log_count(count: Float64Array) -> Float64Array:
+    """Logarithm of a count plus a small part of an answer, so that nothing is a number, too."""
+    result = count + _LEAST
+    return np.log(result, out=result)
 
-    Logarithms are slow, and most people have nothing under a tag: `some`, where given, are all who
-    have anything.
-    """
-    if some is None or 3 * len(some) > len(count):
-        result = count + least
-        return np.log(result, out=result)
-    result = np.full(len(count), np.log(least))
-    result[some] = np.log(count[some] + least)
-    return result
+
+def monday(moment_ms: int) -> int:
+    """The start of the week of a moment."""
+    return (moment_ms - _MONDAY) // _WEEK * _WEEK + _MONDAY
 
 
 def week_start(history: History) -> History:
     """What was known on the last Monday."""
-    return history.at((history.now - _MONDAY) // _WEEK * _WEEK + _MONDAY)
+    return history.at(monday(history.now))
 
 
 def for_users(column: A, n: int) -> A:
@@ -75,9 +70,11 @@ class Activity:
             n: known.per_user(np.where(accepted, np.exp2(-away / h), 0.0))
             for n, h in ACCEPTED.items()
         }
-        self._first, self._last = _ends(known, 0)
         hour = (known.answers.given_ms // _HOUR) % 24
         seen = known.answers.owner >= 0
+        self._first, self._last = _ends(
+            known.answers.owner[seen], known.answers.given_ms[seen], known.n_users
+        )
         counts = np.bincount(
             known.answers.owner[seen] * 24 + hour[seen], minlength=known.n_users * 24
         ).reshape(known.n_users, 24)
@@ -86,32 +83,45 @@ class Activity:
             (np.sum(turn, axis=0) + 1.75) / (known.n_given[:, None] + 7.0)
         )
 
-    def features(self, query: Query) -> dict[str, Float64Array]:
-        """Features of all users for a question; acceptances and hours are of the week's start."""
+    def features(self, query: Query, some: Int64Array | None = None) -> dict[str, Float64Array]:
+        """Features of all users for a question, or of some, whose codes ascend.
+
+        Acceptances and hours are of the week's start.
+        """
         history, moment = query.history, query.asked_ms
-        n = history.n_users
         start = self._known.n_answers
         since = max(moment - self._known.now, 0) / DAY_MS
-        owner = history.answers.owner[start:]
-        seen = owner >= 0
-        owner = owner[seen]
-        away = np.maximum(moment - history.answers.given_ms[start:][seen], 0) / DAY_MS
+        owner, given = history.answers.owner[start:], history.answers.given_ms[start:]
+        if some is None:
+            n, seen = history.n_users, owner >= 0
+            place = owner[seen]
+        else:
+            n, seen = len(some), np.isin(owner, some)
+            place = np.searchsorted(some, owner[seen])
+        given = given[seen]
+
+        def known(column: A) -> A:
+            if some is None:
+                return for_users(column, n)
+            picked: Any = column[np.minimum(some, len(column) - 1)]
+            return picked  # type: ignore[no-any-return]
+
+        away = np.maximum(moment - given, 0) / DAY_MS
         columns = {}
         for name, half_life in HALF_LIVES.items():
-            total = for_users(self._fading[name], n) * 2.0 ** (-since / half_life)
-            np.add.at(total, owner, np.exp2(-away / half_life))
+            total = known(self._fading[name]) * 2.0 ** (-since / half_life)
+            np.add.at(total, place, np.exp2(-away / half_life))
             columns[name] = log_count(total)
         for name, half_life in ACCEPTED.items():
-            share = for_users(self._accepted[name], n)
-            columns[name] = log_count(share * 2.0 ** (-since / half_life))
-        first, last = _ends(history, start)
-        before = for_users(self._first, n)
+            columns[name] = log_count(known(self._accepted[name]) * 2.0 ** (-since / half_life))
+        first, last = _ends(place, given, n)
+        before = known(self._first)
         first = np.where(before > 0, before, first)
-        last = np.where(last > 0, last, for_users(self._last, n))
+        last = np.where(last > 0, last, known(self._last))
         return {
             **columns,
             **_since(moment, first, last),
-            "hour": for_users(self._hour[:, (moment // _HOUR) % 24], n),
+            "hour": known(self._hour[:, (moment // _HOUR) % 24]),
         }
 
 
@@ -123,7 +133,7 @@ def timeless(query: Query) -> dict[str, Float64Array]:
     seen = owner >= 0
     nearest = np.full(history.n_users, _NEVER_DAYS)
     np.minimum.at(nearest, owner[seen], away[seen])
-    first, _ = _ends(history, 0)
+    first, _ = _ends(owner[seen], history.answers.given_ms[seen], history.n_users)
     tenure = np.where(first > 0, np.abs(query.asked_ms - first) / DAY_MS, 0.0)
     hours = (query.asked_ms // _HOUR - history.answers.given_ms // _HOUR) % 24
     near = (np.minimum(hours, 24 - hours) <= _AROUND).astype(np.float64)
@@ -139,14 +149,11 @@ def timeless(query: Query) -> dict[str, Float64Array]:
     }
 
 
-def _ends(history: History, start: int) -> tuple[Int64Array, Int64Array]:
-    """When every user first and last answered from the answer at `start` on, 0 for never."""
-    owner, moment = history.answers.owner[start:], history.answers.given_ms[start:]
-    seen = np.flatnonzero(owner >= 0)
-    first = np.zeros(history.n_users, dtype=np.int64)
-    last = np.zeros(history.n_users, dtype=np.int64)
-    last[owner[seen]] = moment[seen]  # answers come by date: the last one stays
-    first[owner[seen[::-1]]] = moment[seen[::-1]]
+def _ends(owner: Int64Array, given_ms: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
+    """When each of `n` people first and last gave one of the answers, which come by date."""
+    first, last = np.zeros((2, n), dtype=np.int64)
+    last[owner] = given_ms  # the last one stays
+    first[owner[::-1]] = given_ms[::-1]
     return first, last
 
 

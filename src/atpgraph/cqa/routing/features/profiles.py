@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int8Array, Int64Array
+from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.routing.features.names import AXES
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.meaning import UNIT
@@ -20,7 +20,7 @@ from atpgraph.cqa.routing.timeline.query import Query
 _CALM = 5.0
 
 
-def profiles(history: History) -> Float64Array | None:
+def profiles(history: History) -> Float32Array | None:
     """One row per user; None where there are no vectors on shared axes."""
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
@@ -28,32 +28,12 @@ def profiles(history: History) -> Float64Array | None:
     total = np.zeros((history.n_users, len(AXES)))
     add_vectors(history.answers.owner, history.answers.question, meaning.vectors, total)
     total /= UNIT * (history.n_given[:, None] + _CALM)
-    return total
+    return total.astype(np.float32)
 
 
 def along_axes(query: Query) -> Float64Array | None:
     """The question's vector along the same axes."""
     return None if query.vector is None else query.vector[: len(AXES)] / UNIT
-
-
-def axis_features(profile: Float64Array, along: Float64Array) -> dict[str, Float64Array]:
-    """A column per axis: the product of question and profile."""
-    return {name: profile[:, k] * along[k] for k, name in enumerate(AXES)}
-
-
-def add_form(profile: Float64Array, along: Float64Array, total: Float64Array) -> None:
-    """Add Σ_k along_k · profile_k to every user's total."""
-    add_products(np.ascontiguousarray(profile), along, total)
-
-
-@kernel
-def add_products(profile: Float64Array, along: Float64Array, total: Float64Array) -> None:
-    """A product of a matrix and a vector whose sums do not depend on where a row stands."""
-    for person in range(len(profile)):
-        value = 0.0
-        for axis in range(len(along)):
-            value += profile[person, axis] * along[axis]
-        total[person] += value
 
 
 @kernel

@@ -1,24 +1,30 @@
-"""All features together: one row of numbers per person for a question."""
+"""All features together: one row of numbers per person for a question, or their weighted sum."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.activity import (
     Activity,
-    for_users,
     is_timeless,
     timeless,
     week_start,
 )
-from atpgraph.cqa.routing.features.closeness import Fading, meaning_features
-from atpgraph.cqa.routing.features.few import few_features
-from atpgraph.cqa.routing.features.names import AXES, NAMES
-from atpgraph.cqa.routing.features.profiles import add_form, along_axes, axis_features, profiles
-from atpgraph.cqa.routing.features.similarity import freshness, tag_features, text_features
+from atpgraph.cqa.routing.features.evidence import (
+    MADE_OF,
+    N_ROWS,
+    Likeness,
+    add_up,
+    gathered,
+)
+from atpgraph.cqa.routing.features.fading import Fading
+from atpgraph.cqa.routing.features.names import AXES, FEW_MOST, FEW_OF, NAMES
+from atpgraph.cqa.routing.features.profiles import along_axes, profiles
+from atpgraph.cqa.routing.features.similarity import Rare, likeness, near_feature, tag_features
 from atpgraph.cqa.routing.features.standing import asker_features, standing
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
@@ -26,49 +32,102 @@ from atpgraph.cqa.routing.timeline.query import Query
 
 Columns = dict[str, Float64Array]
 AXES_AT = slice(NAMES.index(AXES[0]), NAMES.index(AXES[0]) + len(AXES))
+_NO_PROFILES = np.zeros((0, len(AXES)), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Week:
     """Standing of all users at the start of a week, and how to carry their activity on.
 
-    Both have one entry more than there are users, which holds for whoever comes later.
+    Everything has one entry more than there are users, which holds for whoever comes later.
     """
 
     standing: Columns
     activity: Activity | None
-    profiles: Float64Array | None
+    profiles: Float32Array | None
+
+    def columns(self, query: Query, codes: Int64Array | None = None) -> Columns:
+        """Standing and activity of users whose codes ascend, of all by default."""
+        n = query.history.n_users
+        given = np.arange(n) if codes is None else codes
+        columns = {
+            name: column[np.minimum(given, len(column) - 1)]
+            for name, column in self.standing.items()
+        }
+        if self.activity is not None:
+            return columns | self.activity.features(query, codes)
+        timing = timeless(query)
+        return columns | (timing if codes is None else {n: c[codes] for n, c in timing.items()})
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """What all questions asked at the same time share.
+class Case:
+    """What of a question speaks for people, before it is summed up for each.
 
     Attributes
     ----------
-    columns : dict
-        Standing and activity of all users.
-    fresh : float64 array
-        See :func:`~.similarity.freshness`.
-    log_given : float64 array
-        log(answers + 5) of every user.
-    fading : Fading or None
-        None without vectors.
-    profiles : float64 array or None
-        What everybody's answers were about at the start of the week; None without shared axes.
+    likeness : Likeness
+    fading : Fading
+    rare : dict
+        Features that are the same for all but a few.
     """
 
-    columns: Columns
-    fresh: Float64Array
-    log_given: Float64Array
-    fading: Fading | None
-    profiles: Float64Array | None
+    likeness: Likeness
+    fading: Fading
+    rare: dict[str, Rare]
+
+    @classmethod
+    def of(cls, query: Query) -> Case:
+        """Kept, since several methods rank the people for the same question."""
+
+        def make() -> Case:
+            fading = Fading.at(query)
+            rare = near_feature(query) | tag_features(query, fading) | asker_features(query)
+            return cls(likeness(query), fading, rare)
+
+        return query.history.records.memo.get(CASES, query, make)
+
+    def made_of(self) -> dict[str, tuple[tuple[int, float], ...]]:
+        """The features of evidence that this question has."""
+        return {
+            name: parts
+            for name, parts in MADE_OF.items()
+            if (name in self.rare if name == "tag_share" else self.likeness.has(name))
+        }
+
+
+class Shared:
+    """The part of everybody's weighted sum that does not depend on what is asked, but on when.
+
+    It is kept for the latest history; where a few answers came since, only the people who gave
+    them are looked at anew.
+    """
+
+    def __init__(self) -> None:
+        self._latest: tuple[int, Float64Array] | None = None
+
+    def of(self, query: Query, week: Week, weight: Float64Array) -> Float64Array:
+        """One number per user; not to be changed."""
+        history, kept = query.history, self._latest
+        if kept is None or kept[0] > history.n_answers or len(kept[1]) > history.n_users:
+            total = _weigh(week.columns(query), history.n_given, weight)
+        else:
+            total = kept[1]
+            owner = history.answers.owner[kept[0] :]
+            newer = np.arange(len(total), history.n_users)
+            changed = np.unique(np.concatenate([owner[owner >= 0], newer]))
+            if len(changed):
+                total = np.concatenate([total, np.zeros(len(newer))])
+                columns = week.columns(query, changed)
+                total[changed] = _weigh(columns, history.n_given[changed], weight)
+        self._latest = history.n_answers, total
+        return total
 
 
 WEEKS: Shelf[Week] = Shelf("weeks", keep=2)
-MOMENTS: Shelf[Moment] = Shelf("moments", keep=1)
-OWN: Shelf[Columns] = Shelf("features of a question", keep=1)
-SHARED: Shelf[Float64Array] = Shelf("weighted moments", keep=4)
+CASES: Shelf[Case] = Shelf("cases", keep=1)
+STEADY: Shelf[Columns] = Shelf("standing and activity", keep=1)
+SHARED: Shelf[Shared] = Shelf("weighted moments", keep=4)
 
 
 class FeatureSpace:
@@ -80,70 +139,73 @@ class FeatureSpace:
     questions are ranked; activity, text, tags and the asker's own history are of the very moment.
     """
 
-    def moment(self, query: Query) -> Moment:
-        """The part that does not depend on what is asked, but on when."""
-        history = query.history
-
-        def make() -> Moment:
-            week = _week(history)
-            timing = week.activity.features(query) if week.activity else timeless(query)
-            log_given = np.log(history.n_given + 5.0)
-            n = history.n_users
-            steady = {name: for_users(column, n) for name, column in week.standing.items()}
-            fading = None if history.records.meaning is None else Fading.at(query)
-            known = None if week.profiles is None else for_users(week.profiles, n)
-            return Moment({**steady, **timing}, freshness(query), log_given, fading, known)
-
-        return history.records.memo.get(MOMENTS, (history, query.asked_ms), make)
-
-    def own(self, query: Query, moment: Moment) -> Columns:
-        """The part that no two questions share."""
-
-        def make() -> Columns:
-            columns = {
-                **text_features(query, moment.fresh, moment.log_given),
-                **meaning_features(query, moment.fading, moment.log_given),
-                **tag_features(query, moment.fresh, moment.log_given),
-                **asker_features(query),
-            }
-            return columns | few_features(query, moment.columns | columns)
-
-        # Kept, since several methods rank the people for the same question.
-        return query.history.records.memo.get(OWN, query, make)
-
-    def columns(self, query: Query) -> Columns:
-        """Every feature of all users."""
-        moment, along = self.moment(query), along_axes(query)
-        columns = moment.columns | self.own(query, moment)
-        if along is None or moment.profiles is None:
-            return columns
-        return columns | axis_features(moment.profiles, along)
+    def columns(self, query: Query, codes: Int64Array, names: Iterable[str] = NAMES) -> Columns:
+        """Features of users by code, those of `names` that the question has."""
+        history, wanted = query.history, set(names)
+        week, case = _week(history), Case.of(query)
+        steady = history.records.memo.get(
+            STEADY, (history, query.asked_ms), lambda: week.columns(query)
+        )
+        columns = {name: column[codes] for name, column in steady.items() if name in wanted}
+        made_of = {name: parts for name, parts in case.made_of().items() if name in wanted}
+        made = {name: np.zeros(len(codes)) for name in made_of}
+        for block, rows in gathered(history, codes, case.likeness, case.fading):
+            for name, parts in made_of.items():
+                for row, sign in parts:
+                    made[name][block] += sign * rows[row]
+        for name, rare in case.rare.items():
+            if name in wanted:
+                made[name] = made.get(name, 0.0) + rare.column(history.n_users)[codes]
+        columns |= made
+        for most in FEW_MOST:
+            few = (history.n_given[codes] <= most).astype(np.float64)
+            columns[f"few{most}"] = few
+            columns |= {f"few{most}_{n}": few * columns[n] for n in FEW_OF if n in columns}
+        along = along_axes(query)
+        if along is not None and week.profiles is not None:
+            known = week.profiles[np.minimum(codes, len(week.profiles) - 1)]
+            columns |= {name: known[:, k] * along[k] for k, name in enumerate(AXES)}
+        return columns
 
     def rows(self, query: Query, codes: Int64Array) -> Float64Array:
-        """Features of users by code: an array of shape (codes, features), in the order of NAMES."""
-        return rows_of(self.columns(query), codes)
+        """Features of users by code: an array of shape (codes, features), in the order of NAMES.
 
-    def weighted(self, query: Query, weight: Float64Array) -> Float64Array:
-        """Σ weight · feature for every user: what ``rows(…) @ weight`` gives, without the rows."""
-        moment, n = self.moment(query), query.history.n_users
-        shared = query.history.records.memo.get(
-            SHARED, (moment, weight.tobytes()), lambda: _weighted(moment.columns, weight, n)
-        )
-        total = shared + _weighted(self.own(query, moment), weight, n)
-        along = along_axes(query)
-        if along is not None and moment.profiles is not None:
-            add_form(moment.profiles, weight[AXES_AT] * along, total)
-        return total
+        Zeros for −1 and for features that the question does not have.
+        """
+        rows, known = np.zeros((len(codes), len(NAMES))), codes >= 0
+        for name, column in self.columns(query, codes[known]).items():
+            rows[known, NAMES.index(name)] = column
+        return rows
 
-
-def rows_of(columns: Columns, codes: Int64Array) -> Float64Array:
-    """Columns as one array, for users by code; zeros for −1 and for features that are not there."""
-    rows = np.zeros((len(codes), len(NAMES)))
-    known = codes >= 0
-    for place, name in enumerate(NAMES):
-        if name in columns:
-            rows[known, place] = columns[name][codes[known]]
-    return rows
+    def weighted(self, query: Query, weight: Float64Array, codes: Int64Array) -> Float64Array:
+        """Σ weight · feature of users by code: ``rows(…) @ weight``, without the rows."""
+        history, week, case = query.history, _week(query.history), Case.of(query)
+        shared = Shared()
+        if not is_timeless(history):
+            key = week, query.asked_ms, weight.tobytes()
+            shared = history.records.memo.get(SHARED, key, Shared)
+        total = shared.of(query, week, weight).copy()
+        worth, usual = dict(zip(NAMES, weight.tolist(), strict=True)), 0.0
+        for name, rare in case.rare.items():
+            usual += worth[name] * rare.usual
+            total[rare.codes] += worth[name] * (rare.values - rare.usual)
+        along, known = along_axes(query), _NO_PROFILES
+        form = np.zeros(len(AXES))
+        if along is not None and week.profiles is not None:
+            known, form = week.profiles, weight[AXES_AT] * along
+        result = total[codes] + usual
+        per_row = _per_row(case, worth)
+        for block, rows in gathered(history, codes, case.likeness, case.fading):
+            add_up(
+                rows,
+                per_row,
+                history.n_given,
+                codes[block],
+                known,
+                form,
+                result[block],
+            )
+        return np.asarray(result)
 
 
 def _week(history: History) -> Week:
@@ -157,9 +219,28 @@ def _week(history: History) -> Week:
     return history.records.memo.get(WEEKS, known.now, make)
 
 
-def _weighted(columns: Columns, weight: Float64Array, n: int) -> Float64Array:
-    total, part = np.zeros((2, n))
-    for name, value in zip(NAMES, weight.tolist(), strict=True):
-        if value and name in columns:
-            total += np.multiply(columns[name], value, out=part)
+def _weigh(columns: Columns, given: Float64Array, weight: Float64Array) -> Float64Array:
+    """Σ weight · feature over features that do not depend on what is asked."""
+    worth = dict(zip(NAMES, weight.tolist(), strict=True))
+    total = np.zeros(len(given))
+    for name, column in columns.items():
+        total += worth[name] * column
+    for most in FEW_MOST:
+        few = (given <= most).astype(np.float64)
+        total += worth[f"few{most}"] * few
+        for name in FEW_OF:
+            if name in columns:
+                total += worth[f"few{most}_{name}"] * (few * columns[name])
     return total
+
+
+def _per_row(case: Case, worth: dict[str, float]) -> Float64Array:
+    """Weights of the rows of evidence: for all people, and what is more for those with few."""
+    weight = np.zeros((1 + len(FEW_MOST), N_ROWS))
+    for name, parts in case.made_of().items():
+        for row, sign in parts:
+            weight[0, row] += sign * worth[name]
+            if name in FEW_OF:
+                for group, most in enumerate(FEW_MOST, start=1):
+                    weight[group, row] += sign * worth[f"few{most}_{name}"]
+    return weight

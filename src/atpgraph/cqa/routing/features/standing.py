@@ -11,6 +11,7 @@ import numpy as np
 from atpgraph._typing import Float64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.features.names import ASKER
+from atpgraph.cqa.routing.features.similarity import Rare
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 
@@ -85,15 +86,17 @@ def _pace(history: History) -> dict[str, Float64Array]:
     }
 
 
-def asker_features(query: Query) -> dict[str, Float64Array]:
+def asker_features(query: Query) -> dict[str, Rare]:
     """Who helped this asker before."""
     history = query.history
-    helped, accepted = np.zeros((2, history.n_users))
     answers = history.answers_to(query.earlier_by_asker)
+    answers = answers[history.answers.owner[answers] >= 0]
     owner, best = history.answers.owner[answers], history.is_accepted[answers]
-    helped[owner[owner >= 0]] = 1.0
-    accepted[owner[(owner >= 0) & best]] = 1.0
-    return dict(zip(ASKER, (helped, accepted), strict=True))
+    found = (np.unique(people) for people in (owner, owner[best]))
+    return {
+        name: Rare(people, np.ones(len(people)), 0.0)
+        for name, people in zip(ASKER, found, strict=True)
+    }
 
 
 def _logit(p: Float64Array) -> Float64Array:

@@ -104,13 +104,18 @@ class Router:
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
         """One number per candidate (user id); differences are log-odds."""
+        return self.score_codes(query, query.history.codes(candidates))
+
+    def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
+        """The same by user code, −1 for somebody unknown."""
         weight = self.model_.raw_weight
         nobody = -float(self.model_.mean @ weight)
-        total = self.space.weighted(query, weight) + nobody
-        codes = query.history.codes(candidates)
-        if not len(total):
-            return np.full(len(codes), nobody)
-        return np.where(codes >= 0, total[np.maximum(codes, 0)], nobody)
+        known = codes >= 0
+        if known.all():
+            return self.space.weighted(query, weight, codes) + nobody
+        scores = np.full(len(codes), nobody)
+        scores[known] += self.space.weighted(query, weight, codes[known])
+        return scores
 
     def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
         """Calibrated probability that each candidate (or those in `which`) is accepted."""

@@ -10,7 +10,7 @@ from atpgraph._progress import stage
 from atpgraph._random import generator
 from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.names import NAMES
-from atpgraph.cqa.routing.features.space import Columns, FeatureSpace, rows_of
+from atpgraph.cqa.routing.features.space import Columns, FeatureSpace
 from atpgraph.cqa.routing.model.conditional_logit import Choices
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
@@ -168,9 +168,9 @@ class _Collector:
         right = int(np.searchsorted(active, truth))
         if right == len(active) or active[right] != truth:
             return None
-        columns = space.columns(query)
-        people, offset = self._sample(columns, active, right)
-        x = rows_of(columns, active[people])
+        promising = space.columns(query, active, _PROMISING)
+        people, offset = self._sample(promising, active, right)
+        x = space.rows(query, active[people])
         return _Example(position, x, offset, int(np.flatnonzero(people == right)[0]))
 
     def _sample(
@@ -178,7 +178,7 @@ class _Collector:
     ) -> tuple[Int64Array, Float64Array]:
         """Positions of the most promising people and some others, and what each stands for."""
         known = [name for name in _PROMISING if name in columns]
-        hard = [largest(columns[name][active], self.plan.hard) for name in known]
+        hard = [largest(columns[name], self.plan.hard) for name in known]
         sure = np.unique(np.concatenate([*hard, [right]]))
         others = np.ones(len(active), dtype=np.bool_)
         others[sure] = False

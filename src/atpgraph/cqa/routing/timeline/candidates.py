@@ -19,12 +19,17 @@ FEW_ANSWERS = 3
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     """Ids of everybody who answered before (in the last `active_days` if given), but the asker."""
+    return query.history.users[active_codes(query, active_days)]
+
+
+def active_codes(query: Query, active_days: float | None = None) -> Int64Array:
+    """Their codes, in the order of their ids."""
     history = query.history
-    since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
-    people = history.users[np.flatnonzero(history.last_answer_ms > max(since, 0))]
-    if history.records.grown is not None:  # users who came later are not in order
-        people.sort(kind="stable")
-    return np.asarray(people[people != query.question.asker])
+    codes = history.people
+    if active_days is not None:
+        since = history.last_ms - round(active_days * DAY_MS)
+        codes = codes[history.last_answer_ms[codes] > since]
+    return np.asarray(codes[codes != query.asker])
 
 
 def new_users(query: Query) -> Int64Array:

@@ -181,6 +181,14 @@ class History:
         place = place[np.searchsorted(positions, self.answers.question[given], sorter=place)]
         return np.asarray(given[np.lexsort((given, place))])
 
+    def asked_by(self, code: int) -> Int64Array:
+        """Positions of the questions that a user asked so far, by date."""
+        parts = []
+        for indptr, rows in (self.by_asker.base, self.by_asker.late):
+            known = rows[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else rows[:0]
+            parts.append(known[: int(np.searchsorted(known, self.n_questions))])
+        return np.concatenate(parts).astype(np.int64)
+
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
         base = self.records.base
@@ -230,6 +238,14 @@ class History:
         return ByPerson(indptr, answers, question, self.is_accepted[answers], place, late)
 
     @cached_property
+    def by_asker(self) -> ByAsker:
+        """The questions asked so far, person by person."""
+        base = self.records.base
+        late = self.questions.asker[len(base.questions) :]
+        indptr, place = _few_rows(late)
+        return ByAsker(base.by_asker, (indptr, (len(base.questions) + place).astype(np.int32)))
+
+    @cached_property
     def n_given(self) -> Float64Array:
         """Answers of every user."""
         if self.counts is not None:
@@ -252,6 +268,14 @@ class History:
         known = self.answers.owner >= 0
         result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
         return result
+
+    @cached_property
+    def people(self) -> Int64Array:
+        """Codes of everybody who has answered, in the order of their ids."""
+        codes = np.flatnonzero(self.last_answer_ms > 0)
+        if self.records.grown is None:
+            return codes
+        return codes[np.argsort(self.users[codes], kind="stable")]  # later users are not in order
 
     @cached_property
     def tags(self) -> QuestionTags:
@@ -316,6 +340,48 @@ class ByPerson:
     place: Int64Array
     late_owner: Int64Array
 
+    @cached_property
+    def base(self) -> Listed:
+        """The answers up to ``indptr[-1]``."""
+        end = int(self.indptr[-1])
+        return Listed(self.indptr, self.answer[:end], self.question[:end], self.accepted[:end])
+
+    @cached_property
+    def late(self) -> Listed:
+        """Those after it, person by person, too."""
+        indptr, place = _few_rows(self.late_owner)
+        place += int(self.indptr[-1])
+        return Listed(indptr, self.answer[place], self.question[place], self.accepted[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Some answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
+
+    People after the end of `indptr` have none.
+    """
+
+    indptr: Int64Array
+    answer: Int64Array
+    question: Int32Array
+    accepted: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class ByAsker:
+    """Questions person by person, in compressed rows by user code.
+
+    Attributes
+    ----------
+    base : int64 array, int32 array
+        Those of the records that were made at once, later ones than the history's included.
+    late : int64 array, int32 array
+        Those asked since; people after the end of the first have none.
+    """
+
+    base: tuple[Int64Array, Int32Array]
+    late: tuple[Int64Array, Int32Array]
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -339,6 +405,14 @@ class Counts:
             history.last_answer_ms,
             history.by_person,
         )
+
+
+def _few_rows(keys: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Positions by key, in compressed rows up to the largest key; −1 is none."""
+    n = int(keys.max(initial=-1)) + 1
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys[keys >= 0], minlength=n), out=indptr[1:])
+    return indptr, np.argsort(keys, kind="stable")[int(np.count_nonzero(keys < 0)) :]
 
 
 @kernel

@@ -144,4 +144,4 @@ class Query:
         """Positions of the asker's earlier questions."""
         if self.asker < 0:
             return np.zeros(0, dtype=np.int64)
-        return np.flatnonzero(self.history.questions.asker == self.asker)
+        return self.history.asked_by(self.asker)

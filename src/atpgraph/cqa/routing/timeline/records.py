@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import Int64Array
+from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY, QuestionTags, Site
 from atpgraph.cqa.routing.timeline.corpus import Corpus
 from atpgraph.cqa.routing.timeline.growth import Room
@@ -295,6 +295,13 @@ class Records:
         """Answers of every user code, in compressed rows, by date."""
         owned = np.flatnonzero(self.answers.owner >= 0)
         return _compressed(self.answers.owner[owned], owned, len(self.users))
+
+    @cached_property
+    def by_asker(self) -> tuple[Int64Array, Int32Array]:
+        """Questions of every user code, in compressed rows, by date."""
+        asked = np.flatnonzero(self.questions.asker >= 0)
+        indptr, questions = _compressed(self.questions.asker[asked], asked, len(self.users))
+        return indptr, questions.astype(np.int32)
 
     @cached_property
     def by_tag(self) -> tuple[Int64Array, Int64Array]:

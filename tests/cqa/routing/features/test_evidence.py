@@ -11,21 +11,24 @@ from hypothesis import strategies as st
 
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.baselines.open_places import open_places
-from atpgraph.cqa.routing.features.closeness import (
-    Fading,
-    close,
-    close_answers,
-    close_asked,
-    meaning_features,
+from atpgraph.cqa.routing.features.evidence import (
+    N_ROWS,
+    add_up,
+    count,
+    fetch,
+    finish,
+    sum_answers,
+    sum_asked,
 )
 from atpgraph.cqa.routing.features.names import AXES, FEW, MEANING, NAMES
-from atpgraph.cqa.routing.features.profiles import add_products, add_vectors, profiles
+from atpgraph.cqa.routing.features.profiles import add_vectors, profiles
 from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, new_users
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.meaning import UNIT, Meaning, dots
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
+from tests.cqa.routing.twins import plain_fetch, plain_sum_answers, plain_sum_asked
 
 
 class Planted:
@@ -46,39 +49,71 @@ def about(records: Records) -> Records:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_kernels_do_what_plain_sums_do(seed: int, answers: int, people: int) -> None:
+def test_evidence_is_what_plain_sums_give(seed: int, answers: int, people: int) -> None:
     rng = np.random.default_rng(seed)
-    owner = np.sort(rng.integers(0, people, answers))
-    indptr = np.searchsorted(owner, np.arange(people + 1))
-    question = rng.integers(0, 7, answers)
-    accepted, faded = rng.random(answers) < 0.5, rng.random((answers, 3)).astype(np.float32)
-    closeness = (2 * rng.random(7) - 1).astype(np.float32)
-    found, plain = np.zeros((2, 7, people))
-    close_answers(indptr, question.astype(np.int32), accepted, faded, closeness, found)
-    value = closeness[question].astype(np.float64)
-    each = np.maximum(value, 0) ** 2
-    for row, part in enumerate((each, each * accepted, *(each * faded.T), value)):
-        np.add.at(plain[row], owner, part)
-    np.maximum.at(plain[6], owner, value)
-    np.testing.assert_allclose(found, plain)
-    asker = rng.integers(-1, people, 7)
-    found, plain = np.zeros((2, 2, people))
-    close_asked(asker, closeness, found)
-    for person, near in zip(asker.tolist(), closeness.tolist(), strict=True):
-        if person >= 0 and near > 0:
-            plain[0, person] += near**2
-            plain[1, person] = max(plain[1, person], near)
-    np.testing.assert_allclose(found, plain)
+    known, questions = int(rng.integers(0, people + 1)), 7  # some people are not in the index
+    owner = np.sort(rng.integers(0, known, answers)) if known else np.zeros(0, dtype=np.int64)
+    indptr, codes = np.searchsorted(owner, np.arange(known + 1)), rng.permutation(people)
+    question = rng.integers(0, questions, len(owner)).astype(np.int32)
+    like = (2 * rng.random((questions, 2)) - 1).astype(np.float32)
+    like[:, 1] = np.maximum(like[:, 1], 0.0)
+    assert count(codes, indptr) == len(owner)
+    found, plain = np.zeros((2, len(owner) + 1, 2), dtype=np.float32)
+    fetch(codes, indptr, question, like, found)
+    plain_fetch(codes, indptr, question, like, plain)
+    np.testing.assert_array_equal(found, plain)
+    accepted, faded = rng.random(len(owner)) < 0.5, rng.random((len(owner), 3)).astype(np.float32)
+    one = rng.random((N_ROWS, people))
+    two = one.copy()
+    sum_answers(codes, indptr, accepted, faded, found, one)
+    plain_sum_answers(codes, indptr, accepted, faded, found, two)
+    limit = int(rng.integers(0, questions + 1))
+    asked = np.concatenate([np.sort(part) for part in np.split(question, indptr[1:-1])])
+    sum_asked(codes, indptr, asked, limit, like, one)
+    plain_sum_asked(codes, indptr, asked, limit, like, two)
+    np.testing.assert_allclose(one, two)
+
+
+def test_from_sums_to_what_logarithms_are_taken_of() -> None:
+    rows = np.arange(1.0, N_ROWS + 1)[:, None]
+    finish(rows, np.array([0.5, 0.25, 0.125]))
+    expected = [
+        *(1.02, 2.02, 3 / 2 + 0.02, 1.05),  # words
+        *(5.02, 6.02, 7 / 2 + 0.02, 8 / 4 + 0.02, 9 / 8 + 0.02, 5.05),  # meaning
+        *(11 / 4 + 0.02, 12.02, 13 + 5.0),  # activity, asked, given
+        *(np.sqrt(14), 15, 16 / 18, 17),
+    ]
+    np.testing.assert_allclose(rows[:, 0], expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_adding_up_is_a_product_of_matrices(seed: int, people: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, weight = rng.normal(size=(4, people)), rng.normal(size=(3, 4))
+    weight[1:, 2] = 0.0
+    n_given, codes = rng.integers(0, 20, 30).astype(np.float64), rng.permutation(30)[:people]
+    profile, along = rng.random((9, 3)).astype(np.float32), rng.random(3)
+    total = rng.random(people)
+    few = n_given[codes]
+    expected = total + weight[0] @ rows
+    expected += (few <= 10) * (weight[1] @ rows) + (few <= 3) * (weight[2] @ rows)
+    expected += profile[np.minimum(codes, 8)] @ along
+    add_up(rows, weight, n_given, codes, profile, along, total)
+    np.testing.assert_allclose(total, expected, atol=1e-9)
+    before = total.copy()
+    add_up(rows, 0 * weight, n_given, codes, profile[:0], along, total)
+    np.testing.assert_array_equal(total, before)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
+def test_products_of_vectors(seed: int, answers: int, people: int) -> None:
+    rng = np.random.default_rng(seed)
+    owner, question = rng.integers(-1, people, answers), rng.integers(0, 7, answers)
     vectors = rng.integers(-127, 128, (7, 5)).astype(np.int8)
-    some, total = np.where(rng.random(answers) < 0.2, -1, owner), np.zeros((people, 3))
-    add_vectors(some, question, vectors, total)
-    expected = np.zeros((people, 3))
-    np.add.at(expected, some[some >= 0], vectors[question[some >= 0], :3])
+    total, expected = np.zeros((2, people, 3))
+    add_vectors(owner, question, vectors, total)
+    np.add.at(expected, owner[owner >= 0], vectors[question[owner >= 0], :3])
     np.testing.assert_array_equal(total, expected)
-    form, along = rng.random(people), rng.random(3)
-    before = form.copy()
-    add_products(total, along, form)
-    np.testing.assert_allclose(form, before + total @ along)
     result = np.zeros(7, dtype=np.float32)
     dots(vectors, vectors[0], np.float32(0.5), result)
     np.testing.assert_array_equal(result, vectors.astype(int) @ vectors[0].astype(int) / 2)
@@ -94,8 +129,8 @@ def test_features_of_a_person_by_hand(about: Records) -> None:
     days = (query.asked_ms - history.answers.given_ms[mine]) / DAY_MS
     squares = np.maximum(near, 0) ** 2
     log_given = np.log(history.n_given + 5.0)
-    found = meaning_features(query, Fading.at(query), log_given)
-    assert tuple(found) == MEANING
+    found = FeatureSpace().columns(query, np.arange(history.n_users), MEANING)
+    assert set(MEANING) <= set(found)
     month = np.log(np.sum(squares * 2 ** (-days / 30)) + 0.02)
     asked = unit[:450][history.questions.asker == person] @ unit[450]
     expected = {
@@ -118,18 +153,19 @@ def test_features_of_a_person_by_hand(about: Records) -> None:
 def test_profiles_and_their_form(about: Records) -> None:
     query = Query.again(about, 450)
     week = History(about, query.asked_ms)
-    found = profiles(week)
-    assert found is not None
+    profile = profiles(week)
+    assert profile is not None
     person = int(np.argmax(week.n_given))
     unit = about.meaning.vectors[:, : len(AXES)].astype(np.float64) / UNIT  # type: ignore[union-attr]
     mine = unit[week.answers.question[week.answers_by(person)]]
-    np.testing.assert_allclose(found[person], mine.sum(axis=0) / (len(mine) + 5.0))
+    np.testing.assert_allclose(profile[person], mine.sum(axis=0) / (len(mine) + 5.0), rtol=1e-5)
     space, rng = FeatureSpace(), np.random.default_rng(1)
     weight = rng.normal(size=len(NAMES))
     everybody = np.arange(week.n_users)
     rows = space.rows(query, everybody)
     assert rows[:, [NAMES.index(name) for name in AXES]].any(axis=0).sum() > 20
-    np.testing.assert_allclose(space.weighted(query, weight), rows @ weight, rtol=1e-8, atol=1e-8)
+    found = space.weighted(query, weight, everybody)
+    np.testing.assert_allclose(found, rows @ weight, rtol=1e-8, atol=1e-8)
 
 
 def test_vectors_of_ones_own_have_no_shared_axes(about: Records) -> None:
@@ -143,7 +179,7 @@ def test_vectors_of_ones_own_have_no_shared_axes(about: Records) -> None:
 
 def test_few_features_are_for_few(about: Records) -> None:
     query = Query.again(about, 450)
-    columns = FeatureSpace().columns(query)
+    columns = FeatureSpace().columns(query, np.arange(query.history.n_users))
     given = query.history.n_given
     for name in FEW:
         most = 10 if name.startswith("few10") else 3
@@ -155,7 +191,8 @@ def test_words_alone_have_no_meaning(records: Records) -> None:
     plain = replace(records, meaning=None)
     query = Query.again(plain, 450)
     assert query.closeness is None
-    assert not meaning_features(query, None, np.zeros(plain.users.shape))
+    found = FeatureSpace().columns(query, np.arange(len(plain.users)))
+    assert not set(found) & {*MEANING, *AXES}
     assert profiles(query.history) is None
 
 
@@ -169,13 +206,10 @@ def test_late_answers_count_as_others(about: Records) -> None:
     split = History(about, query.asked_ms)
     split.__dict__["by_person"] = late
     again = Query(split, query.asked_ms, query.question, query.position)
-    fading = Fading.at(again)
-    np.testing.assert_allclose(fading.log_month, Fading.at(query).log_month)
-    assert query.closeness is not None
-    first = close(split, query.closeness, fading.each)
-    second = close(query.history, query.closeness, Fading.at(query).each)
-    for name in vars(first):
-        np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-12)
+    space, everybody = FeatureSpace(), np.arange(split.n_users)
+    np.testing.assert_allclose(
+        space.rows(again, everybody), space.rows(query, everybody), rtol=1e-12
+    )
 
 
 def test_newcomers_have_posted_and_answered_little(about: Records) -> None:

@@ -1,0 +1,279 @@
+"""What in somebody's answers, and questions, speaks for asking them: sums over what is like it.
+
+By meaning, two questions are as close as the cosine of their vectors; what is not close at all
+counts as 0, and squares favour the close ones. By words it is the square of their match. One pass
+gathers all sums of a person, so that a hundred thousand people are ranked in about the time that it
+takes to look at their answers; features are logarithms of these sums (:data:`MADE_OF`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph._jit import kernel
+from atpgraph._typing import (
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+)
+from atpgraph.cqa.routing.features.fading import Fading
+from atpgraph.cqa.routing.features.names import FEW_MOST, MEANING, TEXT
+from atpgraph.cqa.routing.timeline.history import History
+
+# Rows of evidence. The first are logarithms: of sums over answers by words (all, accepted, fading),
+# by meaning (all, accepted, halved every 180, 30, 10 days), of activity, of questions asked.
+(
+    WORDS, WORDS_WON, WORDS_RECENT, WORDS_MEAN,
+    CLOSE, CLOSE_WON, CLOSE_RECENT, CLOSE_MONTH, CLOSE_DAYS, CLOSE_MEAN,
+    MONTH, ASKED, GIVEN,
+    WORDS_MAX, CLOSE_MAX, CLOSE_PLAIN, ASKED_MAX,
+) = range(17)  # fmt: skip
+N_LOGS, N_ROWS = GIVEN + 1, ASKED_MAX + 1
+
+# Every feature as a sum of rows, each with its sign.
+MADE_OF: dict[str, tuple[tuple[int, float], ...]] = {
+    "text_sum": ((WORDS, 1.0),),
+    "text_max": ((WORDS_MAX, 1.0),),
+    "text_recent": ((WORDS_RECENT, 1.0),),
+    "text_accepted": ((WORDS_WON, 1.0),),
+    "text_mean": ((WORDS_MEAN, 1.0), (GIVEN, -1.0)),
+    "meaning_sum": ((CLOSE, 1.0),),
+    "meaning_max": ((CLOSE_MAX, 1.0),),
+    "meaning_accepted": ((CLOSE_WON, 1.0),),
+    "meaning_recent": ((CLOSE_RECENT, 1.0),),
+    "meaning_share": ((CLOSE_MEAN, 1.0), (GIVEN, -1.0)),
+    "meaning_month": ((CLOSE_MONTH, 1.0),),
+    "meaning_days": ((CLOSE_DAYS, 1.0),),
+    "meaning_month_share": ((CLOSE_MONTH, 1.0), (MONTH, -1.0)),
+    "meaning_mean": ((CLOSE_PLAIN, 1.0),),
+    "meaning_asked": ((ASKED, 1.0),),
+    "meaning_asked_max": ((ASKED_MAX, 1.0),),
+    "tag_share": ((GIVEN, -1.0),),
+}
+_LEAST, _LEAST_MEAN, _CALM = 0.02, 0.05, 5.0
+# People whose evidence stays in the processor's cache; not a power of 2, or the rows of one person
+# would push each other out of it.
+_BLOCK = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How much every earlier question is like the one asked.
+
+    Attributes
+    ----------
+    each : float32 array of shape (questions, 2)
+        By meaning, and by words; side by side, since they are looked up together.
+    by_meaning, by_words : bool
+        Whether there are vectors, or a word in common; zeros otherwise.
+    """
+
+    each: Float32Array
+    by_meaning: bool
+    by_words: bool
+
+    def has(self, name: str) -> bool:
+        """Whether a feature of evidence means anything."""
+        if name in TEXT:
+            return self.by_words
+        return self.by_meaning if name in MEANING else True
+
+
+def gathered(
+    history: History, codes: Int64Array, likeness: Likeness, fading: Fading
+) -> Iterator[tuple[slice, Float64Array]]:
+    """Rows of evidence of users by code, block by block; a block lasts until the next."""
+    mine, asked, like = history.by_person, history.by_asker, likeness.each
+    buffer = np.empty((N_ROWS, min(_BLOCK, max(len(codes), 1))))
+    found = np.empty((0, 2), dtype=np.float32)
+    for start in range(0, len(codes), _BLOCK):
+        part = slice(start, min(start + _BLOCK, len(codes)))
+        some, rows = codes[part], buffer[:, : part.stop - part.start]
+        rows[:] = 0.0
+        # The answers in the index of people, then those that came since: sums go on by date.
+        for answers, faded in ((mine.base, fading.each), (mine.late, fading.late)):
+            if len(answers.question):
+                indptr = answers.indptr
+                size = count(some, indptr)
+                if size > len(found):  # one place for all blocks: fresh memory is slow
+                    found = np.empty((size + size // 2, 2), dtype=np.float32)
+                fetch(some, indptr, answers.question, like, found)
+                sum_answers(some, indptr, answers.accepted, faded, found, rows)
+        for indptr, questions in (asked.base, asked.late) if likeness.by_meaning else ():
+            if len(questions):
+                sum_asked(some, indptr, questions, history.n_questions, like, rows)
+        finish(rows, fading.since)
+        np.log(rows[:N_LOGS], out=rows[:N_LOGS])
+        yield part, rows
+
+
+@kernel
+def count(codes: Int64Array, indptr: Int64Array) -> int:
+    """How much some people have in an index; person p has ``indptr[p] : indptr[p + 1]``."""
+    total = 0
+    for place in range(len(codes)):
+        if codes[place] < len(indptr) - 1:
+            total += indptr[codes[place] + 1] - indptr[codes[place]]
+    return total
+
+
+@kernel
+def fetch(
+    codes: Int64Array,
+    indptr: Int64Array,
+    question: Int32Array,
+    like: Float32Array,
+    found: Float32Array,
+) -> None:
+    """Write the likeness of the questions that some people answered to `found`, in a row.
+
+    They lie anywhere: a loop that does nothing else has many of them on their way at a time.
+    """
+    at = 0
+    for place in range(len(codes)):
+        person = codes[place]
+        if person < len(indptr) - 1:
+            for answer in range(indptr[person], indptr[person + 1]):
+                about = np.uint32(question[answer])
+                found[at, 0] = like[about, 0]
+                found[at, 1] = like[about, 1]
+                at += 1
+
+
+@kernel
+def sum_answers(
+    codes: Int64Array,
+    indptr: Int64Array,
+    accepted: BoolArray,
+    faded: Float32Array,
+    found: Float32Array,
+    rows: Float64Array,
+) -> None:
+    """Go on with the sums over people's answers; `found` is what :func:`fetch` wrote."""
+    at = 0
+    for place in range(len(codes)):
+        person = codes[place]
+        if person >= len(indptr) - 1:
+            continue
+        ct, cw, cr = rows[CLOSE, place], rows[CLOSE_WON, place], rows[CLOSE_RECENT, place]
+        cm, cd = rows[CLOSE_MONTH, place], rows[CLOSE_DAYS, place]
+        cp, cx = rows[CLOSE_PLAIN, place], rows[CLOSE_MAX, place]
+        wt, ww, wr = rows[WORDS, place], rows[WORDS_WON, place], rows[WORDS_RECENT, place]
+        wx, month = rows[WORDS_MAX, place], rows[MONTH, place]
+        for answer in range(indptr[person], indptr[person + 1]):
+            near, match = float(found[at, 0]), float(found[at, 1])
+            won = accepted[answer]
+            recent, lately = float(faded[answer, 0]), float(faded[answer, 1])
+            at += 1
+            month += lately
+            cp += near
+            # No branches: half of the questions are on the other side of 0, in no order.
+            near = max(near, 0.0)
+            cx = max(cx, near)
+            near *= near
+            ct += near
+            cw += near * won
+            cr += near * recent
+            cm += near * lately
+            cd += near * faded[answer, 2]
+            wt += match
+            ww += match * won
+            wr += match * recent
+            wx = max(wx, match)
+        rows[CLOSE, place], rows[CLOSE_WON, place], rows[CLOSE_RECENT, place] = ct, cw, cr
+        rows[CLOSE_MONTH, place], rows[CLOSE_DAYS, place] = cm, cd
+        rows[CLOSE_PLAIN, place], rows[CLOSE_MAX, place] = cp, cx
+        rows[WORDS, place], rows[WORDS_WON, place], rows[WORDS_RECENT, place] = wt, ww, wr
+        rows[WORDS_MAX, place], rows[MONTH, place] = wx, month
+        rows[GIVEN, place] += indptr[person + 1] - indptr[person]
+
+
+@kernel
+def sum_asked(
+    codes: Int64Array,
+    indptr: Int64Array,
+    asked: Int32Array,
+    n_questions: int,
+    like: Float32Array,
+    rows: Float64Array,
+) -> None:
+    """Go on with the sums over the first `n_questions` questions that people asked."""
+    for place in range(len(codes)):
+        person = codes[place]
+        if person >= len(indptr) - 1:
+            continue
+        total, largest = rows[ASKED, place], rows[ASKED_MAX, place]
+        for at in range(indptr[person], indptr[person + 1]):
+            if asked[at] >= n_questions:
+                break
+            value = max(float(like[np.uint32(asked[at]), 0]), 0.0)
+            total += value * value
+            largest = max(largest, value)
+        rows[ASKED, place], rows[ASKED_MAX, place] = total, largest
+
+
+@kernel
+def finish(rows: Float64Array, since: Float64Array) -> None:
+    """From sums to what logarithms are taken of."""
+    for place in range(rows.shape[1]):
+        given = rows[GIVEN, place] + _CALM
+        rows[WORDS_MEAN, place] = rows[WORDS, place] + _LEAST_MEAN
+        rows[WORDS, place] += _LEAST
+        rows[WORDS_WON, place] += _LEAST
+        rows[WORDS_RECENT, place] = rows[WORDS_RECENT, place] * since[0] + _LEAST
+        rows[CLOSE_MEAN, place] = rows[CLOSE, place] + _LEAST_MEAN
+        rows[CLOSE, place] += _LEAST
+        rows[CLOSE_WON, place] += _LEAST
+        rows[CLOSE_RECENT, place] = rows[CLOSE_RECENT, place] * since[0] + _LEAST
+        rows[CLOSE_MONTH, place] = rows[CLOSE_MONTH, place] * since[1] + _LEAST
+        rows[CLOSE_DAYS, place] = rows[CLOSE_DAYS, place] * since[2] + _LEAST
+        rows[MONTH, place] = rows[MONTH, place] * since[1] + _LEAST
+        rows[ASKED, place] += _LEAST
+        rows[GIVEN, place] = given
+        rows[WORDS_MAX, place] = np.sqrt(rows[WORDS_MAX, place])
+        rows[CLOSE_PLAIN, place] /= given
+
+
+@kernel
+def add_up(
+    rows: Float64Array,
+    weight: Float64Array,
+    given: Float64Array,
+    codes: Int64Array,
+    profiles: Float32Array,
+    along: Float64Array,
+    total: Float64Array,
+) -> None:
+    """Add every person's weighted rows, and the form of their profile, to their total.
+
+    ``weight[0]`` holds for all; the others count only for people with few answers (``given``, by
+    code), whose limits are 10 and 3.
+    """
+    n = len(codes)
+    for row in range(len(rows)):
+        value = weight[0, row]
+        for place in range(n):
+            total[place] += value * rows[row, place]
+    for row in range(len(rows)):
+        if weight[1, row] == 0.0 and weight[2, row] == 0.0:
+            continue
+        for place in range(n):
+            answers = given[codes[place]]
+            value = 0.0
+            if answers <= FEW_MOST[0]:
+                value += weight[1, row]
+            if answers <= FEW_MOST[1]:
+                value += weight[2, row]
+            total[place] += value * rows[row, place]
+    nobody = len(profiles) - 1
+    for place in range(n if nobody >= 0 else 0):
+        person = min(codes[place], nobody)
+        value = 0.0
+        for axis in range(len(along)):
+            value += profiles[person, axis] * along[axis]
+        total[place] += value
