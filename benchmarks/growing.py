@@ -2,6 +2,7 @@
 
 Run: python benchmarks/growing.py [--batches 5] [--share 0.05] [--graphs wiki-Vote,…]
      [--output FILE]
+     python benchmarks/growing.py --search      how many rounds and passes a batch gets
 
 A share of the edges is held back at random, the model is fitted on the rest, and the share comes
 back in batches, `update` (or `add`, where nodes are new) for each. Fidelity is the AUC on hard
@@ -16,17 +17,21 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
+from _families import families
 
 from atpgraph import ATP, DiGraph, noisy_hierarchy, read_edgelist
 from atpgraph.closure import ClosureForest, closure_forest
+from atpgraph.embedding import growing
 from atpgraph.evaluation.metrics import auc
 
 NAMES = ("wiki-Vote", "wordnet-noun-hypernym", "cit-HepPh", "p2p-Gnutella31")
 NODES, DRAWS, LEAST = 1500, 4, 5
+SETTINGS = ((3, 16), (1, 16), (2, 16), (6, 16), (3, 4), (3, 8), (3, 32))
 
 
 def graphs(names: list[str]) -> Iterator[tuple[str, DiGraph]]:
@@ -72,28 +77,70 @@ def fidelity(model: ATP, vectors: ATP) -> float:
     return auc(scores(*pairs[:2]), scores(*pairs[2:]))
 
 
-def measure(graph: DiGraph, share: float, batches: int) -> list[Any]:
-    """One row of the table."""
-    rng = np.random.default_rng(0)
-    late = rng.permutation(graph.n_edges)[: round(share * graph.n_edges)]
-    pairs = np.stack([graph.sources, graph.targets], axis=1)
-    keep = np.ones(graph.n_edges, dtype=bool)
-    keep[late] = False
-    old = DiGraph.from_edges(graph.labels[pairs[keep]])
-    first = ATP(random_state=0).fit(old)
-    grown, seconds = first, []
-    for part in np.array_split(late, batches):
-        more = DiGraph.from_edges(graph.labels[pairs[part]])
+@dataclass(frozen=True, eq=False)
+class Late:
+    """A graph, a share of whose edges come late."""
+
+    graph: DiGraph
+    old: DiGraph
+    batches: list[DiGraph]
+
+    @classmethod
+    def of(cls, graph: DiGraph, share: float, batches: int) -> Late:
+        """Hold back a share of the edges."""
+        rng = np.random.default_rng(0)
+        late = rng.permutation(graph.n_edges)[: round(share * graph.n_edges)]
+        pairs = np.stack([graph.sources, graph.targets], axis=1)
+        keep = np.ones(graph.n_edges, dtype=bool)
+        keep[late] = False
+        parts = [graph.labels[pairs[part]] for part in np.array_split(late, batches)]
+        old = DiGraph.from_edges(graph.labels[pairs[keep]])
+        return cls(graph, old, [DiGraph.from_edges(part) for part in parts])
+
+    def grow(self, model: ATP) -> tuple[float, ATP]:
+        """Mean CPU seconds of a batch, and the model that has them all."""
         started = time.process_time()
-        grown = grown.add(more)
-        seconds.append(time.process_time() - started)
+        for more in self.batches:
+            model = model.add(more)
+        return (time.process_time() - started) / len(self.batches), model
+
+
+def fitted(graph: DiGraph) -> tuple[float, ATP]:
+    """CPU seconds of a fit, and the model."""
     started = time.process_time()
-    again = ATP(random_state=0).fit(graph)
-    refit = time.process_time() - started
+    model = ATP(random_state=0).fit(graph)
+    return time.process_time() - started, model
+
+
+def measure(late: Late) -> list[Any]:
+    """One row of the table."""
+    _, first = fitted(late.old)
+    seconds, grown = late.grow(first)
+    refit, again = fitted(late.graph)
     return [
-        graph.n_nodes - old.n_nodes, fidelity(again, again), fidelity(grown, grown),
-        fidelity(grown, first), refit, float(np.mean(seconds)), float(np.mean(seconds)) / refit,
+        late.graph.n_nodes - late.old.n_nodes, fidelity(again, again), fidelity(grown, grown),
+        fidelity(grown, first), refit, seconds, seconds / refit,
     ]  # fmt: skip
+
+
+def search(share: float, batches: int, nodes: int) -> str:
+    """Means over generated graphs, by rounds and passes: what growing costs, and loses."""
+    every = [Late.of(graph, share, batches) for graph in families(nodes, seed=7).values()]
+    models = [(fitted(late.old)[1], *fitted(late.graph)) for late in every]
+    full = [fidelity(again, again) for _, _, again in models]
+    rows = []
+    for rounds, passes in SETTINGS:
+        growing.ROUNDS, growing.PASSES = rounds, passes
+        lost, cost = [], []
+        for late, (first, refit, _), auc_again in zip(every, models, full, strict=True):
+            seconds, grown = late.grow(first)
+            lost.append(auc_again - fidelity(grown, grown))
+            cost.append(seconds / refit)
+        rows.append(
+            (rounds, passes, float(np.mean(lost)), float(np.max(lost)), float(np.mean(cost)))
+        )
+    columns = ("rounds", "passes", "AUC lost, mean", "AUC lost, most", "batch / fit, mean")
+    return markdown(columns, rows)
 
 
 def main() -> None:
@@ -102,13 +149,19 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=5)
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--graphs", default=",".join(NAMES))
+    parser.add_argument("--search", action="store_true")
+    parser.add_argument("--nodes", type=int, default=6000, help="of the graphs of the search")
     options = parser.parse_args()
     command = " ".join(["python benchmarks/growing.py", *sys.argv[1:]])
     report = Report("Growing models", command, options.output)
     tiny = noisy_hierarchy(300, 900, 60, random_state=0).graph
     ATP().fit(tiny).add([(0, 1), ("a", 0)])  # compiles what is timed
+    if options.search:
+        report.add(search(options.share, options.batches, options.nodes))
+        report.save()
+        return
     rows = [
-        [name, *measure(graph, options.share, options.batches)]
+        [name, *measure(Late.of(graph, options.share, options.batches))]
         for name, graph in graphs(options.graphs.split(","))
     ]
     columns = ["graph", "new nodes", "AUC, fitted again", "AUC, grown", "AUC, not grown"]

@@ -203,6 +203,10 @@ def test_info_and_export(folder: Path) -> None:
         files = json.loads(result.stdout)["files"]
         assert len(files) == count
         assert all(Path(file).exists() for file in files)
+    for file in ("v.csv", "v.parquet"):  # the name says what it is
+        told = json.loads(atp("export", folder / "m.npz", "-o", folder / file, "--json").stdout)
+        assert told["format"] == Path(file).suffix[1:]
+        assert (folder / file).is_file()
     vectors = np.load(folder / "npy" / "source.npy")
     assert vectors.tobytes() == ATP.load(folder / "m.npz").source_.tobytes()
 

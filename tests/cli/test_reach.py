@@ -70,10 +70,21 @@ def test_an_index_is_written_and_asked(graph: Path, tmp_path: Path) -> None:
     assert file.exists()
 
 
+def test_what_an_index_takes_is_told_first(graph: Path) -> None:
+    told = json.loads(atp(graph, "--estimate", "--memory", "1GB", "--json").stdout)
+    assert told["nodes"] == 5
+    assert told["components"] == 4  # lib and core are one
+    assert told["budget"] == 10**9
+    assert told["fits"]
+    assert 0 < told["memory"] < told["budget"]
+    assert "it fits" in atp(graph, "--estimate").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence", "code"),
     [
         (["{g}"], "Ask for one thing", 2),
+        (["{g}", "app", "libc", "--estimate"], "Ask for one thing", 2),
         (["{g}", "app", "libc", "--descendants", "app"], "Ask for one thing", 2),
         (["{g}", "app"], "no partner", 2),
         (["{g}", "app", "nobody"], "no node 'nobody'", 2),

@@ -32,6 +32,7 @@ reach g.txt --descendants 1
 reach g.txt --ancestors 1 --count
 reach g.txt --pairs t.txt
 reach g.txt -o i.npz
+reach g.txt --estimate
 embed g.txt -o m.npz --dim 4 --report r2
 embed g.txt -o s.npz --dim 2 --solver svd
 embed g.txt --estimate

@@ -29,6 +29,14 @@ def test_a_panel_knows_who_reaches_it(dag: DiGraph, seed: int) -> None:
     np.testing.assert_array_equal(panel.joined(u, v), reach[u, v] | (u == v))
     for at, column in enumerate(columns.tolist()):
         np.testing.assert_array_equal(panel.reaching(at), np.flatnonzero(reach[:, column]))
+    sizes = panel.sizes()
+    np.testing.assert_array_equal(sizes, reach[:, columns].sum(axis=0))
+    wanted = np.sort(rng.integers(-1, dag.n_nodes, (len(columns), 3)), axis=1)
+    wanted[(wanted >= sizes[:, None]) | (np.diff(wanted, axis=1, prepend=-2) == 0)] = -1
+    wanted.sort(axis=1)
+    for at, found in enumerate(panel.pick(wanted).tolist()):
+        every = panel.reaching(at).tolist()
+        assert found == [every[place] if place >= 0 else -1 for place in wanted[at].tolist()]
     assert panel.count() == reach[:, columns].sum() + len(columns)
 
 

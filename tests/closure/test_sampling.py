@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph.closure import PathSampler, closure_forest
+from atpgraph.closure import AncestorSampler, PathSampler, closure_forest
 from atpgraph.graph import DiGraph
 from tests.dags import chain, closure_matrix, dags, random_dag
 
@@ -63,3 +63,36 @@ def test_deep_forests_take_few_steps() -> None:
     # From the middle of the lower and of the upper half of what is ahead, on average.
     ahead = ((v - u) / (n - 1 - u))[:-1].reshape(-1, 2)
     np.testing.assert_allclose(np.sort(ahead, axis=1).mean(axis=0), [0.25, 0.75], atol=0.01)
+
+
+@settings(max_examples=60)
+@given(dags(), st.integers(1, 6))
+def test_ancestors_are_the_paths_turned_round(dag: DiGraph, count: int) -> None:
+    back = AncestorSampler(closure_forest(dag))
+    reach = closure_matrix(dag).T
+    nodes = np.arange(dag.n_nodes, dtype=np.int32)
+    assert back.sizes.tolist() == reach.sum(axis=1).tolist()
+    u, v = back.draw(nodes, count, SEED)
+    assert reach[u, v].all()
+    every = nodes.repeat(len(nodes)), np.tile(nodes, len(nodes))
+    np.testing.assert_array_equal(back.joined(*every), reach[every])
+    np.testing.assert_array_equal(
+        np.bincount(u, minlength=dag.n_nodes), np.minimum(reach.sum(axis=1), count)
+    )
+    assert len(np.unique(u * np.int64(dag.n_nodes) + v)) == len(u), "an ancestor drawn twice"
+    for node, found in zip(nodes.tolist(), back.reached(nodes), strict=True):
+        assert found.tolist() == np.flatnonzero(reach[node]).tolist()
+
+
+@pytest.mark.parametrize(("seed", "count"), [(0, 1), (1, 2), (2, 3)])
+def test_every_ancestor_is_as_likely(seed: int, count: int) -> None:
+    dag = random_dag(14, 30, seed)
+    back = AncestorSampler(closure_forest(dag))
+    reach = closure_matrix(dag).T
+    drawn = np.zeros((14, 14))
+    seeds = np.random.default_rng(seed).integers(1, 2**63, 3000, dtype=np.uint64)
+    for number in seeds:
+        u, v = back.draw(np.arange(14, dtype=np.int32), count, number)
+        drawn[u, v] += 1
+    share = np.minimum(count, reach.sum(axis=1)) / np.maximum(reach.sum(axis=1), 1)
+    assert np.abs(drawn / len(seeds) - reach * share[:, None]).max() < 0.04

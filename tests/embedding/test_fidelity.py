@@ -95,6 +95,9 @@ def test_graphs_with_little_to_ask(
     assert math.isnan(found.auc)  # no node is out of reach of what is below it
     assert json.loads(json.dumps(found.to_dict()))["auc"] is None
     assert str(Fidelity.from_dict(found.to_dict())) == str(found)
+    assert "nan" not in str(found)
+    if graph.n_edges:  # a node with one descendant has one best target, not five
+        assert found.precision == 1.0
 
 
 def test_vectors_that_are_worth_little_are_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -115,3 +118,12 @@ def test_vectors_that_are_worth_little_are_told(caplog: pytest.LogCaptureFixture
     assert links.fidelity_.is_poor
     assert not caplog.records  # it was not made for paths
     assert "purpose='reachability'" in links.fidelity_.advice(links.solver_)
+
+
+def test_one_axis_is_told_of_small_graphs_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="atpgraph"):
+        thin = ATP(1).fit(generators.random_dag(300, 900, random_state=0))
+        path = ATP(1).fit(chain(300))  # one axis is all there is to a path
+    assert thin.fidelity_.is_poor
+    assert not path.fidelity_.is_poor
+    assert len(caplog.records) == 1

@@ -198,8 +198,13 @@ def export(
         ),
     ],
     format: Annotated[
-        str, typer.Option(help="word2vec, csv, parquet or npy.", autocompletion=completer(FORMATS))
-    ] = "word2vec",
+        str | None,
+        typer.Option(
+            help="word2vec, csv, parquet or npy.",
+            autocompletion=completer(FORMATS),
+            show_default="csv or parquet if the file is called so, else word2vec",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -208,6 +213,9 @@ def export(
         from atpgraph.embedding import ATP
         from atpgraph.embedding.export import export as write
 
+        if format is None:
+            suffix = output.suffix.lower().removeprefix(".")
+            format = suffix if suffix in ("csv", "parquet") else "word2vec"
         files = write(ATP.load(model), format, output)
         out.result(
             {"format": format, "files": [str(file) for file in files]},

@@ -50,6 +50,9 @@ def reach(
             help="Memory budget of an index such as 4GB.", show_default="half of what is free"
         ),
     ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what an index would take.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,10 +70,10 @@ def reach(
         from atpgraph.graph.edgelist import read_edgelist
 
         asked = [bool(nodes), pairs is not None, descendants is not None, ancestors is not None]
-        if sum(asked) > 1 or not (any(asked) or output):
+        if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
             raise InputError(
                 "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
-                "NODE or --ancestors NODE."
+                "NODE, --ancestors NODE or --estimate."
             )
         if path and not (nodes or pairs):
             raise InputError("--path goes with pairs of nodes.")
@@ -83,6 +86,9 @@ def reach(
             index = Reachability.load(graph)
         else:
             index = Reachability(read_edgelist(graph, memory=budget), memory=budget)
+        if estimate:
+            _tell_estimate(out, index, budget)
+            return
         if output is not None:
             index.save(output)
             if any(asked):
@@ -96,6 +102,29 @@ def reach(
         else:
             payload = {"nodes": index.graph.n_nodes, "edges": index.graph.n_edges, "output": output}
             out.result(payload, f"{output}: written; next: atp reach {output} U V")
+
+
+def _tell_estimate(out: Session, index: Reachability, budget: int) -> None:
+    from atpgraph._memory import human_bytes
+    from atpgraph.closure import estimate_closure
+
+    graph, found = index.graph, estimate_closure(index.condensation)
+    payload = {
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "components": index.condensation.n_nodes,
+        "memory": found.bytes_peak,
+        "seconds": round(found.seconds, 4),
+        "budget": budget,
+        "fits": found.bytes_peak <= budget,
+    }
+    answer = "fits" if payload["fits"] else "does not fit: answers are searched for"
+    out.result(
+        payload,
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {payload['components']:,} components",
+        f"an index takes about {human_bytes(found.bytes_peak)} and {found.seconds:,.1f} s; "
+        f"the budget is {human_bytes(budget)}: it {answer}",
+    )
 
 
 def _pairs(

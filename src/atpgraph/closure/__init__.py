@@ -19,13 +19,14 @@ from atpgraph.closure.choice import (
 )
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
-from atpgraph.closure.sampling import PathSampler
+from atpgraph.closure.sampling import AncestorSampler, PathSampler
 from atpgraph.closure.sketch import ReachSketch, reach_sketch
 from atpgraph.closure.sketched_paths import SketchedPaths
 
 __all__ = [
     "CLOSURES",
     "KERNELS",
+    "AncestorSampler",
     "ClosureChoice",
     "ClosureEstimate",
     "ClosureForest",

@@ -18,7 +18,7 @@ from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int32Array, Int6
 from atpgraph.closure.build import closure_forest, closure_forests
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.panel import COLUMNS, Panel
-from atpgraph.closure.sampling import PathSampler
+from atpgraph.closure.sampling import AncestorSampler, PathSampler
 from atpgraph.closure.sketch import ReachSketch, Sketcher, turned
 from atpgraph.closure.sketched_paths import SketchedPaths
 from atpgraph.closure.swept_paths import SweptPaths
@@ -95,13 +95,13 @@ class ExactClosure:
         return self.rows, self.columns
 
     @cached_property
-    def paths_back(self) -> PathSampler:
+    def paths_back(self) -> AncestorSampler:
         """The same for the graph turned round."""
-        return PathSampler(self.sides[1])
+        return AncestorSampler(self.rows)
 
-    def pair_sources(self, back: bool = False) -> tuple[PathSampler, None]:
-        """What the regression over pairs draws from; with `back` for the graph turned round."""
-        return self.paths_back if back else self.paths, None
+    def pair_sources(self, both: bool = False) -> tuple[PathSampler, AncestorSampler | None]:
+        """What the regression over pairs draws from, with `both` from the other end as well."""
+        return self.paths, self.paths_back if both else None
 
     def popularity(self, count: int) -> Float64Array:
         """Share of the paths drawn that end at each node, if every node draws `count`."""
@@ -161,9 +161,9 @@ class SketchedClosure:
         """The same for the graph turned round."""
         return SweptPaths(self._dag.reverse(), turned(self._levels), self.columns.sizes)
 
-    def pair_sources(self, back: bool = False) -> tuple[SketchedPaths, SketchedPaths]:
-        """What the regression over pairs draws from, and the same from the other end."""
-        return self._side(turned_round=back), self._side(turned_round=not back)
+    def pair_sources(self, both: bool = True) -> tuple[SketchedPaths, SketchedPaths]:
+        """What the regression over pairs draws from, always from both ends."""
+        return self._side(turned_round=False), self._side(turned_round=True)
 
     def _side(self, turned_round: bool) -> SketchedPaths:
         dag, levels, near, far = self._dag, self._levels, self.rows, self.columns

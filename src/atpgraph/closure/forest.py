@@ -106,10 +106,13 @@ class ClosureForest:
         return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     @cached_property
-    def _holders(self) -> tuple[Int64Array, Int32Array]:
-        # The nodes that reach v are the forest below v and below each node that holds v as an
-        # extra: disjoint intervals of the preorder, because R only grows down the forest and an
-        # extra is new where it is listed.
+    def holders(self) -> tuple[Int64Array, Int32Array]:
+        """The places in `order` of the nodes that hold each node as an extra, ascending.
+
+        The nodes that reach v are the forest below v and from each holder of v down: disjoint
+        intervals of the preorder, because R only grows down the forest and an extra is new where it
+        is listed.
+        """
         indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         holders = np.empty(self.n_extras, dtype=np.int32)
         _walk.transpose(self.order, self.extras_indptr, self.extras, indptr, holders)
@@ -128,14 +131,14 @@ class ClosureForest:
             self.order,
             self.start,
             self.subtree,
-            *self._holders,
+            *self.holders,
             answer,
         )
         return answer.reshape(u.shape)
 
     def joined(self, u: int, v: int) -> bool:
         """:meth:`reaches` for one pair of node indices, without the cost of arrays."""
-        indptr, holders = self._holders
+        indptr, holders = self.holders
         place = self.start[u]
         if self.start[v] < place < self.start[v] + self.subtree[v]:
             return True
@@ -155,7 +158,7 @@ class ClosureForest:
 
     def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:
         """All nodes that reach any of `nodes` (a node or several), ascending."""
-        indptr, holders = self._holders
+        indptr, holders = self.holders
         change = np.zeros(self.n_nodes + 1, dtype=np.int64)
         for v in self._nodes(nodes).reshape(-1).tolist():
             first = holders[indptr[v] : indptr[v + 1]]
@@ -190,7 +193,7 @@ class ClosureForest:
             self.order,
             self.start,
             self.subtree,
-            *self._holders,
+            *self.holders,
             level,
             table,
             indptr[:-1].copy(),

@@ -75,6 +75,23 @@ class Panel:
         """Number of pairs that are joined, each column with itself among them."""
         return int(_count(self.bits.reshape(-1)))
 
+    def sizes(self) -> Int64Array:
+        """How many nodes reach each column, without itself."""
+        total = np.zeros(len(self.bits) * COLUMNS, dtype=np.int64)
+        for sheet, bits in enumerate(self.bits):
+            _count_columns(bits, total[sheet * COLUMNS :])
+        return total[: len(self.columns)] - 1
+
+    def pick(self, wanted: Int64Array) -> Int32Array:
+        """Of the nodes that reach each column, in ascending order and without itself, those at the
+        places in its row of `wanted`, which ascend; −1 for a place that is none.
+        """
+        found = np.full(wanted.shape, -1, dtype=np.int32)
+        for sheet, bits in enumerate(self.bits):
+            part = slice(sheet * COLUMNS, (sheet + 1) * COLUMNS)
+            _pick(bits, self.view.position, self.columns[part], wanted[part], found[part])
+        return found
+
     def reaching(self, column: int) -> Int32Array:
         """The nodes that reach the node ``columns[column]``, ascending, without itself."""
         sheet, bit = divmod(column, COLUMNS)
@@ -115,6 +132,46 @@ def _count(words: UInt64Array) -> np.int64:
     for word in words:
         total += np.int64(popcount(word))
     return total
+
+
+@kernel
+def _count_columns(bits: UInt64Array, total: Int64Array) -> None:
+    one = np.uint64(1)
+    for u in range(len(bits)):
+        for w in range(WORDS):
+            word = bits[u, w]
+            while word != 0:
+                low = word & (~word + one)
+                word ^= low
+                total[64 * w + np.int64(popcount(low - one))] += 1
+
+
+@kernel
+def _pick(
+    bits: UInt64Array,
+    position: Int32Array,
+    columns: Int32Array,
+    wanted: Int64Array,
+    found: Int32Array,
+) -> None:
+    one = np.uint64(1)
+    passed = np.zeros(COLUMNS, dtype=np.int64)
+    done = np.zeros(COLUMNS, dtype=np.int64)
+    for v in range(len(position)):
+        for w in range(WORDS):
+            word = bits[position[v], w]
+            while word != 0:
+                low = word & (~word + one)
+                word ^= low
+                c = 64 * w + np.int64(popcount(low - one))
+                if columns[c] == v:
+                    continue
+                while done[c] < wanted.shape[1] and wanted[c, done[c]] < passed[c]:
+                    done[c] += 1  # a place that is none
+                if done[c] < wanted.shape[1] and wanted[c, done[c]] == passed[c]:
+                    found[c, done[c]] = v
+                    done[c] += 1
+                passed[c] += 1
 
 
 @kernel

@@ -80,6 +80,59 @@ class PathSampler:
         return self.forest.reaches(u, v)
 
 
+@dataclass(frozen=True, eq=False)
+class AncestorSampler:
+    """The paths of the graph turned round, from the same forest: its ancestors are drawn.
+
+    Examples
+    --------
+    >>> from atpgraph.closure import closure_forest
+    >>> from atpgraph.graph import DiGraph
+    >>> back = AncestorSampler(closure_forest(DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)))
+    >>> back.sizes.tolist(), back.draw(np.array([2], dtype=np.int32), 9, np.uint64(1))[1].tolist()
+    ([0, 1, 2, 3], [1, 0])
+    """
+
+    forest: ClosureForest
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Number of ancestors of every node."""
+        return self._counted[0]
+
+    @cached_property
+    def _counted(self) -> tuple[Int64Array, Int32Array]:
+        f = self.forest
+        indptr, holders = f.holders
+        sizes = np.empty(f.n_nodes, dtype=np.int64)
+        before = np.empty(len(holders), dtype=np.int32)
+        _count(indptr, holders, f.order, f.subtree, sizes, before)
+        return sizes, before
+
+    def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> None:
+        """A round begins; see :meth:`PathSampler.renew`."""
+
+    def draw(self, nodes: Int32Array, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
+        """Up to `count` ancestors of each node, chosen as :meth:`PathSampler.draw` does."""
+        f = self.forest
+        sizes, before = self._counted
+        drawn = np.minimum(sizes[nodes], count)
+        ancestors = np.empty(int(drawn.sum()), dtype=np.int32)
+        _draw_ancestors(
+            nodes, drawn, seed, sizes, *f.holders, before, f.order, f.start, f.subtree, ancestors
+        )
+        return np.repeat(nodes, drawn), ancestors
+
+    def reached(self, nodes: IntArray) -> Iterator[Int32Array]:
+        """The ancestors of each node, ascending."""
+        for node in nodes.tolist():
+            yield self.forest.ancestors(node)
+
+    def joined(self, u: IntArray, v: IntArray) -> BoolArray:
+        """Whether a path of the graph leads to each `u` from its `v`."""
+        return self.forest.reaches(v, u)
+
+
 @kernel
 def _jumps(order: Int32Array, parent: Int32Array, jump: Int32Array) -> None:
     """A second way up the forest for every node: skew-binary jumps, by which any ancestor is
@@ -130,4 +183,64 @@ def _draw(
                 a = jump[a] if sizes[jump[a]] >= left else parent[a]
             e = indptr[a] + sizes[a] - left
             targets[at] = extras[e] if e < indptr[a + 1] else parent[a]
+            at += 1
+
+
+@kernel
+def _count(
+    indptr: Int64Array,
+    holders: Int32Array,
+    order: Int32Array,
+    subtree: Int32Array,
+    sizes: Int64Array,
+    before: Int32Array,
+) -> None:
+    """How many nodes reach v: those below v in the forest, and those from each holder down.
+
+    `before` counts, for every holder, those before it.
+    """
+    for v in range(len(sizes)):
+        total = np.int64(subtree[v] - 1)
+        for e in range(indptr[v], indptr[v + 1]):
+            before[e] = total
+            total += subtree[order[holders[e]]]
+        sizes[v] = total
+
+
+@kernel
+def _draw_ancestors(
+    nodes: Int32Array,
+    drawn: Int64Array,
+    seed: np.uint64,
+    sizes: Int64Array,
+    indptr: Int64Array,
+    holders: Int32Array,
+    before: Int32Array,
+    order: Int32Array,
+    start: Int32Array,
+    subtree: Int32Array,
+    ancestors: Int32Array,
+) -> None:
+    """The ancestors of v, below v first and then from its holders down, at even distances."""
+    state = seed
+    at = 0
+    for i in range(len(nodes)):
+        v = nodes[i]
+        state ^= state << np.uint64(13)  # xorshift
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        first = np.float64(state >> np.uint64(11)) / 2.0**53
+        for part in range(drawn[i]):
+            place = np.int64((part + first) * sizes[v] / drawn[i])
+            if place < subtree[v] - 1:
+                ancestors[at] = order[start[v] + 1 + place]
+            else:
+                low, high = indptr[v], indptr[v + 1]
+                while high - low > 1:  # the last holder with no more than `place` before it
+                    middle = (low + high) // 2
+                    if before[middle] <= place:
+                        low = middle
+                    else:
+                        high = middle
+                ancestors[at] = order[holders[low] + place - before[low]]
             at += 1

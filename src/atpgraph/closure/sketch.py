@@ -174,9 +174,8 @@ class Sketcher:
         node_of[ranks] = np.arange(view.n, dtype=np.int32)
         members = np.empty_like(found)
         for first in range(0, view.n, _ROWS):
-            rows = view.position[first : first + _ROWS]
-            members[first : first + _ROWS] = node_of[found[rows]]
             checkpoint()
+            _by_node(view.position[first : first + _ROWS], found, node_of, members[first:])
         at = view.position
         return ReachSketch(members, counts[at], complete[at], sizes[at])
 
@@ -201,6 +200,14 @@ class Sketcher:
                     pass
                 progress.advance()
         return found, counts, complete
+
+
+@kernel
+def _by_node(rows: Int32Array, found: Int32Array, node_of: Int32Array, members: Int32Array) -> None:
+    """Copy rows of ranks, as the nodes that have them."""
+    for i in range(len(rows)):
+        for j in range(found.shape[1]):
+            members[i, j] = node_of[found[rows[i], j]]
 
 
 @kernel

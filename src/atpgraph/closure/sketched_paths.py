@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from atpgraph._bits import popcount
@@ -85,8 +87,8 @@ class SketchedPaths:
         drawn = np.minimum(self._counts[rows], count)
         targets = np.empty(int(drawn.sum()), dtype=np.int32)
         _take(
-            nodes, rows, drawn, seed, self._panel.bits, self._panel.columns, self._uniform,
-            self._found, self._counts, self._node_of, targets,
+            nodes, rows, drawn, seed, self._panel.bits, self._panel.columns, self._panel.slot,
+            self._uniform, self._found, self._counts, self._node_of, targets,
         )  # fmt: skip
         return np.repeat(nodes, drawn), targets
 
@@ -103,6 +105,7 @@ def _take(
     seed: np.uint64,
     bits: UInt64Array,
     columns: Int32Array,
+    slot: Int32Array,
     uniform: int,
     found: Int32Array,
     counts: Int32Array,
@@ -112,30 +115,45 @@ def _take(
     """Descendants at even distances from a random place on: of the first `uniform` columns of the
     panel, or if too few of those are reached, of the members of the sketch.
     """
-    reached = np.empty(max(uniform, found.shape[1]), dtype=np.int32)
     one = np.uint64(1)
+    words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
     state = seed
     at = 0
     for i in range(len(rows)):
         u = rows[i]
-        many = 0
-        for first in range(0, uniform, 64):
-            word = bits[first // COLUMNS, u, (first % COLUMNS) >> 6]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                column = first + np.int64(popcount(low - one))
-                if column < uniform and columns[column] != nodes[i]:
-                    reached[many] = columns[column]
-                    many += 1
-        if many < drawn[i]:
-            many = counts[u]
-            for j in range(many):
-                reached[j] = node_of[found[u, j]]
+        many: Any = 0
+        for w in range(len(words)):
+            words[w] = bits[(64 * w) // COLUMNS, u, w % WORDS]
+        if uniform & 63:
+            words[-1] &= (one << np.uint64(uniform & 63)) - one
+        own = slot[nodes[i]]
+        if 0 <= own < uniform:
+            words[own >> 6] &= ~(one << np.uint64(own & 63))
+        for w in range(len(words)):
+            many += np.int64(popcount(words[w]))
         state ^= state << np.uint64(13)  # xorshift
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
         place = np.float64(state >> np.uint64(11)) / 2.0**53
+        if many < drawn[i]:
+            for part in range(drawn[i]):
+                member = np.int64((part + place) * counts[u] / drawn[i])
+                targets[at] = node_of[found[u, member]]
+                at += 1
+            continue
+        # The bits wanted come in ascending order: one walk over the words finds them all.
+        w = -1
+        before: Any = 0
+        upto: Any = 0
         for part in range(drawn[i]):
-            targets[at] = reached[np.int64((part + place) * many / drawn[i])]
+            wanted = np.int64((part + place) * many / drawn[i])
+            while upto <= wanted:
+                w += 1
+                before = upto
+                upto += np.int64(popcount(words[w]))
+            word = words[w]
+            for _ in range(wanted - before):
+                word &= word - one
+            low = word & (~word + one)
+            targets[at] = columns[64 * w + np.int64(popcount(low - one))]
             at += 1

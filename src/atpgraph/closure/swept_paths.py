@@ -61,12 +61,21 @@ class SweptPaths:
     def draw(self, nodes: Int32Array, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
         """Up to `count` descendants of each node, each as likely, as pairs in their order."""
         rng = np.random.default_rng(int(seed))
-        drawn = [
-            found if len(found) <= count else rng.choice(found, count, replace=False)
-            for found in self.reached(nodes)
-        ]
-        targets = np.concatenate([np.empty(0, dtype=np.int32), *drawn])
-        return np.repeat(nodes, [len(some) for some in drawn]).astype(np.int32), targets
+        sources, targets = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+        for panel in self._panels(nodes):
+            sizes = panel.sizes()
+            places = np.full((len(sizes), count), -1, dtype=np.int64)
+            for at, size in enumerate(sizes.tolist()):
+                some = np.arange(size) if size <= count else rng.choice(size, count, replace=False)
+                places[at, : len(some)] = some
+            order = np.argsort(places, axis=1)
+            found = np.empty(places.shape, dtype=np.int32)
+            np.put_along_axis(
+                found, order, panel.pick(np.take_along_axis(places, order, axis=1)), axis=1
+            )
+            targets.append(found[places >= 0])
+            sources.append(np.repeat(panel.columns, np.minimum(sizes, count)))
+        return np.concatenate(sources), np.concatenate(targets)
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
         """Whether a path leads from each `u` to its `v`."""

@@ -73,16 +73,17 @@ def agony(graph: DiGraph) -> Agony:
     sources, targets = graph.sources, graph.targets
     component = strongly_connected_components(graph)
     proper = sources != targets
-    cyclic = np.flatnonzero(proper & (component[sources] == component[targets]))
+    cyclic = proper & (component[sources] == component[targets])
     on_circulation = np.zeros(graph.n_edges, dtype=np.bool_)
     on_circulation[cyclic], prices, fit = priced_circulation(sources[cyclic], targets[cyclic])
+    del cyclic
     value = int(np.count_nonzero(on_circulation))
-    up = np.flatnonzero(proper & ~on_circulation)
-    around = np.flatnonzero(on_circulation)
+    up = proper & ~on_circulation
     # r(v) ≥ r(u) + 1 off the circulation, r(u) ≥ r(v) − 1 on it; reversed for the highest ranks.
-    tails = np.concatenate([sources[up], targets[around]])
-    heads = np.concatenate([targets[up], sources[around]])
-    steps = np.concatenate([np.ones(len(up), np.int8), np.full(len(around), -1, np.int8)])
+    tails = np.concatenate([sources[up], targets[on_circulation]])
+    heads = np.concatenate([targets[up], sources[on_circulation]])
+    steps = np.full(len(tails), -1, dtype=np.int8)
+    steps[: len(tails) - value] = 1
     some = np.zeros(graph.n_nodes, dtype=np.int64)
     some[: len(prices)] = prices
     if not fit:
@@ -103,7 +104,7 @@ def _by_tail(
     order = np.argsort(tails, kind="stable")
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(tails, minlength=n), out=indptr[1:])
-    return indptr, heads[order].astype(np.int32), steps[order]
+    return indptr, heads[order], steps[order]
 
 
 @kernel

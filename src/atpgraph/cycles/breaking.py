@@ -127,17 +127,19 @@ class CycleBreaker:
         prepared = time.perf_counter()
         condemned, core_scores = space.solve(method)
         solved = time.perf_counter()
-        score = np.full(self.graph.n_edges, -np.inf)
-        score[self.graph.sources == self.graph.targets] = np.inf
-        score[edges[condemned]] = core_scores[condemned]
-        removed = np.flatnonzero(score > -np.inf)
+        loops = np.flatnonzero(self.graph.sources == self.graph.targets)
+        removed = np.concatenate([loops, edges[condemned]])
+        scores = np.full(len(removed), np.inf)
+        scores[len(loops) :] = core_scores[condemned]
+        order = np.argsort(removed)
+        removed, scores = removed[order], scores[order]
         dag = self.graph.without_edges(removed)
         timings = {
             "components": prepared - started,
             "choose": solved - prepared,
             "remove": time.perf_counter() - solved,
         }
-        return CycleBreak(method, self.graph, dag, removed, score[removed], timings)
+        return CycleBreak(method, self.graph, dag, removed, scores, timings)
 
 
 def settled_method(graph: DiGraph, method: str) -> str:

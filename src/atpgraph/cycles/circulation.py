@@ -50,8 +50,13 @@ def priced_circulation(
     present[sources] = 1
     present[targets] = 1
     number = np.cumsum(present) - 1
-    tails, heads = number[sources].astype(np.int32), number[targets].astype(np.int32)
+    number = number.astype(np.int32)
+    tails, heads = number[sources], number[targets]
     graph = DiGraph.from_codes(tails, heads, int(number[-1]) + 1)
+    as_given = None
+    if not (np.array_equal(graph.sources, tails) and np.array_equal(graph.targets, heads)):
+        as_given = graph.find_edges(tails, heads)
+    del sources, targets, tails, heads
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
@@ -59,8 +64,8 @@ def priced_circulation(
     routed = not np.any(excess)
     if not routed:
         left_out ^= _finish(graph, left_out, excess, price)
-    if not (np.array_equal(graph.sources, tails) and np.array_equal(graph.targets, heads)):
-        left_out = left_out[graph.find_edges(tails, heads)]  # they did not come in order
+    if as_given is not None:
+        left_out = left_out[as_given]
     return ~left_out, price[number], routed
 
 
@@ -100,25 +105,22 @@ def _route(
     out) have price[head] ≤ price[tail] + cost.
     """
     n, m = graph.n_nodes, graph.n_edges
-    reverse = graph.reverse()
-    distance = np.empty(n, dtype=np.int32)
-    # Each tight edge has an entry at either end, and at most half of them is scanned at a time;
     # 32 bits where they are enough, because a large graph waits for memory.
     wide = np.int32 if 2 * m < 2**31 else np.int64
+    rev_indptr, rev_sources = np.zeros(n + 1, dtype=np.int64), np.empty(m, dtype=np.int32)
+    rev_edge = np.empty(m, dtype=wide)
+    _turn_round(graph.indptr, graph.targets, rev_indptr, rev_sources, rev_edge)
+    distance = np.empty(n, dtype=np.int32)
     start = np.empty(n + 1, dtype=wide)
-    heads = np.empty(2 * m, dtype=np.int32)
-    mate = np.empty(2 * m, dtype=wide)
-    usable = np.empty(2 * m, dtype=np.bool_)
-    edge_of = np.empty(2 * m, dtype=wide)
     budget = WORK_PER_EDGE * m
     while budget > 0:
         checkpoint()
         step, scanned = _cheapest_path(
             graph.indptr,
             graph.targets,
-            reverse.indptr,
-            reverse.targets,
-            graph.reverse_order,
+            rev_indptr,
+            rev_sources,
+            rev_edge,
             left_out,
             excess,
             price,
@@ -127,6 +129,10 @@ def _route(
         if step < 0:
             return
         price += np.minimum(distance, np.int32(step))
+        # Each tight edge has an entry at either end.
+        entries = 2 * _count_tight(graph.indptr, graph.targets, price)
+        heads, usable = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.bool_)
+        mate, edge_of = np.empty(entries, dtype=wide), np.empty(entries, dtype=wide)
         _tight_graph(
             graph.sources, graph.targets, left_out, price, start, heads, mate, usable, edge_of
         )
@@ -204,6 +210,38 @@ def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before
     if first[d] >= 0:
         before[first[d]] = v
     first[d] = v
+
+
+@kernel
+def _turn_round(
+    indptr: Any, targets: Any, rev_indptr: Any, rev_sources: Any, rev_edge: Any
+) -> None:
+    """The sources of the edges into each node, ascending, and which edges they are."""
+    n = len(indptr) - 1
+    for target in targets:
+        rev_indptr[target + 1] += 1
+    for v in range(n):
+        rev_indptr[v + 1] += rev_indptr[v]
+    for u in range(n):
+        for e in range(indptr[u], indptr[u + 1]):
+            place = rev_indptr[targets[e]]
+            rev_sources[place] = u
+            rev_edge[place] = e
+            rev_indptr[targets[e]] += 1
+    for v in range(n, 0, -1):
+        rev_indptr[v] = rev_indptr[v - 1]
+    rev_indptr[0] = 0
+
+
+@kernel
+def _count_tight(indptr: Any, targets: Any, price: Any) -> int:
+    """Edges with price[target] = price[source] + 1."""
+    count = 0
+    for u in range(len(price)):
+        for e in range(indptr[u], indptr[u + 1]):
+            if price[targets[e]] == price[u] + 1:
+                count += 1
+    return count
 
 
 @kernel

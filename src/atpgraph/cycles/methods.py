@@ -25,7 +25,15 @@ import numpy as np
 
 from atpgraph._registry import Registry
 from atpgraph._threads import Workers, checkpoint, result_of
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
+from atpgraph._typing import (
+    AnyArray,
+    BoolArray,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+)
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.offline_scc import closes_cycle
@@ -56,8 +64,7 @@ class Workspace:
 
     graph: DiGraph
     seed: int
-    _cache: dict[str, tuple[BoolArray, Float64Array]] = field(default_factory=dict)
-    _drops: dict[str, Float64Array] = field(default_factory=dict)
+    _cache: dict[str, tuple[BoolArray, FloatArray]] = field(default_factory=dict)
 
     def settle(self, method: str) -> str:
         """The method meant: "auto" is h-voting up to a million edges on cycles, then springs."""
@@ -72,10 +79,11 @@ class Workspace:
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
-    def core_edges(self) -> Int64Array:
+    def core_edges(self) -> IntArray:
         """Indices of the edges on cycles, without self-loops."""
         proper = self.graph.sources != self.graph.targets
-        return np.flatnonzero(cyclic_edges(self.graph) & proper)
+        edges = np.flatnonzero(cyclic_edges(self.graph) & proper)
+        return edges.astype(np.int32) if self.graph.n_edges < 2**31 else edges
 
     @cached_property
     def core_nodes(self) -> Int64Array:
@@ -87,8 +95,8 @@ class Workspace:
     @cached_property
     def core(self) -> DiGraph:
         """The edges on cycles; node i of it is ``core_nodes[i]``."""
-        number = np.zeros(self.graph.n_nodes, dtype=np.int64)
-        number[self.core_nodes] = np.arange(len(self.core_nodes))
+        number = np.zeros(self.graph.n_nodes, dtype=np.int32)
+        number[self.core_nodes] = np.arange(len(self.core_nodes), dtype=np.int32)
         ends = self.graph.sources[self.core_edges], self.graph.targets[self.core_edges]
         return DiGraph.from_codes(number[ends[0]], number[ends[1]], len(self.core_nodes))
 
@@ -118,13 +126,13 @@ class Workspace:
         """How far each core edge goes down: score of the source minus score of the target."""
         return np.asarray(score[self.core.sources] - score[self.core.targets])
 
-    def drop_by(self, kind: str) -> Float64Array:
-        """:meth:`drop` by one of the two shared scores; one array, whoever asks."""
-        if kind not in self._drops:
-            self._drops[kind] = self.drop(self.node_score(kind))
-        return self._drops[kind]
+    def removed_by(self, kind: str, rule: str) -> BoolArray:
+        """Core edges that a strategy removes, without their scores, which take eight bytes each."""
+        checkpoint()
+        known = self._cache.get(f"{kind}-{rule}")
+        return _by_rule(self, kind, rule) if known is None else known[0]
 
-    def solve(self, method: str) -> tuple[BoolArray, Float64Array]:
+    def solve(self, method: str) -> tuple[BoolArray, FloatArray]:
         """Core edges that `method` removes, and the score of every core edge; remembered."""
         checkpoint()
         if method not in self._cache:
@@ -133,21 +141,34 @@ class Workspace:
 
 
 def remove_by_edge(
-    space: Workspace, *keys: Float64Array, name: str, acyclic: BoolArray | None = None
+    space: Workspace, *keys: AnyArray, name: str, acyclic: BoolArray | None = None
 ) -> BoolArray:
     """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw).
 
     `acyclic` marks edges that come before all others and close no cycle among themselves.
     """
+    return _closing(space, _edge_times(space, keys, name, acyclic), acyclic)
+
+
+def _closing(space: Workspace, time: Int32Array, acyclic: BoolArray | None) -> BoolArray:
     core = space.core
-    draw = space.rng(f"ties of {name}").random(core.n_edges)
+    return closes_cycle(core.n_nodes, core.sources, core.targets, time, acyclic)
+
+
+def _edge_times(
+    space: Workspace, keys: tuple[AnyArray, ...], name: str, acyclic: BoolArray | None
+) -> Int32Array:
+    """When each edge arrives: the smallest keys first."""
+    n_edges = space.core.n_edges
+    draw = space.rng(f"ties of {name}").random(n_edges)
     asked = slice(None) if acyclic is None else np.flatnonzero(~acyclic)
     order = np.lexsort([draw[asked], *(key[asked] for key in reversed(keys))])
+    del draw
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    time = np.zeros(core.n_edges, dtype=np.int32)
+    time = np.zeros(n_edges, dtype=np.int32)
     time[asked] = rank
-    return closes_cycle(core.n_nodes, core.sources, core.targets, time, acyclic)
+    return time
 
 
 def remove_by_node(
@@ -156,61 +177,71 @@ def remove_by_node(
     """Repeatedly let the cyclic node with the largest key lose its out-edges, or its in-edges."""
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
-    time = np.empty(core.n_nodes, dtype=np.int32)
-    time[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
-    at_source, at_target = time[core.sources], time[core.targets]
-    loses = np.where(
-        at_source > at_target, loses_out_edges[core.sources], ~loses_out_edges[core.targets]
+    at = np.empty(core.n_nodes, dtype=np.int32)
+    at[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
+    time = at[core.sources]
+    at_target = at[core.targets]
+    keeps = np.where(
+        time > at_target, ~loses_out_edges[core.sources], loses_out_edges[core.targets]
     )
+    np.maximum(time, at_target, out=time)
+    del at_target
     # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
     # at its latest node one is lost, and arrives with that node.
-    return closes_cycle(
-        core.n_nodes, core.sources, core.targets, np.maximum(at_source, at_target), ~loses
-    )
+    return _closing(space, time, keeps)
 
 
-def _greedy(space: Workspace, drop: Float64Array, name: str) -> tuple[BoolArray, Float64Array]:
+def _greedy(space: Workspace, drop: Float64Array, name: str) -> tuple[BoolArray, FloatArray]:
     return remove_by_edge(space, drop, name=name, acyclic=drop < 0), drop
 
 
-def _forward(space: Workspace, score: Float64Array, name: str) -> BoolArray:
-    out = np.ones(space.core.n_nodes, dtype=np.bool_)
-    return remove_by_node(space, score, out, name=name)
+def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
+    """Core edges that one of the three strategies removes by one score."""
+    score, name = space.node_score(kind), f"{kind}-{rule}"
+    if rule == "g":
+        drop = space.drop(score)
+        up = drop < 0
+        time = _edge_times(space, (drop,), name, up)
+        del drop
+        return _closing(space, time, up)
+    out = np.full(space.core.n_nodes, rule == "f")
+    return remove_by_node(space, score if rule == "f" else -score, out, name=name)
 
 
-def _backward(space: Workspace, score: Float64Array, name: str) -> BoolArray:
-    out = np.zeros(space.core.n_nodes, dtype=np.bool_)
-    return remove_by_node(space, -score, out, name=name)
-
-
-def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, Float64Array]:
+def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
     """The edge that most strategies of the given kinds of score remove goes first.
 
     Ties go by how far the edge goes down, each score measured in its own standard deviations.
     """
-    votes = np.zeros(space.core.n_edges)
-    drop = np.zeros(space.core.n_edges)
+    votes = np.zeros(space.core.n_edges, dtype=np.uint8)
     if not len(votes):
-        return np.zeros(0, dtype=np.bool_), votes
+        return np.zeros(0, dtype=np.bool_), votes.astype(np.float32)
     with Workers() as pool:
         # A thread for each score; the one that is ready first starts its strategies.
         pending = {pool.submit(space.node_score, kind): kind for kind in kinds}
         strategies = []
         for done in as_completed(pending):
-            strategies += [pool.submit(space.solve, f"{pending[done]}-{rule}") for rule in "gfb"]
-        for kind in kinds:
-            drop += space.drop_by(kind) / max(float(np.std(space.node_score(kind))), 1e-12)
-        for strategy in strategies:
-            votes += result_of(strategy)[0]
+            kind = pending[done]
+            strategies += [pool.submit(space.removed_by, kind, rule) for rule in "gfb"]
+        strategies.reverse()
+        while strategies:
+            votes += result_of(strategies.pop())
+    drop = np.zeros(len(votes))
+    for kind in kinds:
+        score = space.node_score(kind)
+        drop += space.drop(score) / max(float(np.std(score)), 1e-12)
     # What no strategy removes is part of what one of them leaves, which is acyclic.
-    return remove_by_edge(space, votes, drop, name=name, acyclic=votes == 0), votes
+    nobody = votes == 0
+    time = _edge_times(space, (votes, drop), name, nobody)
+    del drop
+    return _closing(space, time, nobody), votes.astype(np.float32)
 
 
-def _pagerank(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
     return _greedy(space, space.drop(pagerank(space.graph)[space.core_nodes]), "pagerank")
 
 
-def _springs(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
     return _greedy(space, space.drop(spring_positions(space.core)), "springs")
 
 
@@ -221,7 +252,7 @@ def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, Int64Array]:
     return DiGraph.from_codes(number[core.sources], number[core.targets], core.n_nodes), number
 
 
-def _dfs(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _dfs(space: Workspace) -> tuple[BoolArray, FloatArray]:
     core = space.core
     mixed, number = _shuffled(space, "dfs")
     climb = np.zeros(mixed.n_edges, dtype=np.int32)
@@ -230,7 +261,7 @@ def _dfs(space: Workspace) -> tuple[BoolArray, Float64Array]:
     return climb[edge] > 0, climb[edge].astype(np.float64)
 
 
-def _eades(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _eades(space: Workspace) -> tuple[BoolArray, FloatArray]:
     mixed, number = _shuffled(space, "eades")
     back = mixed.reverse()
     position = eades_position(mixed.indptr, mixed.targets, back.indptr, back.targets)
@@ -238,7 +269,7 @@ def _eades(space: Workspace) -> tuple[BoolArray, Float64Array]:
     return drop > 0, drop
 
 
-def _mfas(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _mfas(space: Workspace) -> tuple[BoolArray, FloatArray]:
     core = space.core
     ratio = degree_ratio(core.out_degree, core.in_degree)
     loses_out = core.in_degree >= core.out_degree
@@ -246,7 +277,7 @@ def _mfas(space: Workspace) -> tuple[BoolArray, Float64Array]:
     return removed, np.maximum(ratio[core.sources], ratio[core.targets])
 
 
-def _bayes(space: Workspace) -> tuple[BoolArray, Float64Array]:
+def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
     """Greedy by the posterior probability of pointing down; sa-g where that removes far less."""
     core = space.core
     probability, position = downward_probability(
@@ -271,25 +302,19 @@ class Method:
 
     name: str
     summary: str
-    run: Callable[[Workspace], tuple[BoolArray, Float64Array]]
+    run: Callable[[Workspace], tuple[BoolArray, FloatArray]]
 
 
 def _strategies(kind: str, what: str) -> list[Method]:
     """The three strategies over one node score."""
 
-    def greedy(space: Workspace) -> tuple[BoolArray, Float64Array]:
-        return _greedy(space, space.drop_by(kind), f"{kind}-g")
-
-    def forward(space: Workspace) -> tuple[BoolArray, Float64Array]:
-        return _forward(space, space.node_score(kind), f"{kind}-f"), space.drop_by(kind)
-
-    def backward(space: Workspace) -> tuple[BoolArray, Float64Array]:
-        return _backward(space, space.node_score(kind), f"{kind}-b"), space.drop_by(kind)
+    def run(rule: str) -> Callable[[Workspace], tuple[BoolArray, FloatArray]]:
+        return lambda space: (_by_rule(space, kind, rule), space.drop(space.node_score(kind)))
 
     return [
-        Method(f"{kind}-g", f"{what}, greedy: the edge that goes down most", greedy),
-        Method(f"{kind}-f", f"{what}, forward: the top node loses its out-edges", forward),
-        Method(f"{kind}-b", f"{what}, backward: the bottom node loses its in-edges", backward),
+        Method(f"{kind}-g", f"{what}, greedy: the edge that goes down most", run("g")),
+        Method(f"{kind}-f", f"{what}, forward: the top node loses its out-edges", run("f")),
+        Method(f"{kind}-b", f"{what}, backward: the bottom node loses its in-edges", run("b")),
     ]
 
 

@@ -44,25 +44,31 @@ def spring_positions(graph: DiGraph) -> Float64Array:
     """
     x = np.zeros(graph.n_nodes)
     strength = np.ones(graph.n_edges, dtype=np.float32)
-    total, residual, product = np.empty((3, graph.n_nodes))
+    total, residual, product, scaled, direction = np.empty((5, graph.n_nodes))
     for _ in range(ROUNDS if graph.n_edges else 0):
         checkpoint()
         begin_solution(graph.indptr, graph.targets, strength, x, ANCHOR, total, residual)
-        direction = residual / total
-        fit = float(residual @ direction)
+        np.divide(residual, total, out=direction)
+        fit = _dot(residual, direction)
         for _ in range(STEPS):
             if fit < 1e-12 * len(x):
                 break
             checkpoint()
             apply_springs(graph.indptr, graph.targets, strength, total, direction, product)
-            step = fit / float(direction @ product)
-            x += step * direction
-            residual -= step * product
-            scaled = residual / total
-            before, fit = fit, float(residual @ scaled)
-            direction = scaled + (fit / before) * direction
+            step = fit / _dot(direction, product)
+            x += np.multiply(direction, step, out=scaled)
+            residual -= np.multiply(product, step, out=scaled)
+            np.divide(residual, total, out=scaled)
+            before, fit = fit, _dot(residual, scaled)
+            direction *= fit / before
+            direction += scaled
         give_way(graph.indptr, graph.targets, x, strength)
     return x
+
+
+def _dot(a: Float64Array, b: Float64Array) -> float:
+    """Without BLAS, whose sums depend on the number of its threads."""
+    return float(np.einsum("i,i", a, b))
 
 
 @kernel

@@ -82,24 +82,35 @@ def trueskill(
         raise InputError("sigma and beta must be positive and tau must not be negative.")
     rng = generator(random_state)
     proper = graph.sources != graph.targets
-    losers, winners = graph.sources[proper], graph.targets[proper]
     # Matches in random order wait for memory: both players are in one number, which is shuffled
     # itself, and mean and variance of a node are side by side.
-    matches = (losers.astype(np.int64) << 32) | winners
+    matches = graph.sources[proper].astype(np.int64)
+    matches <<= 32
+    matches |= graph.targets[proper]
     belief = np.empty((graph.n_nodes, 2))
     belief[:, 0] = mu
     belief[:, 1] = sigma**2
     margin = NormalDist().inv_cdf((draw_probability + 1.0) / 2.0) * math.sqrt(2.0) * beta
     passes = 0
-    if len(losers):
+    if len(matches):
         for _ in range(max_passes):
             checkpoint()
             _play(rng.permutation(matches), belief, beta, tau, margin)
             passes += 1
             score = belief[:, 0] - 3.0 * np.sqrt(belief[:, 1])
-            if np.mean(score[losers] <= score[winners]) >= target:
+            if _count_rising(matches, score) / len(matches) >= target:
                 break
     return TrueSkill(belief[:, 0].copy(), np.sqrt(belief[:, 1]), passes)
+
+
+@kernel
+def _count_rising(matches: Any, score: Any) -> int:
+    """How many matches were won by a node that does not score lower."""
+    count = 0
+    for match in matches:
+        if score[match >> 32] <= score[match & 0xFFFFFFFF]:
+            count += 1
+    return count
 
 
 @kernel

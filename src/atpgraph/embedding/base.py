@@ -24,7 +24,7 @@ from atpgraph._typing import (
 from atpgraph.closure import ClosureChoice, HeldClosure
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.embedding import purposes
-from atpgraph.embedding.fidelity import Fidelity, HardPairs, measure
+from atpgraph.embedding.fidelity import NODES, Fidelity, HardPairs, measure
 from atpgraph.embedding.threshold import separating_score
 from atpgraph.errors import NotFittedError
 from atpgraph.factorization import Descent
@@ -166,7 +166,7 @@ class Embedding(Estimator, ABC):
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         return given
 
-    def _judge(self, closure: HeldClosure) -> None:
+    def _judge(self, closure: HeldClosure, nodes: int = NODES) -> None:
         """Find the threshold, and how well the vectors keep the paths that `closure` holds."""
         paths = closure.paths
         self.threshold_ = 0.0
@@ -175,7 +175,7 @@ class Embedding(Estimator, ABC):
             self.popularity_ = closure.popularity(Descent().draws).astype(np.float32)
         else:
             self.threshold_ = separating_score(paths, self.source_, self.target_)
-        pairs = HardPairs.of(paths, self.levels_, np.random.default_rng(0))
+        pairs = HardPairs.of(paths, self.levels_, np.random.default_rng(0), nodes)
         self.fidelity_ = measure(
             pairs, paths, self.levels_, self.source_, self.target_, self.threshold_
         )

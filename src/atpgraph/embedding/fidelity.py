@@ -11,14 +11,15 @@ from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int
 from atpgraph.closure import Paths
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 
-_NODES = 1500
+NODES = 1500  # asked about after a fit
 _DRAWS = 4
 _FEW = 5  # descendants that a node needs to be asked about
 _TOP = 5
-_ASKED = 300  # nodes whose best targets are found,
+_ASKED = 100, 5  # nodes whose best targets are found, so many or one in so many,
 _SCORES = 20_000_000  # within so many scores
 _TRIES = 50
-_ENOUGH = 1000  # pairs of either kind, for a warning
+_ENOUGH = 300  # paths, for a warning: then an AUC is known to about .02
+_GOOD = 0.9  # an AUC that vectors of rank one need not be ashamed of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class HardPairs:
         paths: Paths,
         levels: Int32Array,
         rng: np.random.Generator,
-        nodes: int = _NODES,
+        nodes: int = NODES,
     ) -> HardPairs:
         """Draw pairs of up to `nodes` nodes."""
         able = np.flatnonzero(paths.sizes >= _FEW)
@@ -81,7 +82,8 @@ class Fidelity:
     true_yes, false_yes : float
         Share of paths, and of hard pairs without one, that score above the threshold.
     precision : float
-        Share of the five best targets of a node that it reaches.
+        Share of the five best targets of a node that it reaches; of as many as it has descendants
+        where no node has five.
     correlation : float
         Rank correlation of score and difference of levels over the paths.
     effective_rank : float
@@ -120,7 +122,8 @@ class Fidelity:
         Never for graphs with too few pairs to tell.
         """
         little = self.auc - self.level_auc < (1.0 - self.level_auc) / 3
-        return self.pairs >= _ENOUGH and (little or self.effective_rank < 1.5)
+        one_axis = self.effective_rank < 1.5 and self.auc < _GOOD
+        return self.pairs >= _ENOUGH and (little or one_axis)
 
     def advice(self, solver: str) -> str:
         """What is wrong with poor vectors and what to change, in a sentence."""
@@ -136,10 +139,18 @@ class Fidelity:
         )
 
     def __str__(self) -> str:
+        if not self.pairs:
+            return "no paths to measure by"
+        told = (
+            f"AUC {self.auc:.3f} on {self.pairs:,} hard pairs (levels alone {self.level_auc:.3f})"
+        )
+        yes = f"yes to {self.true_yes:.1%} of the paths"
+        if self.auc != self.auc:
+            told = f"{self.pairs:,} paths, and no pair without one that looks like them"
+        else:
+            yes += f" and to {self.false_yes:.1%} of the others"
         return (
-            f"AUC {self.auc:.3f} on {self.pairs:,} hard pairs (levels alone {self.level_auc:.3f}); "
-            f"yes to {self.true_yes:.1%} of the paths and to {self.false_yes:.1%} of the others; "
-            f"{self.precision:.1%} of the five best targets are reached; "
+            f"{told}; {yes}; {self.precision:.1%} of the five best targets are reached; "
             f"effective rank {self.effective_rank:.1f}"
         )
 
@@ -166,7 +177,8 @@ def measure(
     >>> found.auc == found.level_auc, found.false_yes, found.effective_rank
     (True, 1.0, 0.0)
     """
-    asked = max(min(_ASKED, _SCORES // max(len(target), 1)), 1)
+    least, part = _ASKED
+    asked = max(min(max(least, len(pairs.nodes) // part), _SCORES // max(len(target), 1)), 1)
     some = pairs.nodes[:: max(len(pairs.nodes) // asked, 1)]
     best, _ = top_by_product(source[some], target, _TOP, skip=some)
     return judge(
@@ -194,8 +206,8 @@ def judge(
     """The same from the scores of the pairs and the best targets of some nodes, a row for each."""
     climbs, climbs_too = (levels[side[1]] - levels[side[0]] for side in (pairs.paths, pairs.others))
     nodes, targets = best
-    asked = np.repeat(nodes, targets.shape[1])
-    right = paths.joined(asked, targets.reshape(-1))
+    asked = np.arange(targets.shape[1]) < paths.sizes[nodes][:, None]
+    right = paths.joined(np.repeat(nodes, asked.sum(axis=1)), targets[asked])
     return Fidelity(
         auc=round(_auc(good, bad), 6),
         level_auc=round(_auc(climbs, climbs_too), 6),
@@ -222,9 +234,10 @@ def effective_rank(source: FloatArray, target: FloatArray) -> float:
     grams = []
     scale = 1.0
     for vectors in (source, target):
-        centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+        centred = vectors.astype(np.float64)
+        centred -= centred.mean(axis=0)
         grams.append(centred.T @ centred)
-        scale *= float((centred**2).sum())
+        scale *= float(np.trace(grams[-1]))
     # The squared singular values of A·Bᵀ are the eigenvalues of AᵀA·BᵀB.
     values = np.maximum(np.linalg.eigvals(grams[0] @ grams[1]).real, 0.0)
     total = values.sum()

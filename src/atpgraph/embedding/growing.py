@@ -23,9 +23,11 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
 
-_ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
-_PASSES = 8  # over the paths of new nodes, before that,
-_IN_A_ROUND = 8192  # where a round takes so many at the least
+# Chosen on generated graphs, see docs/evidence/defaults.md.
+ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
+PASSES = 16  # over the paths of new nodes, before that,
+FEWEST = 2048  # and at least so many paths from either end
+_JUDGED = 500  # nodes that the fidelity of a batch is measured on, a third of those of a fit
 _SOLVE = 40  # cost of the solve of a row, in products of two vectors
 
 
@@ -120,7 +122,7 @@ class Growing(Embedding):
         growth = Growth.of(self, more)
         closure = hold_closure(
             growth.dag, growth.levels, params["closure"], sketch_size=params["sketch_size"],
-            memory=params["memory"], n_jobs=params["n_jobs"],
+            both=self.solver_ != "pairs", memory=params["memory"], n_jobs=params["n_jobs"],
         )  # fmt: skip
         table = _longer_table(self.kernel_table_, params, int(growth.levels.max(initial=1)))
         solve = _pairs if self.solver_ == "pairs" else _nnls
@@ -129,7 +131,7 @@ class Growing(Embedding):
         self.source_, self.target_, self.kernel_table_ = source, target, table
         self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
         self.closure_ = closure.choice
-        self._judge(closure)
+        self._judge(closure, _JUDGED)
         self.timings_ = {"growth": time.perf_counter() - started}
 
 
@@ -258,59 +260,52 @@ def _pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """A few rounds over the paths that changed, from the vectors that are there.
 
-    New nodes come first, on their own: as some among many they would learn little in so few rounds.
-    Their target vectors are learnt from their ancestors, in the graph turned round.
+    New nodes come first, on their own, from both ends of their paths: as some among many they would
+    learn little in so few rounds.
     """
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
     params = model.get_params()
 
     def learn(
-        back: bool,
-        level: Int32Array,
         nodes: Int64Array,
         rounds: float,
-        near: FloatArray,
-        far: FloatArray,
+        both: bool = False,
         known: FloatArray | float = 1.0,
+        descent: Descent | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        paths, _ = closure.pair_sources(back)
+        paths, back = closure.pair_sources(both)
         fit = fit_pairs(
             paths,
-            level,
+            growth.levels,
             table,
-            n_components=near.shape[1],
+            n_components=source.shape[1],
             regularization=model.regularization_,
             max_iter=max(round(rounds), 1),
             n_jobs=params["n_jobs"],
             random_state=params["random_state"],
-            start=(near, far),
+            start=(source, target),
             rows=nodes,
+            back=back if both else None,
             known=known,
+            descent=descent,
         )
         return fit.source, fit.target
 
-    def drawn(paths: Paths, nodes: Int64Array | slice = slice(None)) -> int:
-        return int(np.minimum(paths.sizes[nodes], Descent.draws).sum())
+    def drawn(paths: Paths, count: int, nodes: Int64Array | slice = slice(None)) -> int:
+        return int(np.minimum(paths.sizes[nodes], count).sum())
 
+    draws = Descent.draws
     if len(growth.new):
-        turned = growth.levels.max(initial=0) + 1 - growth.levels
-        ways = [
-            min(_PASSES * drawn(paths, growth.new) / _IN_A_ROUND, _PASSES)
-            for paths in (closure.paths_back, closure.paths)
-        ]
-        back = learn(True, turned, growth.new, ways[0], _turn(target), _turn(source))
-        target, source = map(_turn, back)
-        source, target = learn(False, growth.levels, growth.new, ways[1], source, target)
+        half = -(-draws // 2)
+        most = max(drawn(side, half, growth.new) for side in (closure.paths, closure.paths_back))
+        fewest = int(np.clip(PASSES * most, FEWEST, Descent.fewest))
+        rounds = PASSES * most / max(most, fewest)
+        source, target = learn(growth.new, rounds, both=True, descent=Descent(fewest=fewest))
     # A vector may go the further, the less of what its node reaches it was fitted to.
     before, now = model.n_descendants_, closure.paths.sizes
     known = np.ones(len(now))
     known[: len(before)] = np.minimum(before / np.maximum(now[: len(before)], 1), 1.0) ** 2
-    rounds = min(drawn(closure.paths) // max(drawn(closure.paths, growth.sources), 1), _ROUNDS)
-    return learn(False, growth.levels, growth.sources, rounds, source, target, known)
-
-
-def _turn(vectors: FloatArray) -> FloatArray:
-    """Vectors for the graph turned round, where the two biases change places."""
-    k = vectors.shape[1]
-    return vectors if k < 3 else vectors[:, [*range(k - 2), k - 1, k - 2]]
+    some = max(drawn(closure.paths, draws, growth.sources), 1)
+    rounds = min(drawn(closure.paths, draws) // some, ROUNDS)
+    return learn(growth.sources, rounds, known=known)

@@ -7,7 +7,9 @@ import numpy as np
 from atpgraph._typing import Float64Array, FloatArray, Int64Array
 
 _PAIRS = 1 << 16
-_BLOCK = 1 << 24  # scores held at a time
+_BLOCK = 1 << 21  # scores taken at a time, few enough for a cache;
+_LARGEST = 1 << 24  # up to so many, where a block would be but a few queries
+_FEW = 16
 
 
 def pair_scores(left: FloatArray, right: FloatArray, u: Int64Array, v: Int64Array) -> Float64Array:
@@ -38,7 +40,7 @@ def top_by_product(
     scores = np.empty((len(queries), max(k, 0)))
     if k <= 0:
         return rows, scores
-    step = max(1, _BLOCK // max(n, 1))
+    step = max(1, _BLOCK // n, min(_FEW, _LARGEST // n))
     for start in range(0, len(queries), step):
         part = queries[start : start + step]
         product = part @ vectors.T
@@ -46,21 +48,32 @@ def top_by_product(
             left_out = skip[start : start + step]
             known = np.flatnonzero(left_out >= 0)
             product[known, left_out[known]] = -np.inf
-        for i, (line, bound) in enumerate(zip(product, _bounds(product, k), strict=True)):
-            candidates = np.flatnonzero(line >= bound)
-            best = candidates[np.argsort(-line[candidates], kind="stable")[:k]]
-            rows[start + i], scores[start + i] = best, line[best]
+        lines, columns = _candidates(product, k)
+        values = product[lines, columns]
+        # By line, then by score; as the sort is stable and columns ascend, ties by column.
+        order = np.lexsort([-values, lines])
+        first = np.searchsorted(lines, np.arange(len(part)))
+        best = order[first[:, None] + np.arange(k)]
+        rows[start : start + step], scores[start : start + step] = columns[best], values[best]
     return rows, scores
 
 
-def _bounds(product: FloatArray, k: int) -> FloatArray:
-    """For each row a bound that at least its k largest entries reach, and few others.
+def _candidates(product: FloatArray, k: int) -> tuple[Int64Array, Int64Array]:
+    """Row and column of at least the k largest entries of every row, and few others; ascending.
 
-    The k-th largest of the maxima of runs of entries: one pass, where a partition takes many.
+    They are in the runs of a row whose maximum is not below the k-th largest of those maxima, or
+    left over at the end: one pass, where a partition takes many.
     """
     lines, n = product.shape
     runs = min(max(8 * k, int(np.sqrt(n))), n)
     length = n // runs
-    # What is left over at the end of a row cannot lower the bound.
     maxima = product[:, : runs * length].reshape(lines, runs, length).max(axis=2)
-    return np.asarray(np.partition(maxima, runs - k, axis=1)[:, runs - k])
+    bounds = np.partition(maxima, runs - k, axis=1)[:, runs - k]
+    line, run = np.nonzero(maxima >= bounds[:, None])
+    inside = (run * length)[:, None] + np.arange(length)
+    at, _ = high = np.nonzero(product[line[:, None], inside] >= bounds[line, None])
+    rest, end = np.nonzero(product[:, runs * length :] >= bounds[:, None])
+    row = np.concatenate([line[at], rest])
+    column = np.concatenate([inside[high], end + runs * length])
+    order = np.argsort(row, kind="stable")
+    return row[order], column[order]

@@ -28,7 +28,6 @@ from atpgraph.factorization.nnls import Factorization
 
 _FIRST = np.float32(0.1)  # standard deviation of the first components
 _SETTLED = np.float32(60)  # sum of squared gradients that a vector of an earlier fit has seen
-_FEWEST = 8192  # paths in a round, however small the graph
 _TASK = 4096  # paths of a task, about: fewer would be lost in the overhead
 _MOST_BLOCKS = 64
 _CHUNK = 8192  # paths taken at a time, milliseconds of work
@@ -76,6 +75,8 @@ class Descent:
         Learning rate.
     clip : float
         Largest slope of the loss.
+    fewest : int
+        Paths in a round, however small the graph: there they are drawn again and again.
     """
 
     draws: int = 16
@@ -83,6 +84,7 @@ class Descent:
     margin: float = 1.5
     rate: float = 0.2
     clip: float = 4.0
+    fewest: int = 8192
 
 
 def fit_pairs(
@@ -214,6 +216,7 @@ class _Side:
         paths: PairSource,
         levels: Int32Array,
         draws: int,
+        fewest: int,
         rng: np.random.Generator,
         only: IntArray | None,
     ) -> None:
@@ -223,7 +226,7 @@ class _Side:
             rows = np.intersect1d(rows, only).astype(np.int32)
         columns = np.flatnonzero(levels > 1).astype(np.int32)
         in_round = int(np.minimum(paths.sizes[rows], draws).sum())
-        self.repeats = -(-_FEWEST // max(in_round, 1))
+        self.repeats = -(-fewest // max(in_round, 1))
         self.chunk = int(np.clip(2 * len(rows), 256, _CHUNK))
         most = min(_MOST_BLOCKS, len(rows), len(columns))
         blocks = min(max(int(np.sqrt(self.repeats * in_round / _TASK)), 1), most)
@@ -299,10 +302,10 @@ class _Learning:
             self.begin(at, vectors, rng, None if start is None else start[at])
         self.seen[0] *= np.asarray(known, dtype=np.float32)
         draws = descent.draws if back is None else -(-descent.draws // 2)
-        self.sides = [_Side(paths, levels, draws, rng, only)]
+        self.sides = [_Side(paths, levels, draws, descent.fewest, rng, only)]
         if back is not None:
             turned = np.asarray(levels.max(initial=0) + 1 - levels, dtype=np.int32)
-            self.sides.append(_Side(back, turned, draws, rng, only))
+            self.sides.append(_Side(back, turned, draws, descent.fewest, rng, only))
 
     @property
     def is_empty(self) -> bool:
@@ -330,10 +333,14 @@ class _Learning:
         n, free, bias = len(vectors), self.free, self.bias
         blank: Any = slice(None)
         if given is not None:
-            blank = ~np.any(given[:, :free] != 0, axis=1)
-            n = int(np.count_nonzero(blank))
-            vectors[:, :free] = given[:, :free] * np.float32(self.unit**-0.5)
-            self.seen[at, ~blank] = _SETTLED
+            blank = np.flatnonzero(given[:, 0] == 0)
+            blank = blank[~np.any(given[blank, :free] != 0, axis=1)]
+            n = len(blank)
+            vectors[:, :free] = given[:, :free]
+            if self.unit != 1:
+                vectors[:, :free] *= np.float32(self.unit**-0.5)
+            self.seen[at] = _SETTLED
+            self.seen[at, blank] = 0
         vectors[blank, :free] = _FIRST * rng.standard_normal((n, free), dtype=np.float32)
         if bias >= 0:
             vectors[:, bias + 1 - at] = 1
@@ -408,7 +415,8 @@ class _Learning:
         vectors = self.source[:, : self.k].copy(), self.target[:, : self.k].copy()
         without = self.paths.sizes == 0, self.levels == 1
         for side, none in zip(vectors, without, strict=True):
-            side[:, : self.free] *= np.float32(np.sqrt(self.unit))
+            if self.unit != 1:
+                side[:, : self.free] *= np.float32(np.sqrt(self.unit))
             side[none, : self.free] = 0
         if self.bias >= 0:
             biases = [side[:, self.bias + at] for at, side in enumerate(vectors)]
