@@ -114,24 +114,26 @@ def _words(
     """A sentence, and the labels of the nodes it names."""
     out_u, in_v = _out(graph, u), _out(graph.reverse(), v)
     if kind == "proximity":
-        return f"a walk from the source is at the target {values['proximity']:.2%} of the time", []
+        return f"a walk from the source is at the target {_share(values['proximity'])}", []
     if kind == "reach":
         return (
-            f"walking forward finds the target {values['reached']:.2%}, backward "
-            f"{values['reaching']:.2%} of the time"
+            f"walking forward, it is at the target {_share(values['reached'])}, walking backward "
+            f"{_share(values['reaching'])}"
         ), []
     if kind == "paths":
         between = np.intersect1d(out_u, in_v)
         names = _labels(graph, between)
-        told = f"{len(between):,} paths of two steps{_by(names)}"
-        alike = Walks("><>", damping=0.0).fit(graph).pairs(np.array([u]), np.array([v]))[0, 0]
-        return f"{told}; {alike:,.0f} walks over somebody with the same target", names
+        told = f"{_count(len(between), 'path')} of two steps{_by(names)}"
+        walks = Walks("><>", damping=0.0).fit(graph).pairs(np.array([u]), np.array([v]))[0, 0]
+        alike = _count(round(walks), "walk")
+        return f"{told}; {alike} over somebody with the same target", names
     if kind == "citation":
         same = np.intersect1d(out_u, _out(graph, v))
         together = np.intersect1d(_out(graph.reverse(), u), in_v)
         names = _labels(graph, np.union1d(same, together))
         return (
-            f"{len(same):,} targets in common, {len(together):,} sources in common{_by(names)}",
+            f"{_count(len(same), 'target')} in common, {_count(len(together), 'source')} in common"
+            f"{_by(names)}",
             names,
         )
     if kind == "reverse":
@@ -139,7 +141,8 @@ def _words(
         return "the edge the other way round is there" if there else "no edge the other way", []
     if kind == "degrees":
         return (
-            f"the source has {len(out_u):,} out-edges, the target {len(in_v):,} in-edges",
+            f"the source has {_count(len(out_u), 'out-edge')}, the target "
+            f"{_count(len(in_v), 'in-edge')}",
             [],
         )
     if kind == "levels":
@@ -164,6 +167,14 @@ def _labels(graph: DiGraph, codes: Int64Array) -> list[Any]:
     """The labels of a few of the nodes, the least popular first: they say most."""
     few = codes[np.argsort(graph.in_degree[codes] + graph.out_degree[codes], kind="stable")]
     return list(graph.labels[few[:_NAMED]].tolist())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.2%} of the time" if value >= 5e-5 else "hardly ever"
 
 
 def _by(names: list[Any]) -> str:

@@ -72,6 +72,24 @@ def learn(
 
     The last is measured on one half of the pairs with weights learned on the other.
     """
+    sample, evidence = examples(graph, collect, plan, rng)
+    doubtful = evidence.columns_of("attributes")
+    with stage("combination"):
+        heads = combine(sample, doubtful)
+        judged = {
+            "link": _judged(sample.links, sample.others, doubtful),
+            "direction": _judged(sample.forward, sample.backward, doubtful),
+        }
+    return heads, evidence, judged
+
+
+def examples(
+    graph: DiGraph,
+    collect: Callable[[], Collection],
+    plan: Plan,
+    rng: np.random.Generator,
+) -> tuple[Sample, Collection]:
+    """The pairs to learn from, of as many rounds as it takes, and the collection of the last."""
     samples: list[Sample] = []
     hidden = hidden_edges(graph, plan.fraction, rng)
     rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden)))
@@ -82,22 +100,38 @@ def learn(
             samples.append(_sample(graph, evidence, hidden, plan, rng))
         if left > 1:
             hidden = hidden_edges(graph, plan.fraction, rng)
-    joined = _joined(samples)
-    spans = evidence.spans()
-    doubtful = np.zeros(joined.links.shape[1], dtype=bool)
-    for kind, _, _, terms in spans:
-        doubtful[terms] = kind == "attributes"
-    with stage("combination"):
-        heads = {
-            "link": _pair_head(joined.links, joined.others, doubtful),
-            "direction": _pair_head(joined.forward, joined.backward, doubtful),
-            "target": _choice_head(joined, doubtful),
-        }
-        judged = {
-            "link": _judged(joined.links, joined.others, doubtful),
-            "direction": _judged(joined.forward, joined.backward, doubtful),
-        }
-    return heads, evidence, judged
+    return _joined(samples), evidence
+
+
+def combine(
+    sample: Sample, doubtful: BoolArray, left_out: BoolArray | None = None
+) -> dict[str, Head]:
+    """One model for each question.
+
+    Parameters
+    ----------
+    sample : Sample
+    doubtful : bool array
+        Terms that are used only where they help on pairs not learned from.
+    left_out : bool array, optional
+        Terms that get no weight, as if their evidence were not there.
+    """
+    if left_out is not None and left_out.any():
+        keep = ~left_out
+        less = replace(
+            sample,
+            **{
+                name: getattr(sample, name)[:, keep]
+                for name in ("links", "others", "forward", "backward", "choices")
+            },
+        )
+        found = combine(less, doubtful[keep])
+        return {name: _without(head, keep) for name, head in found.items()}
+    return {
+        "link": _pair_head(sample.links, sample.others, doubtful),
+        "direction": _pair_head(sample.forward, sample.backward, doubtful),
+        "target": _choice_head(sample, doubtful),
+    }
 
 
 def hidden_edges(graph: DiGraph, fraction: float, rng: np.random.Generator) -> Int64Array:

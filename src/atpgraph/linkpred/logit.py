@@ -75,13 +75,18 @@ def fit_choice(
     x = (terms - mean) / scale
     query = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
 
+    last: tuple[bytes, float, Float64Array] | None = None
+
     def shares(w: Float64Array) -> tuple[float, Float64Array]:
-        score = x @ w + log_weight
-        top = np.maximum.reduceat(score, starts)
-        share = np.exp(score - top[query])
-        total = np.add.reduceat(share, starts)
-        value = float((top + np.log(total) - score[starts]).sum() + ridge * (w @ w) / 2)
-        return value, share / total[query]
+        nonlocal last  # value, slope and curvature are asked for at one point after the other
+        if last is None or last[0] != w.tobytes():
+            score = x @ w + log_weight
+            top = np.maximum.reduceat(score, starts)
+            share = np.exp(score - top[query])
+            total = np.add.reduceat(share, starts)
+            value = float((top + np.log(total) - score[starts]).sum() + ridge * (w @ w) / 2)
+            last = w.tobytes(), value, share / total[query]
+        return last[1], last[2]
 
     def slope(w: Float64Array) -> Float64Array:
         return np.asarray(shares(w)[1] @ x - x[starts].sum(axis=0) + ridge * w)

@@ -251,7 +251,7 @@ class LinkPredictor(Estimator):
         """The k likeliest links of the whole graph that are not there: sources, targets, chances.
 
         Every node's best candidates are looked at, so this takes n times as long as
-        :meth:`recommend`.
+        :meth:`recommend`. A pair that would rather be a link the other way round is left out.
         """
         graph = self._fitted()
         whole_number("k", k)
@@ -259,7 +259,8 @@ class LinkPredictor(Estimator):
         with stage("sources", graph.n_nodes) as progress:
             for code in range(graph.n_nodes):
                 nodes, terms = self._best_targets(code, min(k, 20), True)
-                scores = self.heads_["link"].score(terms)
+                right_way = self.heads_["direction"].score(terms) >= 0
+                nodes, scores = nodes[right_way], self.heads_["link"].score(terms[right_way])
                 for node, score in zip(nodes.tolist(), scores.tolist(), strict=True):
                     item = (score, -code, -node)
                     if len(best) < k:

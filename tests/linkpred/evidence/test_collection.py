@@ -78,6 +78,11 @@ def test_degrees_and_spectral_against_the_adjacency() -> None:
     u, v = np.divmod(np.arange(a.size), len(a))
     whole = SpectralScore(len(a)).fit(graph).pairs(u, v)[:, 0].reshape(a.shape)
     assert np.allclose(whole, a, atol=1e-4)
+    eight = SpectralScore(8).fit(graph).pairs(u, v)
+    for column, k in ((2, 1), (3, 2), (4, 4), (0, 8)):  # the sums over fewer of eight components
+        fewer = SpectralScore(k).fit(graph).pairs(u, v)[:, 0]
+        assert np.allclose(eight[:, column], fewer, atol=1e-3)
+    assert np.allclose(eight[:, 1].reshape(a.shape), eight[:, 0].reshape(a.shape).T, atol=1e-4)
 
 
 def test_atp_without_memory_is_left_out(

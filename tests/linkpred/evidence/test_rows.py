@@ -61,14 +61,21 @@ def test_push_errs_by_no_more_than_its_tolerance_allows(graph: DiGraph, toleranc
     graphs(),
     st.text("<>", min_size=1, max_size=3),
     st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from([2, 1000]),
+    st.sampled_from([0.0, 0.5]),
 )
-def test_walks_are_products_of_matrices(graph: DiGraph, pattern: str, damping: float) -> None:
+def test_walks_are_products_of_matrices(
+    graph: DiGraph, pattern: str, damping: float, hub: int, arrival: float
+) -> None:
     expected = np.eye(graph.n_nodes)
     for at, arrow in enumerate(pattern):
         step = matrix(graph, "out" if arrow == ">" else "in")
         size = np.maximum(step.sum(axis=1, keepdims=True), 1)
-        expected = expected @ (step / size ** (damping if at else 0.0))
-    found = all_pairs(Walks(pattern, damping=damping).fit(graph), graph.n_nodes)
+        passed = step / size ** (damping if at else 0.0) * (size <= (hub if at else np.inf))
+        expected = expected @ passed
+    expected = expected / np.maximum(step.sum(axis=0), 1) ** arrival
+    walks = Walks(pattern, damping=damping, hub=hub, arrival=arrival).fit(graph)
+    found = all_pairs(walks, graph.n_nodes)
     assert np.allclose(found, expected, rtol=1e-5)
 
 

@@ -16,6 +16,11 @@ BaseRate = Annotated[
     typer.Option("--base-rate", help="Share of links among the pairs you ask about, in (0, 1)."),
 ]
 
+_ORDER = (
+    "in the order in which {} would choose them; the probability tells each link from a random "
+    "pair, so it need not fall"
+)
+
 
 def predict(
     model: Model,
@@ -134,7 +139,7 @@ def recommend(
             [[str(row["node"]), row["probability"]] for row in rows],
             f"{payload['direction']} for {label}",
         )
-        out.result(payload, shown, *told)
+        out.result(payload, shown, *([] if sources else [_ORDER.format(label)]), *told)
 
 
 def top(

@@ -75,10 +75,7 @@ class ItemCosine(LocalMethod):
     name = "item-item cosine"
 
     def __init__(self) -> None:
-        super().__init__(Walks("><>", damping=(0.0, 0.5, 0.0)))
-
-    def _factors(self, graph: DiGraph) -> Float64Array:
-        return 1.0 / np.sqrt(np.maximum(graph.in_degree, 1))
+        super().__init__(Walks("><>", damping=(0.0, 0.5, 0.0), arrival=0.5))
 
 
 class Proximity(LocalMethod):

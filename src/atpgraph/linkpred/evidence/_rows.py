@@ -119,6 +119,8 @@ def walk_rows(
     in_targets: Int32Array,
     forward: BoolArray,
     damping: Float64Array,
+    factor: Float64Array,
+    hub: int,
     sources: Int64Array,
     value: Float64Array,
     fresh: Float64Array,
@@ -132,7 +134,8 @@ def walk_rows(
     """Weighted numbers of walks from each source; returns how many sources were done.
 
     Step s follows edges forward or backward. A walk that stands at a node with d edges to choose
-    from counts d ** −damping[s].
+    from counts d ** −damping[s]; after the first step it ends where d exceeds `hub`. What arrives
+    at y counts factor[y].
     """
     n = len(out_indptr) - 1
     filled = 0
@@ -151,7 +154,7 @@ def walk_rows(
                 low, high = indptr[x], indptr[x + 1]
                 part = value[x]
                 value[x] = 0.0
-                if low == high:
+                if low == high or (step > 0 and high - low > hub):
                     continue
                 if damping[step] != 0.0:
                     part /= (high - low) ** damping[step]
@@ -172,7 +175,7 @@ def walk_rows(
         for i in range(count):
             y = here[i]
             nodes[filled] = y
-            values[filled] = value[y]
+            values[filled] = value[y] * factor[y]
             filled += 1
             value[y] = 0.0
         ends[at] = filled

@@ -56,8 +56,8 @@ class Evidence(ABC):
 class LocalEvidence(Evidence):
     """Evidence that is 0 except near the source, so that a row of it is sparse.
 
-    Its terms are whether there is any, and log(value / floor) where there is, else 0. A subclass
-    says in ``_fill`` how rows are computed.
+    Its terms are whether there is any, log(value / floor) where there is, else 0, and the root of
+    the value, which tells much from very much. A subclass says in ``_fill`` how rows are computed.
     """
 
     name: str
@@ -72,14 +72,14 @@ class LocalEvidence(Evidence):
     @property
     def term_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """Whether there is any, and how much."""
-        return (f"any {self.name}", f"log {self.name}")
+        return (f"any {self.name}", f"log {self.name}", f"root of {self.name}")
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Whether there is any, and the logarithm of how much."""
+        """Whether there is any, the logarithm of how much, and the root."""
         value = found[:, 0]
         there = value > 0
         size = np.where(there, np.log(np.where(there, value, 1.0) / self.floor), 0.0)
-        return np.column_stack([there, size])
+        return np.column_stack([there, size, np.sqrt(value)])
 
     def add_row(self, u: int, weights: Float64Array, line: Float64Array) -> None:
         """Add the weighted terms of the nodes that the row reaches."""

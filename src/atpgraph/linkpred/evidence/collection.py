@@ -11,7 +11,7 @@ import numpy as np
 
 from atpgraph._progress import stage
 from atpgraph._registry import Registry
-from atpgraph._typing import Float64Array, Int64Array, IntArray
+from atpgraph._typing import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.attributes import Attributes
@@ -45,6 +45,7 @@ KINDS: Registry[Make] = Registry(
             Walks(">>>"),
             Walks("><>", damping=(0.0, 1.0, 0.0)),
             Walks("><>", damping=0.5, name="><> damped"),
+            Walks("><>", damping=(0.0, 0.5, 0.0), arrival=0.5, name="item-item cosine"),
         ],
         "citation": lambda s: [Walks("<>"), Walks("><"), Walks("<>>")],
         "reverse": lambda s: [Walks("<")],
@@ -135,6 +136,13 @@ class Collection:
                 found.append((kind, part, slice(low, high), slice(first, last)))
                 low, first = high, last
         return found
+
+    def columns_of(self, *kinds: str) -> BoolArray:
+        """Which terms belong to evidence of these kinds."""
+        chosen = np.zeros(len(self.term_names), dtype=bool)
+        for kind, _, _, terms in self.spans():
+            chosen[terms] = kind in kinds
+        return chosen
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """All numbers of the pairs."""

@@ -12,6 +12,8 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, walk_rows
 from atpgraph.linkpred.evidence.base import LocalEvidence
 
+HUB = 1000  # edges of a node that no walk passes through
+
 
 class Walks(LocalEvidence):
     """Number of walks from u to v of a given pattern, each weighted by the degrees it passes.
@@ -20,7 +22,8 @@ class Walks(LocalEvidence):
     u → x → v, ``><>`` is u → x ← y → v (who points where u points, points to v), ``<>`` is
     u ← x → v (cited together), ``><`` is u → x ← v (cite the same), ``<`` is the edge v → u.
     A walk that leaves a node by one of d edges counts d ** −damping there; 1 makes the numbers
-    probabilities, 0 counts walks.
+    probabilities, 0 counts walks. No walk passes through a hub, a node with more than `hub` edges
+    to choose from: it says next to nothing of the two ends, and would cost most of the time.
 
     Parameters
     ----------
@@ -28,8 +31,13 @@ class Walks(LocalEvidence):
     damping : float or sequence of float
         One for each step. The first step leaves u, and is never damped unless a sequence says so:
         it is the same for all targets.
+    arrival : float
+        A walk counts d ** −arrival for the d edges by which its last step could have arrived at v.
+        ``Walks("><>", damping=(0, 0.5, 0), arrival=0.5)`` is the item-item cosine, summed over the
+        targets of u.
     name : str, optional
         By default the pattern.
+    hub : int
 
     Examples
     --------
@@ -39,7 +47,13 @@ class Walks(LocalEvidence):
     """
 
     def __init__(
-        self, pattern: str, *, damping: float | tuple[float, ...] = 1.0, name: str = ""
+        self,
+        pattern: str,
+        *,
+        damping: float | tuple[float, ...] = 1.0,
+        arrival: float = 0.0,
+        name: str = "",
+        hub: int = HUB,
     ) -> None:
         if not pattern or set(pattern) - {">", "<"}:
             raise InputError(f"The pattern {pattern!r} is no row of '>' and '<'.")
@@ -48,7 +62,9 @@ class Walks(LocalEvidence):
             raise InputError(f"{len(steps)} dampings for the {len(pattern)} steps of {pattern!r}.")
         self.pattern = pattern
         self.damping = steps
+        self.arrival = arrival
         self.name = name or pattern
+        self.hub = hub
 
     def fit(self, graph: DiGraph) -> Self:
         """Keep both directions of the adjacency."""
@@ -57,6 +73,8 @@ class Walks(LocalEvidence):
         self._ends = (graph.indptr, graph.targets, back.indptr, back.targets)
         self._forward = np.array([step == ">" for step in self.pattern])
         self._damping = np.array(self.damping, dtype=np.float64)
+        ways = graph.in_degree if self.pattern[-1] == ">" else graph.out_degree
+        self._factor = np.maximum(ways, 1).astype(np.float64) ** -self.arrival
         return self
 
     def _fill(
@@ -68,6 +86,6 @@ class Walks(LocalEvidence):
         values: Float32Array,
     ) -> int:
         return walk_rows(
-            *self._ends, self._forward, self._damping, sources, room.value, room.other,
-            room.touched, room.spare, room.queued, ends, nodes, values,
+            *self._ends, self._forward, self._damping, self._factor, self.hub, sources,
+            room.value, room.other, room.touched, room.spare, room.queued, ends, nodes, values,
         )  # fmt: skip
