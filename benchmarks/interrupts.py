@@ -1,7 +1,7 @@
 """How long Ctrl-C waits, in every stage of the long commands.
 
 Run: python benchmarks/interrupts.py [--names path,cycle,random,links,ingest,train] [--presses 6]
-     [--nodes 150000] [--seed 0] [--output benchmarks/results/interrupts.md]
+     [--nodes 150000] [--seed 0] [--output FILE]
 
 listening: the command runs once with a timer that ticks every 20 ms. Python hears a signal only
 between two of its own steps, so the longest time between two ticks that it heard is the longest
