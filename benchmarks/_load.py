@@ -57,6 +57,8 @@ class Line:
         """Send JSON; the status of the answer."""
         raw = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\n"
+        while self.idle and (self.idle[-1][0].at_eof() or self.idle[-1][1].is_closing()):
+            self.idle.pop()  # the server closes what was idle for long
         if self.idle:
             reader, writer = self.idle.pop()
         else:
