@@ -240,7 +240,8 @@ def main() -> None:
     report = Report(
         f"Routing one question over {options.people:,} people",
         f"python benchmarks/route.py --people {options.people} --questions {options.questions}"
-        f" --text {options.text}" + (" --folder DIR" if options.folder else ""),
+        f" --brute {options.brute} --text {options.text}"
+        + (" --folder DIR" if options.folder else ""),
         options.output,
     )
     laps: list[tuple[str, float, float]] = []

@@ -101,3 +101,28 @@ def test_digests_tell_arrays_apart() -> None:
     assert one != digest({"b": np.arange(4)})
     assert one != digest({"a": np.arange(4).reshape(2, 2)})
     assert digest({"a": np.empty(0)}) != digest({})
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("numbers.npy", None),
+        ("numbers.npy", b""),
+        ("numbers.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((("),
+        ("numbers.npy", b"PK\x05\x06" + bytes(18)),
+        ("facts.json", b'{"facts": "{}", "seal": "0"}'),
+        ("facts.json", b'{"facts": 3}'),
+        ("facts.json", b"[" * 100_000),
+    ],
+)
+def test_a_damaged_stage_is_refused(tmp_path: Path, file: str, content: bytes | None) -> None:
+    """One changed number is enough: it would reach compiled code as an index."""
+    folder(tmp_path).put("count", {"numbers": np.arange(5)}, {})
+    damaged = tmp_path / "work" / "count" / file
+    if content is None:
+        raw = bytearray(damaged.read_bytes())
+        raw[-8] ^= 1
+        content = bytes(raw)
+    damaged.write_bytes(content)
+    with pytest.raises(InputError, match=r"delete .* to begin anew"):
+        folder(tmp_path).get("count")

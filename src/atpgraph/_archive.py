@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
@@ -150,6 +150,19 @@ def archive_format(path: str | os.PathLike[str]) -> str | None:
                 return str(parse_json(as_text(_array(archive, members[DESCRIPTION])))["format"])
     except _DAMAGE:
         return ""
+
+
+def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArray:
+    """The array of an ``.npy`` file; whatever is wrong with it is an OSError or a ValueError."""
+    try:
+        found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    except (OSError, ValueError):
+        raise
+    except (*_DAMAGE, MemoryError) as error:
+        raise ValueError(f"{path} is no array") from error
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{path} is an archive")
+    return found
 
 
 def parse_json(raw: str) -> Any:

@@ -18,13 +18,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from atpgraph._archive import load_array
 from atpgraph._files import atomic_folder, atomic_path, fcntl
 from atpgraph._typing import AnyArray
 from atpgraph.errors import InputError
 
 MANIFEST = "job.json"
 FORMAT = "atpgraph-work"
-VERSION = 1
+VERSION = 2
 SECONDS = 30.0  # between two states of a loop, at least: less would be lost than writing costs
 
 Parts = dict[str, AnyArray]
@@ -75,12 +76,14 @@ class WorkFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             with atomic_path(manifest) as temporary:
                 temporary.write_text(json.dumps(wanted, indent=2), encoding="utf-8")
+        self._trusted = False
 
     @classmethod
     def there(cls, path: str) -> WorkFolder:
         """A folder that another process of the same job has opened."""
         folder = cls.__new__(cls)
         folder.path = Path(path)
+        folder._trusted = True  # every task would read all of it again
         return folder
 
     @contextlib.contextmanager
@@ -112,16 +115,29 @@ class WorkFolder:
         with atomic_folder(self.path / name, known=known) as folder:
             for part, array in parts.items():
                 np.save(folder / f"{part}.npy", array, allow_pickle=False)
-            (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+            told = json.dumps(facts)
+            sealed = {"facts": told, "seal": _seal(parts, told)}
+            (folder / "facts.json").write_text(json.dumps(sealed), encoding="utf-8")
 
     def get(self, name: str) -> tuple[Parts, Facts]:
-        """Read a stage: its arrays mapped, changes to them not written back."""
+        """Read a stage: its arrays mapped, changes to them not written back.
+
+        What is not as it was written is refused: the arrays go to compiled code as they are.
+        """
         folder = self.path / name
-        parts = {
-            file.stem: np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
-            for file in sorted(folder.glob("*.npy"))
-        }
-        return parts, _read(folder / "facts.json")
+        sealed = _read(folder / "facts.json")
+        try:
+            parts = {
+                file.stem: np.asarray(load_array(file, "c"))
+                for file in sorted(folder.glob("*.npy"))
+            }
+            whole = self._trusted or _seal(parts, sealed["facts"]) == sealed["seal"]
+        except (OSError, ValueError, KeyError):
+            whole = False
+        if not whole:
+            raise InputError(f"{folder} is damaged; delete {self.path} to begin anew.")
+        facts: Facts = json.loads(sealed["facts"])
+        return parts, facts
 
     def loop(self, name: str) -> Loop:
         """The states of a loop."""
@@ -169,10 +185,15 @@ def digest(arrays: Mapping[str, AnyArray]) -> str:
     return total.hexdigest()
 
 
+def _seal(parts: Parts, told: str) -> str:
+    """A fingerprint of a stage."""
+    return hashlib.sha256(f"{digest(parts)} {told}".encode()).hexdigest()
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"Cannot read {path}; delete the folder to begin anew.") from error
     if not isinstance(found, dict):
         raise InputError(f"Cannot read {path}; delete the folder to begin anew.")

@@ -5,7 +5,9 @@ The parent has imported and compiled everything once (:func:`settle`); each chil
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import os
 import resource
 import select
@@ -99,8 +101,9 @@ _built: Any = None
 def settle() -> None:
     """Do once, before many forks, what every child would do again.
 
-    Typer takes 40 ms to make its commands; and what is frozen is not touched by a child's
-    garbage collector, so that its pages stay shared.
+    Typer takes 40 ms to make its commands and 180 ms to load what a refusal of its own is drawn
+    with; and what is frozen is not touched by a child's garbage collector, so that its pages stay
+    shared.
     """
     global _built
     from typer.main import get_command
@@ -108,6 +111,8 @@ def settle() -> None:
     from atpgraph.cli._app import app
 
     _built = get_command(app)
+    with contextlib.redirect_stderr(io.StringIO()):
+        command(["embed", "--dim", "none"])
     gc.collect()
     gc.freeze()
 
@@ -195,15 +200,24 @@ class _Counter:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _queued(child: int) -> float:
+    """Seconds that a process was ready to run and others had the processor: nobody hangs then."""
+    try:
+        tasks = Path(f"/proc/{child}/task").iterdir()
+        return max(int((task / "schedstat").read_text().split()[1]) for task in tasks) / 1e9
+    except (OSError, ValueError, IndexError):  # it has just ended, or the system does not tell
+        return 0.0
+
+
 def _collect(child: int, ends: list[int]) -> Outcome:
     said: dict[int, bytes] = dict.fromkeys(ends, b"")
-    waiting, give_up, hung = set(ends), time.monotonic() + HANG_SECONDS, False
+    waiting, start, hung = set(ends), time.monotonic(), False
     while waiting:
-        left = give_up - time.monotonic()
-        if left <= 0 and not hung:
+        spent = time.monotonic() - start
+        if not hung and spent > HANG_SECONDS and spent - _queued(child) > HANG_SECONDS:
             hung = True
             os.kill(child, signal.SIGKILL)
-        for end in select.select(list(waiting), [], [], max(left, 0.1))[0]:
+        for end in select.select(list(waiting), [], [], 1.0)[0]:
             part = os.read(end, 1 << 16)
             said[end] += part
             if not part:

@@ -26,6 +26,10 @@ COMMANDS = {
     "hierarchy": "hierarchy {w}/graph.txt",
     "plot": "plot {w}/graph.txt -o {d}/out.svg",
     "linkpred": "linkpred {w}/graph.txt --methods common-neighbors",
+    "links fit": "links fit {w}/graph.txt -o {d}/out.npz --dim 2",
+    "links predict": "links predict {w}/links.npz 1 2",
+    "links recommend": "links recommend {w}/links.npz 1",
+    "links top": "links top {w}/links.npz",
     "cqa ingest": "cqa ingest {w}/dump2 -o {d}/out",
     "cqa stats": "cqa stats {w}/site",
     "cqa train": "cqa train {w}/site -o {d}/out",
@@ -45,9 +49,8 @@ HUGE = str(2**62)
 NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e308", HUGE, "99999999999999999999")
 TEXTS = ("", "nan", "-1", "99999999999999999999", "\x1b[31m", "\udcff", "a" * 300)
 WITHOUT_NUMBERS = {"datasets fetch", "datasets path"}
-# Commands that run for ever, need a network or have a folder of tests of their own (tests/serve,
-# tests/linkpred).
-ELSEWHERE = ("serve", "service ", "links ")
+# Commands that run for ever, with a folder of tests of their own (tests/serve).
+ELSEWHERE = ("serve", "service ")
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -6,18 +6,23 @@ import ctypes
 import os
 import resource
 import shutil
+import site
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import atpgraph
 
 from .forked import command, forked, run
 from .world import WRITERS
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 FILES = sorted(name for name, writer in WRITERS.items() if "." in writer.outputs[0])
-SLOW = {"plot", "train"}
+SLOW = {"plot", "train", "links"}
 
 
 @pytest.fixture
@@ -153,3 +158,50 @@ def test_a_folder_of_somebody_else(world, tmp_path, name) -> None:
     done = run(*WRITERS[name].typed(world, folder), setup=nobody)
     assert (done.code, done.complaint()) == (0, ""), done
     shutil.rmtree(folder)
+
+
+ALONE = """
+from atpgraph import ATP
+from atpgraph._show import Shown
+with Shown():
+    ATP(2, max_iter=1).fit([("a", "b"), ("b", "c"), ("c", "a")])
+"""
+
+
+def _for_everybody() -> str | None:
+    """An interpreter like this one that others may run, if there is one."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for found in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        typed = [*SOMEBODY, found, "-c", "import sys; sys.exit(sys.version_info[:2] != %r)"]
+        typed[-1] %= (sys.version_info[:2],)
+        if subprocess.run(typed, capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
+SOMEBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+
+
+@pytest.mark.skipif(not ROOT or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_a_fresh_start_by_somebody_without_a_home(tmp_path) -> None:
+    """Not a fork of ours: an interpreter of theirs imports, compiles and keeps the kernels."""
+    interpreter = _for_everybody()
+    if interpreter is None:
+        pytest.skip("no interpreter of this version that others may run")
+    places = [str(Path(atpgraph.__file__).parent.parent), *site.getsitepackages()]
+    readable = [*SOMEBODY, "test", "-r", places[0], "-a", "-r", places[-1]]
+    if subprocess.run(readable, check=False).returncode:
+        pytest.skip("others may not read what is installed here")
+    for above in tmp_path.parents:
+        if "pytest-" in str(above):  # closed to others by pytest
+            above.chmod(0o755)
+    os.chown(tmp_path, 65534, 65534)
+    around = {"HOME": "/nonexistent", "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin",
+              "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+    typed = [*SOMEBODY, interpreter, "-c", ALONE]
+    done = subprocess.run(typed, env=around, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kept = tmp_path / "atpgraph-65534"
+    assert f"compiling kernels; kept in {kept}" in done.stderr
+    assert kept.stat().st_uid == 65534
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700

@@ -35,6 +35,13 @@ def build(root: Path) -> None:
     atp("embed", graph, "-o", root / "model.npz", "--dim", 8)
     atp("embed", root / "words.csv", "-o", root / "words.npz", "--dim", 8, "-p", "links")
     atp("reach", graph, "-o", root / "index.npz")
+    atp("links", "fit", graph, "-o", root / "links.npz", "--dim", 4)
+    atp(
+        "embed", graph, "-o", root / "out.npz", "--dim", 4, "--max-iter", 2, "--work", root / "work"
+    )
+    (root / "out.npz").unlink()
+    atp("service", "token", "forum", "--scopes", "read", "--folder", root / "service")
+    atp("service", "backup", root / "backup.zip", "--folder", root / "service")
     atp("generate", "community", "-o", dump, "--questions", 150, "--users", 40, "--topics", 2)
     atp("generate", "community", "-o", root / "dump2", "--questions", 30, "--users", 9)
     atp("cqa", "ingest", dump, "-o", site)
@@ -85,6 +92,13 @@ READERS = [
     reader("words.csv", "hierarchy {d}/words.csv -o {d}/out.csv"),
     reader("graph.txt.gz", "reach {d}/graph.txt.gz 1 2 -o {d}/out.npz"),
     reader("index.npz", "reach {d}/index.npz --descendants 1"),
+    reader(
+        "work/**/*",
+        "embed {d}/graph.txt -o {d}/out.npz --dim 4 --max-iter 2 --work {d}/work",
+    ),
+    reader("links.npz", "links predict {d}/links.npz 1 2"),
+    reader("links.npz", "links recommend {d}/links.npz 1 --top 3 --explain"),
+    reader("backup.zip", "service restore {d}/backup.zip --folder {d}/restored"),
     reader("model.npz", "predict {d}/model.npz 1 2"),
     reader("model.npz", "info {d}/model.npz --json"),
     reader("words.npz", "neighbors {d}/words.npz n7 --top 3"),
@@ -140,6 +154,7 @@ WRITERS = {
     ),
     "hierarchy": Writer("hierarchy {w}/{graph} -m dfs -o {d}/out.csv", ("out.csv",)),
     "reach": Writer("reach {w}/{graph} -o {d}/out.npz", ("out.npz",)),
+    "links": Writer("links fit {w}/{graph} -o {d}/out.npz --dim 2", ("out.npz",)),
     "export-word2vec": Writer("export {w}/{model} --format word2vec -o {d}/out", ("out",)),
     "export-npy": Writer("export {w}/{model} --format npy -o {d}/out", ("out",)),
     "export-csv": Writer("export {w}/{model} --format csv -o {d}/out.csv", ("out.csv",)),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from atpgraph import ATP, InputError, _work, gnm
+from tests.attack.forked import forked
 
 GRAPH = gnm(400, 1200, random_state=1)
 CASES = [
@@ -20,39 +20,44 @@ CASES = [
     {"purpose": "links", "closure": "sketch", "max_iter": 3},
     {"purpose": "links", "closure": "exact", "max_iter": 3},
 ]
-# Kills itself at the n-th stage or state: before it is written, in the middle, or after.
-CHILD = """
-import json, os, signal, sys
-from atpgraph import ATP, _work, gnm
-_work.SECONDS = 0.0
-folder, model, params, fatal, moment = sys.argv[1:]
-put, count = _work.WorkFolder.put, 0
-def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
-def doomed(self, name, parts, facts):
-    global count
-    count += 1
-    if count == int(fatal) and moment == "before": die()
-    if count == int(fatal) and moment == "within": _work.np.save = die
-    put(self, name, parts, facts)
-    if count == int(fatal): die()
-_work.WorkFolder.put = doomed
-ATP(8, **json.loads(params)).fit(gnm(400, 1200, random_state=1), work=folder).save(model)
-"""
+
+
+def fit(folder: Path, model: Path, case: dict[str, Any], fatal: int, moment: str) -> int:
+    """Fit in this process, which kills itself at a stage or state: before, within or after it."""
+    put, count = _work.WorkFolder.put, 0
+    _work.SECONDS = 0.0
+
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def doomed(self: Any, name: str, parts: Any, facts: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == fatal and moment == "before":
+            die()
+        if count == fatal and moment == "within":
+            _work.np.save = die
+        put(self, name, parts, facts)
+        if count == fatal:
+            die()
+
+    _work.WorkFolder.put = doomed  # type: ignore[method-assign]
+    ATP(8, **case).fit(GRAPH, work=folder).save(model)
+    return 0
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['purpose']}-{case['closure']}")
 def test_a_killed_fit_goes_on_to_the_same_bytes(case: dict[str, object], tmp_path: Path) -> None:
     ATP(8, **case).fit(GRAPH).save(tmp_path / "whole.npz")
-    arguments = [str(tmp_path / "work"), str(tmp_path / "model.npz"), json.dumps(case)]
     killed = 0
     for fatal, moment in ((1, "after"), (1, "within"), (2, "before"), (3, "within"), (99, "-")):
-        run = subprocess.run(
-            [sys.executable, "-c", CHILD, *arguments, str(fatal), moment],
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
-        killed += run.returncode == -signal.SIGKILL
-        assert run.returncode in (0, -signal.SIGKILL), run.stderr
+        work = functools.partial(
+            fit, tmp_path / "work", tmp_path / "model.npz", case, fatal, moment
+        )
+        done = forked(work)
+        killed += done.code == -signal.SIGKILL
+        assert done.code in (0, -signal.SIGKILL), done.stderr
     assert killed >= 3
     assert (tmp_path / "model.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert not [path for path in (tmp_path / "work").iterdir() if ".atp-" in path.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -81,10 +82,10 @@ def test_a_killed_worker_costs_its_tasks_only(
     real: Callable[[Any], Any] = getattr(spread, stage)
 
     def doomed(task: Any) -> Any:
-        # The first worker to get here ends at once, in the middle of whatever else it does.
-        if not os.path.exists(marker):
-            with open(marker, "x"):
-                os.kill(os.getpid(), signal.SIGKILL)
+        # The first worker to get here ends at once, in the middle of whatever else it does. Only
+        # one can make the file: two tasks may find it missing at the same time.
+        with contextlib.suppress(FileExistsError), open(marker, "x"):
+            os.kill(os.getpid(), signal.SIGKILL)
         return real(task)
 
     monkeypatch.setattr(spread, stage, doomed)

@@ -25,6 +25,7 @@ from atpgraph.report import (
     page,
     scatter_chart,
     table,
+    write_page,
 )
 
 finite = st.floats(1e-6, 1e6)
@@ -139,3 +140,9 @@ def test_a_diagonal_is_where_both_axes_agree() -> None:
     assert (x0, x1) == (60, 428)
     assert y0 == pytest.approx(ticks[0] - 4, abs=0.2)
     assert y1 == pytest.approx(ticks[1] - 4, abs=0.2)
+
+
+def test_a_page_holds_what_utf8_does_not(tmp_path) -> None:
+    """Such as half of a file name that is no text, in the command at its foot."""
+    path = write_page(tmp_path / "page.html", page("x", "", [], "atp embed \udcff"))
+    assert r"atp embed \udcff" in path.read_text(encoding="utf-8")

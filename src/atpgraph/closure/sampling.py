@@ -175,10 +175,11 @@ def _draw(
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
         start = np.float64(state >> np.uint64(11)) / 2.0**53
+        a = u
         for part in range(drawn[i]):
-            # The descendant is new at the highest ancestor that still reaches `left` nodes.
+            # The descendant is new at the highest ancestor that still reaches `left` nodes. There
+            # are fewer left each time: the way up goes on where the last one ended.
             left = size - np.int64((part + start) * size / drawn[i])
-            a = u
             while parent[a] >= 0 and sizes[parent[a]] >= left:
                 a = jump[a] if sizes[jump[a]] >= left else parent[a]
             e = indptr[a] + sizes[a] - left

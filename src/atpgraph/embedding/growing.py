@@ -23,7 +23,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
 
-# Chosen on generated graphs, see docs/evidence/defaults.md.
+# Checked on generated graphs, see docs/evidence/defaults.md.
 ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
 PASSES = 16  # over the paths of new nodes, before that,
 FEWEST = 2048  # and at least so many paths from either end

@@ -46,13 +46,17 @@ def connected(scheduler: str) -> Iterator[Any]:
         from atpgraph._threads import thread_count
 
         threads = max(thread_count(None) // int(number), 1)
-        with (
-            LocalCluster(
-                n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+        cluster = LocalCluster(
+            n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
+        )
+        try:
+            with Client(cluster) as client:
+                yield client
+        finally:
+            # Its watch over the workers can lose count of those that were killed and fail with a
+            # KeyError, after all of them are closed: no reason to fail what is done.
+            with contextlib.suppress(KeyError):
+                cluster.close()
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from atpgraph._archive import load_array
 from atpgraph._typing import Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
@@ -59,8 +60,8 @@ def _read(folder: Path) -> Split:
 
 def _edges(file: Path) -> Int64Array:
     try:
-        raw = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        raw = load_array(file)
+    except (OSError, ValueError) as error:
         raise InputError(f"Cannot read {file}: {error}.") from None
     if raw.ndim != 2 or 2 not in raw.shape or raw.dtype.kind not in "iu":
         raise InputError(f"{file} holds {raw.dtype} of shape {raw.shape}, not pairs of nodes.")

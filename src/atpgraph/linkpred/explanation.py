@@ -11,7 +11,7 @@ import numpy as np
 from atpgraph._typing import Int64Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, Levels, Walks
-from atpgraph.linkpred.logit import Head
+from atpgraph.linkpred.logit import Head, log_odds
 
 _NAMED = 5
 
@@ -102,7 +102,7 @@ def explain(
         for kind, (weight, values) in parts.items()
     ]
     reasons.sort(key=lambda reason: -abs(reason.weight))
-    odds = float(head.score(terms)[0]) + np.log(base_rate / (1.0 - base_rate))
+    odds = float(head.score(terms)[0]) + log_odds(base_rate)
     labels = graph.labels.tolist()
     known = bool(graph.find_edges([u], [v])[0] >= 0)
     return Explanation(labels[u], labels[v], float(1.0 / (1.0 + np.exp(-odds))), known, reasons)

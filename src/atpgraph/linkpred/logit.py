@@ -9,10 +9,23 @@ import numpy as np
 from scipy.optimize import minimize
 
 from atpgraph._typing import Float64Array, Int64Array
-from atpgraph.errors import MissingDependencyError
+from atpgraph.errors import InputError, MissingDependencyError
 
 RIDGE = 1.0
 CHOICE_RIDGE = 30.0
+
+
+def log_odds(base_rate: float) -> float:
+    """What a share of links among the pairs adds to the scores of all.
+
+    Examples
+    --------
+    >>> log_odds(0.5)
+    0.0
+    """
+    if not 0 < base_rate < 1:
+        raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
+    return float(np.log(base_rate / (1.0 - base_rate)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from atpgraph.linkpred.evidence.collection import Settings
 from atpgraph.linkpred.explanation import Explanation, explain
 from atpgraph.linkpred.fold import grown
 from atpgraph.linkpred.learning import QUESTIONS, Plan, learn
-from atpgraph.linkpred.logit import Head
+from atpgraph.linkpred.logit import Head, log_odds
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _POPULAR = 100  # nodes that are candidates for everybody
@@ -211,9 +211,8 @@ class LinkPredictor(Estimator):
         -----
         An edge that the graph has speaks for itself: ask about pairs that are not edges.
         """
-        if not 0 < base_rate < 1:
-            raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
-        return _probability(self.score_pairs(u, v), base_rate)
+        prior = log_odds(base_rate)
+        return _probability(self.score_pairs(u, v) + prior)
 
     def recommend(
         self, u: Hashable, k: int = 10, *, exclude_known: bool = True, base_rate: float = 0.5
@@ -224,9 +223,9 @@ class LinkPredictor(Estimator):
         The order answers "which target", the probability "is it a link rather than a random
         pair", so probabilities need not fall strictly.
         """
-        code = self._fitted().code(u)
+        code, prior = self._fitted().code(u), log_odds(base_rate)
         nodes, terms = self._best_targets(code, whole_number("k", k), exclude_known)
-        chance = _probability(self.heads_["link"].score(terms), base_rate)
+        chance = _probability(self.heads_["link"].score(terms) + prior)
         return self.graph_.labels[nodes], chance
 
     def recommend_sources(
@@ -234,7 +233,7 @@ class LinkPredictor(Estimator):
     ) -> tuple[AnyArray, Float64Array]:
         """The k nodes likeliest to link to v, best first, and the probability of each link."""
         graph = self._fitted()
-        code = graph.code(v)
+        code, prior = graph.code(v), log_odds(base_rate)
         whole_number("k", k)
         room = np.zeros(graph.n_nodes)
         near = self.evidence_.near(code, self._symmetric_weights(), room)
@@ -243,7 +242,7 @@ class LinkPredictor(Estimator):
         nodes = self._free(np.union1d(near, active), code, graph.reverse(), exclude_known)
         scores = self.score_codes(nodes, np.full(len(nodes), code))
         order = np.argsort(-scores, kind="stable")[:k]
-        return graph.labels[nodes[order]], _probability(scores[order], base_rate)
+        return graph.labels[nodes[order]], _probability(scores[order] + prior)
 
     def top_links(
         self, k: int = 100, *, base_rate: float = 0.5
@@ -251,15 +250,16 @@ class LinkPredictor(Estimator):
         """The k likeliest links of the whole graph that are not there: sources, targets, chances.
 
         Every node's best candidates are looked at, so this takes n times as long as
-        :meth:`recommend`.
+        :meth:`recommend`. A pair that would rather be a link the other way round is left out.
         """
-        graph = self._fitted()
+        graph, prior = self._fitted(), log_odds(base_rate)
         whole_number("k", k)
         best: list[tuple[float, int, int]] = []
         with stage("sources", graph.n_nodes) as progress:
             for code in range(graph.n_nodes):
                 nodes, terms = self._best_targets(code, min(k, 20), True)
-                scores = self.heads_["link"].score(terms)
+                right_way = self.heads_["direction"].score(terms) >= 0
+                nodes, scores = nodes[right_way], self.heads_["link"].score(terms[right_way])
                 for node, score in zip(nodes.tolist(), scores.tolist(), strict=True):
                     item = (score, -code, -node)
                     if len(best) < k:
@@ -269,7 +269,7 @@ class LinkPredictor(Estimator):
                 progress.advance()
         best.sort(reverse=True)
         found = np.array([(-u, -v) for _, u, v in best], dtype=np.int64).reshape(-1, 2)
-        chance = _probability(np.array([score for score, _, _ in best]), base_rate)
+        chance = _probability(np.array([score for score, _, _ in best]) + prior)
         return graph.labels[found[:, 0]], graph.labels[found[:, 1]], chance
 
     def explain(self, u: Hashable, v: Hashable, base_rate: float = 0.5) -> Explanation:
@@ -357,9 +357,9 @@ class LinkPredictor(Estimator):
         return super().__repr__() + fitted
 
 
-def _probability(score: Float64Array, base_rate: float) -> Float64Array:
-    """Score 0 is even odds among as many links as others; moved to the base rate asked for."""
-    return np.asarray(1.0 / (1.0 + np.exp(-(score + np.log(base_rate / (1.0 - base_rate))))))
+def _probability(score: Float64Array) -> Float64Array:
+    """The probability of a link: a score is log odds, those of the base rate added."""
+    return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
 
 def _largest(degree: Int64Array, k: int) -> Int64Array:

@@ -127,7 +127,8 @@ def page(title: str, subtitle: str, sections: Iterable[Section], command: str = 
 def write_page(path: str | os.PathLike[str], html: str) -> Path:
     """Write a document, whole or not at all."""
     with atomic_path(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
+        # What UTF-8 does not hold, such as half of a file name of bytes, is written as an escape.
+        temporary.write_text(html, encoding="utf-8", errors="backslashreplace")
     return Path(path)
 
 

@@ -10,14 +10,16 @@ import json
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy.exc import CompileError, OperationalError, StatementError
 
 from atpgraph._files import atomic_path
-from atpgraph.errors import InputError
+from atpgraph.errors import AtpError, InputError
 from atpgraph.serve.service import database_url
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store.database import Database, get_meta
@@ -27,6 +29,11 @@ FORMAT = "atpgraph-serve-backup"
 _FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
+# What a damaged backup makes of zipfile, json and the database.
+_DAMAGE = (
+    ValueError, KeyError, TypeError, AttributeError, OverflowError, RuntimeError, EOFError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error, StatementError, CompileError,
+)  # fmt: skip
 
 
 def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
@@ -72,9 +79,13 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     try:
         archive = zipfile.ZipFile(file)
         head = json.loads(archive.read("backup.json"))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+    except (OSError, *_DAMAGE):
         raise InputError(f"{file} is not a backup that 'atp service backup' wrote.") from None
-    if head.get("format") != FORMAT or head.get("version") != migrations()[-1][0]:
+    if (
+        not isinstance(head, dict)
+        or head.get("format") != FORMAT
+        or head.get("version") != migrations()[-1][0]
+    ):
         raise InputError(f"{file} is a backup of another version of atpgraph.")
     database = Database(database_url(settings))
     counts: dict[str, int] = {}
@@ -97,6 +108,10 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
             kept = json.loads(get_meta(connection, "snapshot", "{}"))
             if kept:
                 _unpack_snapshot(archive, folder, str(kept["name"]))
+    except (AtpError, OperationalError):
+        raise
+    except _DAMAGE as error:
+        raise InputError(f"The backup {file} is damaged; nothing was restored.") from error
     finally:
         database.close()
     return counts

@@ -104,6 +104,16 @@ def test_a_foreign_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["notes.txt"]
 
 
+def test_vectors_that_are_not_finite_are_made_again(tmp_path: Path) -> None:
+    model = Letters()
+    good = text_vectors(model, TEXTS, tmp_path)
+    (file,) = tmp_path.glob("vectors-*/vectors.npy")
+    kept = np.load(file)
+    kept[0, 0] = np.nan
+    np.save(file, kept)
+    assert text_vectors(model, TEXTS, tmp_path).tobytes() == good.tobytes()
+
+
 def test_vectors_survive_a_new_ingest(tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     write_dump(simulate_community(30, 60, random_state=1), dump)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph._archive import load_array
 from atpgraph._files import atomic_folder
 from atpgraph._progress import stage
 from atpgraph._typing import AnyArray
@@ -92,12 +93,14 @@ def _read(folder: Path | None, size: int) -> tuple[AnyArray, AnyArray]:
     if folder is None:
         return nothing
     try:
-        keys = np.load(folder / _KEYS, allow_pickle=False)
-        vectors = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError):
+        keys = load_array(folder / _KEYS)
+        vectors = load_array(folder / _VECTORS, "r")
+    except (OSError, ValueError):
         return nothing
     fits = keys.dtype == _KEY and keys.ndim == 1 and vectors.dtype == np.float16
     if not fits or vectors.shape != (len(keys), size) or np.any(keys[1:] <= keys[:-1]):
+        return nothing
+    if not np.isfinite(vectors).all():
         return nothing
     return keys, vectors
 

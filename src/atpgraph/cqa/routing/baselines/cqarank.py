@@ -11,7 +11,10 @@ from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+
+STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
 
 
 class CqaRank(UserScore):
@@ -35,8 +38,15 @@ class CqaRank(UserScore):
     def update(self, history: History) -> Self:
         """Interests and standings from all that is known; topics stay."""
         seen_topics = self._topics.of_questions(history)
-        if not seen_topics.shape[1]:
-            return self
+        if seen_topics.shape[1]:
+            self._interest, self._standing = history.remember(
+                STANDINGS, self._topics, lambda: self._stand(history, seen_topics)
+            )
+        return self
+
+    def _stand(
+        self, history: History, seen_topics: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
         theta = seen_topics[history.answers.question]
         owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
         known = owner >= 0
@@ -50,9 +60,7 @@ class CqaRank(UserScore):
         for z in range(self.n_topics):
             flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
             standing[:, z] = _pagerank(flow, interest[:, z] * seen, self.damping)
-        self._interest = interest / interest.sum(axis=1, keepdims=True)
-        self._standing = standing
-        return self
+        return interest / interest.sum(axis=1, keepdims=True), standing
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""

@@ -11,9 +11,13 @@ from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.structure import AtpSettings, Structure, competition_of
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.hierarchy import levels
+
+LEVELS: Shelf[Float64Array] = Shelf("levels of users", keep=64)
+AGONIES: Shelf[tuple[Int64Array, Int64Array, Float64Array]] = Shelf("agony ranks", keep=64)
 
 
 class Level(UserScore):
@@ -23,12 +27,17 @@ class Level(UserScore):
 
     def fit(self, history: History) -> Self:
         """Break the cycles and find the levels."""
-        competition = competition_of(history, "none")
-        nodes = competition.user_nodes(history.users)
-        self._levels = np.zeros(len(nodes))
-        if competition.graph.n_edges:
-            dag = break_cycles(competition.graph, random_state=self.random_state).dag
-            self._levels[nodes >= 0] = levels(dag)[nodes[nodes >= 0]]
+
+        def make() -> Float64Array:
+            competition = competition_of(history, "none")
+            nodes = competition.user_nodes(history.users)
+            found = np.zeros(len(nodes))
+            if competition.graph.n_edges:
+                dag = break_cycles(competition.graph, random_state=self.random_state).dag
+                found[nodes >= 0] = levels(dag)[nodes[nodes >= 0]]
+            return found
+
+        self._levels = history.remember(LEVELS, self.random_state, make)
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
@@ -47,12 +56,16 @@ class Qdee(UserScore):
 
     def fit(self, history: History) -> Self:
         """Agony ranks of users and questions."""
-        competition = competition_of(history, "all-pairs")
-        users = competition.user_nodes(history.users)
-        self._question = competition.question_nodes(history.questions.id)
-        self._rank = np.zeros(competition.graph.n_nodes)
-        if competition.graph.n_edges:
-            self._rank = agony(competition.graph).centred
+
+        def make() -> tuple[Int64Array, Int64Array, Float64Array]:
+            competition = competition_of(history, "all-pairs")
+            rank = np.zeros(competition.graph.n_nodes)
+            if competition.graph.n_edges:
+                rank = agony(competition.graph).centred
+            users = competition.user_nodes(history.users)
+            return users, competition.question_nodes(history.questions.id), rank
+
+        users, self._question, self._rank = history.remember(AGONIES, (), make)
         self._expertise = np.full(len(users), -np.inf)
         self._expertise[users >= 0] = self._rank[users[users >= 0]]
         self._resolved = np.flatnonzero((history.best_answer >= 0) & (self._question >= 0))

@@ -15,6 +15,7 @@ from atpgraph.cqa.routing.baselines.words import known_counts, term_row
 from atpgraph.cqa.routing.features.similarity import tag_match
 from atpgraph.cqa.routing.timeline.corpus import load_sklearn
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 
 
@@ -47,21 +48,31 @@ class TagExperts(UserScore):
         return history.per_user(share[history.answers.question] * worth)
 
 
+PROFILES: Shelf[Any] = Shelf("profiles by text", keep=64)
+
+
 class Profile(UserScore):
     """Cosine of the question's vector and the sum of the vectors of the questions answered."""
 
     _profiles: Any
     _width: int
+    _learnt_from: int
 
     def fit(self, history: History) -> Self:
         """Learn vectors of texts, then the profile of every user."""
         load_sklearn()
         self._width = history.corpus.n_words(history.n_questions)
+        self._learnt_from = history.n_questions
         self._learn(history)
         return self.update(history)
 
     def update(self, history: History) -> Self:
         """Profiles from all answers known; the vectors of texts stay as they were learnt."""
+        key = self.name, self._learnt_from, self.random_state
+        self._profiles = history.remember(PROFILES, key, lambda: self._profiles_of(history))
+        return self
+
+    def _profiles_of(self, history: History) -> Any:
         from sklearn.preprocessing import normalize
 
         vectors = self._vectors(history)
@@ -74,9 +85,7 @@ class Profile(UserScore):
         profiles = given @ vectors
         if not sparse.issparse(profiles):
             profiles = np.asarray(profiles)
-        self._profiles = normalize(profiles) if profiles.shape[1] else profiles
-        self._users = history.users
-        return self
+        return normalize(profiles) if profiles.shape[1] else profiles
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""

@@ -19,10 +19,12 @@ from atpgraph.cqa.routing.baselines.oracle import Oracle
 from atpgraph.cqa.routing.baselines.registry import METHODS, QUICK
 from atpgraph.cqa.routing.evaluation.metrics import Ranks
 from atpgraph.cqa.routing.evaluation.protocols import (
+    FAMILIES,
     Case,
     Protocol,
     Split,
     make_protocol,
+    periods,
     protocol_names,
 )
 from atpgraph.cqa.routing.model.router import Router
@@ -175,17 +177,22 @@ def evaluate_routing(
         raise InputError(f"Name at least one method of {', '.join(METHODS)}.")
     records = site if isinstance(site, Records) else Records.of(site, text)
     skipped: dict[str, str] = {}
-    results = {}
-    for protocol_name in wanted:
-        protocol = make_protocol(records, protocol_name, split)
-        ready: list[Method] = [
-            row(protocol.pool, random_state) for name, row in rows.items() if name not in skipped
-        ]
-        if truth is not None:
-            ready.append(Oracle(truth, protocol.pool, random_state))
-        results[protocol_name] = run(protocol, ready, skipped if names == ["all"] else None)
+    results: dict[str, ProtocolResult] = {}
+    # Those over time go through the same questions, each looked at once for all of them.
+    timed = [name for name in wanted if name in FAMILIES["time"]]
+    groups = [[name] for name in wanted if name not in timed] + ([timed] if timed else [])
+    for group in groups:
+        protocols_here = [make_protocol(records, name, split) for name in group]
+        ready: list[list[Method]] = []
+        for protocol in protocols_here:
+            ready.append([row(protocol.pool, random_state) for row in rows.values()])
+            if truth is not None:
+                ready[-1].append(Oracle(truth, protocol.pool, random_state))
+        note = skipped if "all" in names else None
+        found = run_together(protocols_here, ready, note)
+        results |= {result.name: result for result in found}
     where = str(site.path) if isinstance(site, Site) else ""
-    return RoutingReport(where, results, skipped)
+    return RoutingReport(where, {name: results[name] for name in wanted}, skipped)
 
 
 def run(
@@ -195,44 +202,84 @@ def run(
 
     With `skipped`, a method whose library is missing is noted there and left out.
     """
-    rows: list[_Row] = []
-    with stage(f"{protocol.name}: learning", len(methods)) as step:
-        for method in methods:
-            row = _Row(method)
-            try:
-                row.fit(protocol.training)
-                rows.append(row)
-            except MissingDependencyError as error:
-                if skipped is None:
-                    raise
-                skipped[method.name] = str(error)
-            finally:
-                step.advance()
-    sizes, activity = [], []
-    with stage(f"{protocol.name}: ranking", len(protocol.test)) as step:
-        for number, (known, cases) in enumerate(protocol.periods()):
-            for row in rows if number else ():
+    return run_together([protocol], [methods], skipped)[0]
+
+
+def run_together(
+    protocols: Sequence[Protocol],
+    methods: Sequence[Sequence[Method]],
+    skipped: dict[str, str] | None = None,
+) -> list[ProtocolResult]:
+    """The same for protocols that differ in their questions and candidates alone."""
+    runs = [_Run(protocol) for protocol in protocols]
+    for going, each in zip(runs, methods, strict=True):
+        going.learn(each, skipped)
+    title = ", ".join(protocol.name for protocol in protocols)
+    with stage(f"{title}: ranking", sum(len(protocol.test) for protocol in protocols)) as step:
+        for known, queries in periods(protocols):
+            started: set[str] = set()
+            for query in queries:
+                for going in runs:
+                    case = going.protocol.case(query)
+                    if case is None:
+                        continue
+                    if going.protocol.name not in started:
+                        started.add(going.protocol.name)
+                        going.update(known)
+                    going.rank(case)
+                    step.advance()
+    return [going.result() for going in runs]
+
+
+class _Run:
+    """One protocol on its way through the test questions."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self._rows: list[_Row] = []
+        self._sizes: list[int] = []
+        self._activity: list[int] = []
+
+    def learn(self, methods: Sequence[Method], skipped: dict[str, str] | None) -> None:
+        with stage(f"{self.protocol.name}: learning", len(methods)) as step:
+            for method in methods:
+                row = _Row(method)
+                try:
+                    row.fit(self.protocol.training)
+                    self._rows.append(row)
+                except MissingDependencyError as error:
+                    if skipped is None:
+                        raise
+                    skipped[method.name] = str(error)
+                finally:
+                    step.advance()
+
+    def update(self, known: History) -> None:
+        """Bring the methods up to date, but for what they learnt at the start."""
+        if self._sizes:
+            for row in self._rows:
                 row.update(known)
-            for case in cases:
-                sizes.append(len(case.candidates))
-                activity.append(_answers_before(case))
-                for row in rows:
-                    row.rank(case)
-                step.advance()
-    candidates = np.array(sizes, dtype=np.int64)
-    ranks = {row.method.name: Ranks(np.array(row.ranks), candidates) for row in rows}
-    router = next((row for row in rows if row.method.name == ROUTER), None)
-    return ProtocolResult(
-        protocol.name,
-        candidates,
-        int(np.isfinite(rows[0].ranks).sum()) if rows else 0,
-        ranks,
-        {row.method.name: row.seconds for row in rows},
-        np.array(activity, dtype=np.int64),
-        np.array(router.stated if router else []),
-        np.array(router.right if router else []),
-        {row.method.name: row.load() for row in rows},
-    )
+
+    def rank(self, case: Case) -> None:
+        self._sizes.append(len(case.candidates))
+        self._activity.append(_answers_before(case))
+        for row in self._rows:
+            row.rank(case)
+
+    def result(self) -> ProtocolResult:
+        rows, candidates = self._rows, np.array(self._sizes, dtype=np.int64)
+        router = next((row for row in rows if row.method.name == ROUTER), None)
+        return ProtocolResult(
+            self.protocol.name,
+            candidates,
+            int(np.isfinite(rows[0].ranks).sum()) if rows else 0,
+            {row.method.name: Ranks(np.array(row.ranks), candidates) for row in rows},
+            {row.method.name: row.seconds for row in rows},
+            np.array(self._activity, dtype=np.int64),
+            np.array(router.stated if router else []),
+            np.array(router.right if router else []),
+            {row.method.name: row.load() for row in rows},
+        )
 
 
 class _Row:

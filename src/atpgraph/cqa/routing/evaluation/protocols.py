@@ -22,13 +22,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from atpgraph._registry import unknown_name
-from atpgraph._typing import Int64Array
+from atpgraph._typing import BoolArray, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
@@ -141,28 +142,50 @@ class Protocol:
 
     def periods(self) -> Iterator[tuple[History, Iterator[Case]]]:
         """Parts of the test in order of time: what is known at the start, and the questions."""
-        truth = best_answerer(self.records)
-        if not self.is_timed:
-            yield self.training, (self._case(q, truth, self.training) for q in self.test.tolist())
-            return
-        times = self.records.questions.asked_ms[self.test]
-        start = self.training.now
-        step = round(self.split.refit_days * DAY_MS)
-        step = step or int(times[-1] - start + 1 if len(times) else 1)
-        number = (times - start) // step
-        for period in np.unique(number).tolist():
-            known = History(self.records, start + period * step)
-            yield known, (self._case(q, truth) for q in self.test[number == period].tolist())
+        for known, queries in periods([self]):
+            found = (self.case(query) for query in queries)
+            yield known, (case for case in found if case is not None)
 
-    def _case(self, position: int, truth: Int64Array, known: History | None = None) -> Case:
-        query = Query.again(self.records, position, known)
-        right = int(truth[position])
+    def case(self, query: Query) -> Case | None:
+        """The case that a question is; None if it is no test question of this protocol."""
+        if not self._is_test[query.position]:
+            return None
+        right = int(self._truth[query.position])
         if self.pool != "own":
             return Case(query, candidates(query, self.pool, self.split.active_days), right)
-        people = answerers_of(self.records, position)
+        people = answerers_of(self.records, query.position)
         if self.is_timed:
             people = people[people != query.question.asker]
         return Case(query, people, right)
+
+    @cached_property
+    def _is_test(self) -> BoolArray:
+        result = np.zeros(len(self.records.questions), dtype=np.bool_)
+        result[self.test] = True
+        return result
+
+    @cached_property
+    def _truth(self) -> Int64Array:
+        return best_answerer(self.records)
+
+
+def periods(protocols: Sequence[Protocol]) -> Iterator[tuple[History, Iterator[Query]]]:
+    """The same for the questions of several protocols, which share the training period."""
+    first = protocols[0]
+    records, test = first.records, np.unique(np.concatenate([each.test for each in protocols]))
+    if not first.is_timed:
+        known = first.training
+        yield known, (Query.again(records, position, known) for position in test.tolist())
+        return
+    times = records.questions.asked_ms[test]
+    start = first.training.now
+    step = round(first.split.refit_days * DAY_MS)
+    step = step or int(times[-1] - start + 1 if len(times) else 1)
+    number = (times - start) // step
+    for period in np.unique(number).tolist():
+        known = History(records, start + period * step)
+        inside = test[number == period].tolist()
+        yield known, (Query.again(records, position) for position in inside)
 
 
 def answerers_of(records: Records, position: int) -> Int64Array:

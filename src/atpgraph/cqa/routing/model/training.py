@@ -37,12 +37,15 @@ class Examples:
         True where an accepted answer says who was right, False where votes do.
     missed : int64 array
         Positions of questions with an accepted answer by somebody who was not a candidate.
+    people : int64 array
+        User code of every row of `choices`.
     """
 
     choices: Choices
     position: Int64Array
     accepted: BoolArray
     missed: Int64Array
+    people: Int64Array
 
     def reach(self, share: float) -> float:
         """How often the right person was a candidate, over the last `share`; 1 if unknown."""
@@ -114,9 +117,10 @@ def collect(
 
 @dataclass(frozen=True, eq=False)
 class _Example:
-    """One question: features of people, what each stands for, and the row of the right one."""
+    """One question: people, their features, what each stands for, and the row of the right one."""
 
     position: int
+    people: Int64Array
     x: Float64Array
     offset: Float64Array
     chosen: int
@@ -163,15 +167,17 @@ class _Collector:
             people = history.answerers(position)
             people = people[people != asker]
             right = int(np.flatnonzero(people == truth)[0])
-            return _Example(position, space.rows(query, people), np.zeros(len(people)), right)
+            x = space.rows(query, people)
+            return _Example(position, people, x, np.zeros(len(people)), right)
         active = np.sort(query.history.codes(candidates(query, self.pool)))
         right = int(np.searchsorted(active, truth))
         if right == len(active) or active[right] != truth:
             return None
         promising = space.columns(query, active, _PROMISING)
-        people, offset = self._sample(promising, active, right)
-        x = space.rows(query, active[people])
-        return _Example(position, x, offset, int(np.flatnonzero(people == right)[0]))
+        sample, offset = self._sample(promising, active, right)
+        chosen = int(np.flatnonzero(sample == right)[0])
+        people = active[sample]
+        return _Example(position, people, space.rows(query, people), offset, chosen)
 
     def _sample(
         self, columns: Columns, active: Int64Array, right: int
@@ -214,7 +220,8 @@ def _joined(history: History, examples: list[_Example], missed: Int64Array) -> E
         first + np.array([example.chosen for example in examples], dtype=np.int64),
         np.concatenate([np.zeros(0), *(example.offset for example in examples)]),
     )
-    return Examples(choices, position, history.best_answer[position] >= 0, missed)
+    people = np.concatenate([np.zeros(0, dtype=np.int64), *(each.people for each in examples)])
+    return Examples(choices, position, history.best_answer[position] >= 0, missed, people)
 
 
 def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:

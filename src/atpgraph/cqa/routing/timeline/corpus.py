@@ -20,6 +20,7 @@ from atpgraph.errors import MissingDependencyError
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
+_PART = 1 << 20
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
 
 
@@ -109,9 +110,9 @@ class Corpus:
 
         # Word by word, never all words of the site at once.
         parts = zip(titles, bodies, tags, strict=True)
-        counter = CountVectorizer(analyzer=lambda part: words(*part))
+        counter = CountVectorizer(analyzer=lambda part: words(*part), dtype=np.float64)
         try:
-            counts = counter.fit_transform(parts).tocsc().astype(np.float64)
+            counts = counter.fit_transform(parts).tocsc()
         except ValueError:  # there is not one word
             return cls({}, csc_matrix((len(titles), 0), dtype=np.float64))
         counts.sort_indices()
@@ -275,10 +276,11 @@ class Corpus:
         length, flat, slope = self._lengths(present)
         padded = np.zeros(self.counts.shape[0])
         padded[: len(length)] = length
-        counts = self.counts.data
-        result: Float64Array = (
-            counts * (_K1 + 1.0) / (counts + (flat + slope * padded[self.counts.indices]))
-        )
+        result = np.empty(self.counts.nnz)
+        for start in range(0, len(result), _PART):  # a large site has tens of millions of them
+            part = slice(start, start + _PART)
+            tf, of = self.counts.data[part], padded[self.counts.indices[part]]
+            result[part] = tf * (_K1 + 1.0) / (tf + (flat + slope * of))
         return result
 
     def _uses(self, code: int, n_questions: int) -> tuple[int, int]:

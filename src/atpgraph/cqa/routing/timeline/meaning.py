@@ -18,6 +18,7 @@ from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
 
 UNIT = 127  # what 1 is rounded to
+_PART = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,12 @@ class Meaning:
 
 def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
     axes = shared_axes(model)
-    turned = vectors.astype(np.float32) if axes is None else axes(vectors)
-    return np.asarray(np.rint(turned * UNIT), dtype=np.int8)
+    parts = []
+    for start in range(0, max(len(vectors), 1), _PART):  # whole sites take gigabytes otherwise
+        part = vectors[start : start + _PART]
+        turned = part.astype(np.float32) if axes is None else axes(part)
+        parts.append(np.rint(turned * UNIT).astype(np.int8))
+    return np.concatenate(parts)
 
 
 @kernel
