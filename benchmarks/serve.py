@@ -45,7 +45,9 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
         model = given.model or small_model(Path(place))
         with service(model, Path(place) / "work") as (_, url, token):
             headers = {"Authorization": f"Bearer {token}"}
-            document = httpx.get(f"{url}/openapi.json", headers=headers, trust_env=False).json()
+            document = httpx.get(
+                f"{url}/openapi.json", headers=headers, timeout=60, trust_env=False
+            ).json()
             count = sum(len(path) for path in document["paths"].values())
             command = [
                 str(Path(sys.executable).parent / "schemathesis"), "run", f"{url}/openapi.json",
@@ -56,7 +58,7 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             ]  # fmt: skip
             # Not the tokens: it would revoke its own, and see nothing but refusals from then on.
             done = subprocess.run(command, check=False, cwd=place)
-            told = httpx.get(f"{url}/metrics", headers=headers, trust_env=False)
+            told = httpx.get(f"{url}/metrics", headers=headers, timeout=60, trust_env=False)
             text = told.raise_for_status().text
     statuses: Counter[str] = Counter()
     for line in text.splitlines():
