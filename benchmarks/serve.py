@@ -89,12 +89,19 @@ SECTIONS: dict[str, tuple[str, Callable[..., dict[str, Any]], Callable[..., str]
 }
 
 
+def _typed(arguments: list[str]) -> list[str]:
+    """What was typed, without the folders of this machine."""
+    places = {"--folder": "DIR", "--model": "MODEL"}
+    before = ["", *arguments]
+    return [places.get(last, given) for last, given in zip(before, arguments, strict=False)]
+
+
 def keep(name: str, found: dict[str, Any], results: Path) -> None:
     """Replace a section of the results, and write the page."""
     file = results / "serve.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     known[name] = {
-        "command": f"python benchmarks/serve.py {' '.join(sys.argv[1:])}",
+        "command": f"python benchmarks/serve.py {' '.join(_typed(sys.argv[1:]))}",
         "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": os.getloadavg()[0],
         **found,
