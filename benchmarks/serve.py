@@ -45,7 +45,9 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
         model = given.model or small_model(Path(place))
         with service(model, Path(place) / "work") as (_, url, token):
             headers = {"Authorization": f"Bearer {token}"}
-            document = httpx.get(f"{url}/openapi.json", headers=headers, trust_env=False).json()
+            document = httpx.get(
+                f"{url}/openapi.json", headers=headers, timeout=60, trust_env=False
+            ).json()
             count = sum(len(path) for path in document["paths"].values())
             command = [
                 str(Path(sys.executable).parent / "schemathesis"), "run", f"{url}/openapi.json",
@@ -56,7 +58,7 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             ]  # fmt: skip
             # Not the tokens: it would revoke its own, and see nothing but refusals from then on.
             done = subprocess.run(command, check=False, cwd=place)
-            told = httpx.get(f"{url}/metrics", headers=headers, trust_env=False)
+            told = httpx.get(f"{url}/metrics", headers=headers, timeout=60, trust_env=False)
             text = told.raise_for_status().text
     statuses: Counter[str] = Counter()
     for line in text.splitlines():
@@ -87,12 +89,19 @@ SECTIONS: dict[str, tuple[str, Callable[..., dict[str, Any]], Callable[..., str]
 }
 
 
+def _typed(arguments: list[str]) -> list[str]:
+    """What was typed, without the folders of this machine."""
+    places = {"--folder": "DIR", "--model": "MODEL"}
+    before = ["", *arguments]
+    return [places.get(last, given) for last, given in zip(before, arguments, strict=False)]
+
+
 def keep(name: str, found: dict[str, Any], results: Path) -> None:
     """Replace a section of the results, and write the page."""
     file = results / "serve.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     known[name] = {
-        "command": f"python benchmarks/serve.py {' '.join(sys.argv[1:])}",
+        "command": f"python benchmarks/serve.py {' '.join(_typed(sys.argv[1:]))}",
         "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": os.getloadavg()[0],
         **found,

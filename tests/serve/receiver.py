@@ -62,7 +62,10 @@ def receiver(*answers: int) -> Iterator[Receiver]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # with five, a burst of messages is refused by the system
+
+    server = Server(("127.0.0.1", 0), Handler)
     made = Receiver(f"http://127.0.0.1:{server.server_address[1]}", list(answers) or [200])
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

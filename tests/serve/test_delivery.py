@@ -204,6 +204,8 @@ def test_after_a_crash_only_repeatable_messages_go_again(make_front: Make) -> No
             connection.execute(update(tables.outbox).values(state="sending", attempts=1))
         courier = Courier(front.service.database, front.service.settings, front.clock)
         courier.recover()
+        with front.service.database.read() as connection:
+            assert set(connection.execute(select(tables.outbox.c.attempts)).scalars()) == {0}
         courier.run()
         assert [got.path for got in to.got] == ["/in?x=1"]
         assert sorted(states(front)) == ["sent", "uncertain"]

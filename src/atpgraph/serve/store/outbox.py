@@ -105,7 +105,8 @@ def recover(connection: Connection, repeatable: set[str], now_ms: int) -> tuple[
     """After a crash: what was being sent may have arrived or not.
 
     A receiver that knows a message by its id gets it again. Where it would appear twice, it is
-    left as ``uncertain`` for somebody to decide. Returns how many of each.
+    left as ``uncertain`` for somebody to decide. Returns how many of each. An attempt that ended
+    with the process does not count: crashes would make the pauses long.
     """
     rows = connection.execute(select(outbox).where(outbox.c.state == "sending")).all()
     again = [row.id for row in rows if row.adapter in repeatable]
@@ -113,7 +114,8 @@ def recover(connection: Connection, repeatable: set[str], now_ms: int) -> tuple[
     for ids, state in ((again, "waiting"), (unsure, "uncertain")):
         if ids:
             change = update(outbox).where(outbox.c.id.in_(ids))
-            connection.execute(change.values(state=state, next_ms=now_ms))
+            tried = outbox.c.attempts - 1
+            connection.execute(change.values(state=state, next_ms=now_ms, attempts=tried))
     return len(again), len(unsure)
 
 
