@@ -66,10 +66,9 @@ class Cluster:
         return sum(sum(map(int, stat.rpartition(")")[2].split()[11:13])) for stat in stats) / tick
 
     def end(self) -> None:
-        """End all of it."""
+        """End all of it; a worker may wait for ever for a scheduler that went first."""
         for process in [*self.workers, self.scheduler]:
-            process.terminate()
-        for process in [*self.workers, self.scheduler]:
+            process.kill()
             process.wait()
 
 
