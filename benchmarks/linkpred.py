@@ -23,6 +23,7 @@ from typing import Any
 
 import atpgraph
 from atpgraph.evaluation.comparison import compare
+from atpgraph.linkpred.dirlinkbench import PUBLISHED
 from atpgraph.linkpred.registry import ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -131,7 +132,32 @@ def write_table(file: Path) -> None:
     lines += ["", *notes] if notes else []
     failed = [(key, row["failure"]) for key, row in data["methods"].items() if "failure" in row]
     lines += ["", *(f"`{key}` has no result: {why}" for key, why in failed)] if failed else []
+    lines += pooled(methods, PUBLISHED.get(data["graph"], {}))
     file.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
+def pooled(methods: dict[str, Any], published: dict[str, float]) -> list[str]:
+    """Every metric of DirLinkBench, for the rows that have them; and what others published."""
+    rows = {key: row["protocols"].get("dirlinkbench") for key, row in methods.items()}
+    names = ("hits@20", "hits@50", "hits@100", "mrr", "auc", "ap")
+    table = [
+        f"| `{key}` | "
+        + " | ".join(
+            f"{row[name]['mean']:.3f} ±{row[name]['high'] - row[name]['mean']:.3f}"
+            for name in names
+        )
+        + " |"
+        for key, row in rows.items()
+        if row and row["auc"]["high"] is not None
+    ]
+    if not table:
+        return []
+    head = ["", "All metrics of `dirlinkbench`, pooled over the test pairs:", ""]
+    head += ["| row | Hits@20 | Hits@50 | Hits@100 | MRR | AUC | AP |", "|---|" + "---:|" * 6]
+    theirs = [
+        f"| *{name}, as published* | | | *{v / 100:.3f}* | | | |" for name, v in published.items()
+    ]
+    return head + table + theirs
 
 
 def cell(methods: dict[str, Any], key: str, protocol: str, best: str) -> str:
