@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,14 @@ def rng_state(rng: np.random.Generator) -> dict[str, Any]:
 def kernel_seed(rng: np.random.Generator) -> np.uint64:
     """A seed for a compiled kernel that carries its own small generator."""
     return np.uint64(rng.integers(1, 2**63, dtype=np.int64))
+
+
+def seed_of_svds(rng: np.random.Generator) -> dict[str, Any]:
+    """The argument that hands `rng` to :func:`scipy.sparse.linalg.svds`.
+
+    Where the rank is too low, its solvers go on with vectors that they draw themselves: without
+    this, anew in every run, whatever the start vector is.
+    """
+    from scipy.sparse.linalg import svds
+
+    return {"rng" if "rng" in inspect.signature(svds).parameters else "random_state": rng}

@@ -15,6 +15,7 @@ from atpgraph.errors import InputError, NotFittedError
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
+from atpgraph.linkpred.evidence.vectors import SpectralScore
 from atpgraph.linkpred.learning import hidden_edges
 from atpgraph.linkpred.splits import Split
 
@@ -213,6 +214,13 @@ def test_odd_questions_get_a_sentence(model: LinkPredictor) -> None:
         model.recommend("p1", 0)
     with pytest.raises(InputError, match="too small to learn from"):
         LinkPredictor().fit([(0, 1), (1, 2)])
+
+
+def test_singular_vectors_that_the_solver_has_to_draw_are_the_same_again() -> None:
+    tree = DiGraph.from_codes(np.arange(1, 100), np.arange(1, 100) // 2, 100)
+    first, again = (SpectralScore(4).fit(tree) for _ in range(2))
+    np.testing.assert_array_equal(first.source_, again.source_)
+    np.testing.assert_array_equal(first.target_, again.target_)
 
 
 def test_a_forest_has_edges_to_hide() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from atpgraph._checks import whole_number
 from atpgraph._memory import available_bytes, budget_bytes, human_bytes
@@ -340,7 +341,7 @@ class ATP(Growing):
 
         Vectors that are not negative (nnls) cannot score below a half.
         """
-        return np.asarray(1.0 / (1.0 + np.exp(-self.score_pairs(u, v))))
+        return np.asarray(expit(self.score_pairs(u, v)))
 
     def predict(self, u: Labels, v: Labels, threshold: float | None = None) -> BoolArray:
         """Whether a path is indicated, for every pair.

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atpgraph._random import RandomState, generator
+from atpgraph._random import RandomState, generator, seed_of_svds
 from atpgraph._typing import Float64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
@@ -65,8 +65,9 @@ def svdm(
     if rows.n_pairs:
         operator = matrix_operator(rows, columns, levels, table)
         if n_components < n:
-            start = generator(random_state).standard_normal(n)
-            U, sigma, Vt = svds(operator, k=n_components, v0=start)
+            rng = generator(random_state)
+            start = rng.standard_normal(n)
+            U, sigma, Vt = svds(operator, k=n_components, v0=start, **seed_of_svds(rng))
         else:
             U, sigma, Vt = np.linalg.svd(operator @ np.eye(n))
         best = np.argsort(-sigma, kind="stable")

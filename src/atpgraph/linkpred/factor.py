@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, svds
 
+from atpgraph._random import seed_of_svds
 from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
 
@@ -31,7 +32,7 @@ def singular_factors(
     product, transposed : functions
         S @ X and Sᵀ @ X for an array X with n rows, of one or two dimensions.
     rng : numpy.random.Generator
-        Draws the start vector.
+        Draws the start vector, and others where the rank is too low.
     tolerance : float
         Relative accuracy of the singular values.
     """
@@ -48,14 +49,14 @@ def singular_factors(
             rmatmat=transposed,
             dtype=np.float64,
         )
-        start = rng.standard_normal(n)
+        given: Any = {"k": k, "tol": tolerance, "v0": rng.standard_normal(n), **seed_of_svds(rng)}
         try:  # PROPACK's Lanczos bidiagonalisation takes a quarter of the time of ARPACK here
-            u, s, vt = svds(operator, k=k, tol=tolerance, v0=start, solver="propack")
+            u, s, vt = svds(operator, solver="propack", **given)
             trusted = _is_decomposition(product, u, s, vt, rng)
         except np.linalg.LinAlgError:
             trusted = False
         if not trusted:
-            u, s, vt = svds(operator, k=k, tol=tolerance, v0=start, solver="arpack")
+            u, s, vt = svds(operator, solver="arpack", **given)
         order = np.argsort(-s, kind="stable")
         u, s, vt = u[:, order], s[order], vt[order]
     rank = min(k, len(s))

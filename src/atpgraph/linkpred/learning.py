@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from atpgraph._progress import stage
 from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
@@ -260,7 +261,7 @@ def _judged(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> dict[
             side[there] = head.score(terms[there])
     both = np.concatenate(scores)
     truth = np.repeat([1.0, 0.0], [len(good), len(bad)])
-    found = reliability(1.0 / (1.0 + np.exp(-both)), truth, groups=10)
+    found = reliability(expit(both), truth, groups=10)
     return {"auc": auc(*scores), "error": found["error"], "bins": found["bins"]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from scipy.special import expit
 
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
@@ -110,7 +111,7 @@ class PaperAtp(UserScore):
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
         vector = self._structure.source(query, self._near(query))
-        return np.asarray(1.0 / (1.0 + np.exp(-(self._structure.user_target @ vector))))
+        return np.asarray(expit(self._structure.user_target @ vector))
 
     def _near(self, query: Query) -> Int64Array:
         topics = self._topics.of_question(query)
