@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from importlib import import_module
@@ -225,10 +226,13 @@ def _removing(temporary: Path) -> Callable[..., None]:
     """What takes the neighbour away when the block fails; nothing is left where it succeeded."""
 
     def remove(*_: object) -> None:
-        if temporary.is_dir():
+        for _attempt in range(25):  # after Ctrl-C, a thread may write one more file into a folder
+            if not temporary.is_dir():
+                temporary.unlink(missing_ok=True)
+                return
             shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+            if temporary.exists():
+                time.sleep(0.02)
 
     return remove
 
