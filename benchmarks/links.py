@@ -177,7 +177,8 @@ def one_split(split: Any, seed: int, section: str) -> list[tuple[str, dict[str, 
     from atpgraph.evaluation.metrics import auc
     from atpgraph.linkpred.evidence import Collection
     from atpgraph.linkpred.evidence.collection import Settings
-    from atpgraph.linkpred.learning import Plan, combine, examples
+    from atpgraph.linkpred.examples import Plan, examples
+    from atpgraph.linkpred.learning import combine
 
     settings = Settings(random_state=seed)
     rng = np.random.default_rng(seed)
@@ -357,7 +358,7 @@ def job(what: str, graph: str) -> dict[str, float]:
     else:
         from atpgraph import LinkPredictor
 
-        LinkPredictor(n_components=4, max_pairs=50, max_queries=20).fit(_small())
+        LinkPredictor(n_components=4, max_pairs=50).fit(_small())
         work = lambda: LinkPredictor().fit(whole)  # noqa: E731
     started = time.process_time()
     model = work()

@@ -12,7 +12,7 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.collection import Settings
-from atpgraph.linkpred.learning import candidate_pairs
+from atpgraph.linkpred.examples import choices
 from atpgraph.linkpred.logit import fit_choice, fit_pairs
 from atpgraph.linkpred.negatives import Pairs
 from tests.linkpred.helpers import hierarchy
@@ -54,7 +54,9 @@ def test_candidates_stand_for_all_nodes() -> None:
     evidence = Collection(["paths", "degrees"], Settings(4)).fit(graph)
     some = np.array([0, 40, 80])
     queries = Pairs(graph.sources[some].astype(np.int64), graph.targets[some].astype(np.int64))
-    u, v, starts, weight = candidate_pairs(graph, evidence, queries, np.random.default_rng(0))
+    found = choices(graph, evidence, queries, np.random.default_rng(0))
+    u, v, starts, weight, terms = found
+    assert np.array_equal(terms, evidence.terms(u, v))
     for at, first in enumerate(starts):
         last = starts[at + 1] if at + 1 < len(starts) else len(u)
         assert (u[first], v[first]) == (queries.sources[at], queries.targets[at])
@@ -87,7 +89,7 @@ def test_attributes_help_or_are_left_out(informative: bool) -> None:
     assert isinstance(test, PairTest)
     found = []
     for given in (None, attributes):
-        model = LinkPredictor(["proximity", "degrees"], max_queries=100).fit(split.train, given)
+        model = LinkPredictor(["proximity", "degrees"], max_pairs=400).fit(split.train, given)
         good, bad = (
             model.score_codes(pairs.sources, pairs.targets)
             for pairs in (test.positives, test.negatives)

@@ -23,6 +23,17 @@ def test_one_way_pairs_against_brute_force(graph: DiGraph, count: int, seed: int
     assert len(as_set(pairs)) == len(pairs) == min(count, len(truth))
 
 
+@settings(deadline=None)
+@given(graphs(), st.integers(1, 200), st.integers(0, 2**32))
+def test_one_way_pairs_of_some_nodes(graph: DiGraph, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    some = np.flatnonzero(rng.random(graph.n_nodes) < 0.5)
+    pairs = one_way_pairs(graph, count, rng, among=some)
+    truth = {(u, v) for u, v in brute_one_way(graph) if u in set(some.tolist())}
+    assert as_set(pairs) <= truth
+    assert len(as_set(pairs)) == len(pairs) == min(count, len(truth))
+
+
 def test_one_way_pairs_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atpgraph.linkpred.negatives._BLOCK_BYTES", 1)
     rng = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence.vectors import SpectralScore
-from atpgraph.linkpred.learning import hidden_edges
+from atpgraph.linkpred.examples import hidden_edges
 from atpgraph.linkpred.splits import Split
 
 
@@ -29,7 +29,7 @@ def split() -> Split:
 
 @pytest.fixture(scope="module")
 def model(split: Split) -> LinkPredictor:
-    return LinkPredictor(n_components=8, max_queries=300).fit(split.train)
+    return LinkPredictor(n_components=8, max_pairs=300).fit(split.train)
 
 
 def test_hidden_edges_are_found(model: LinkPredictor, split: Split) -> None:
@@ -136,7 +136,7 @@ def test_explanations_name_real_nodes_and_add_up(
 
 def test_the_same_seed_gives_the_same_bytes(split: Split, tmp_path: Path) -> None:
     for threads, name in ((1, "one"), (3, "three")):
-        made = LinkPredictor(n_components=4, max_queries=100, n_jobs=threads).fit(split.train)
+        made = LinkPredictor(n_components=4, max_pairs=400, n_jobs=threads).fit(split.train)
         made.set_params(n_jobs=None).save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "three").read_bytes()
 
@@ -187,7 +187,7 @@ def test_manners_of_an_estimator(model: LinkPredictor) -> None:
     assert fresh.get_params() == model.get_params()
     with pytest.raises(NotFittedError):
         fresh.recommend("p1")
-    assert "max_queries=300" in repr(model)
+    assert "max_pairs=300" in repr(model)
     with pytest.raises(InputError, match="did you mean 'max_pairs'"):
         fresh.set_params(max_pair=3)
 
@@ -227,7 +227,7 @@ def test_a_forest_has_edges_to_hide() -> None:
     tree = DiGraph.from_codes(np.arange(1, 100), np.arange(1, 100) // 2, 100)
     taken = hidden_edges(tree, 0.1, np.random.default_rng(0))
     assert len(taken) == 10
-    labels, _ = LinkPredictor(n_components=4, max_queries=50).fit(tree).recommend(99, 3)
+    labels, _ = LinkPredictor(n_components=4, max_pairs=50).fit(tree).recommend(99, 3)
     assert len(labels) == 3
 
 

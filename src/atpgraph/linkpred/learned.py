@@ -14,26 +14,26 @@ from atpgraph._typing import Float64Array, FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.predictor import LinkPredictor
 
-# What each protocol asks; the pairs of `paper` are neither links nor do they point the right way.
+# What each protocol asks.
 ASKED = Registry(
     "protocol",
     {
-        "paper": ("link", "direction"),
-        "random": ("link",),
-        "reversed": ("direction",),
-        "ranking": ("target",),
-        "dirlinkbench": ("link",),
+        "paper": "order",
+        "random": "link",
+        "reversed": "direction",
+        "ranking": "target",
+        "dirlinkbench": "link",
     },
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The scores of a fitted predictor for one or more of its questions, added up."""
+    """The scores of a fitted predictor for one of its questions."""
 
     name: str
     model: LinkPredictor
-    questions: tuple[str, ...]
+    question: str
     seen: dict[bytes, Float64Array]  # scores for all questions of the pairs asked about last
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
@@ -43,19 +43,15 @@ class Answers:
             while len(self.seen) > 1:  # the positives, which several protocols share, and one more
                 del self.seen[next(reversed(self.seen))]
             self.seen[key] = self.model.score_all(u, v)
-        asked = [list(self.model.heads_).index(name) for name in self.questions]
-        return np.asarray(self.seen[key][:, asked].sum(axis=1))
+        return np.asarray(self.seen[key][:, list(self.model.heads_).index(self.question)])
 
     def score_from(self, u: IntArray) -> FloatArray:
         """Log-odds against all nodes."""
-        evidence = self.model.evidence_
-        heads = [self.model.heads_[name] for name in self.questions]
-        weights = np.sum([head.weights for head in heads], axis=0)
-        constant = sum(head.intercept for head in heads)
-        scores = np.full((len(u), self.model.graph_.n_nodes), constant)
+        evidence, head = self.model.evidence_, self.model.heads_[self.question]
+        scores = np.full((len(u), self.model.graph_.n_nodes), head.intercept)
 
         def fill(row: int) -> None:
-            evidence.add_rows(int(u[row]), weights, scores[row])
+            evidence.add_rows(int(u[row]), head.weights, scores[row])
 
         with Workers(self.model.n_jobs) as workers:
             for _ in workers.map(fill, range(len(u))):
@@ -82,8 +78,8 @@ class LearnedLinks:
     """
 
     note = (
-        "one linear model for each question (is it a link, which way, which target), learned on "
-        "edges hidden from the training graph; under 'paper' the first two are added up"
+        "one linear model for each protocol's question (is it a link, which way, in which order, "
+        "which target), learned on edges hidden from the training graph"
     )
 
     def __init__(

@@ -90,7 +90,9 @@ def non_neighbours(
     return sampled
 
 
-def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs:
+def one_way_pairs(
+    graph: DiGraph, count: int, rng: np.random.Generator, among: Int64Array | None = None
+) -> Pairs:
     """Up to `count` distinct pairs (u, v) where v reaches u but u does not reach v.
 
     Parameters
@@ -99,6 +101,8 @@ def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs
     count : int
         If the graph has fewer such pairs, all of them are returned.
     rng : numpy.random.Generator
+    among : int64 array, optional
+        Distinct nodes that u is drawn from; by default all. The time grows with their number.
 
     Returns
     -------
@@ -116,13 +120,18 @@ def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs
     size = np.bincount(component, minlength=dag.n_nodes).astype(np.int64)
     members = np.argsort(component, kind="stable")  # of component c: start[c] : start[c + 1]
     start = np.concatenate([[0], np.cumsum(size)])
+    columns, first_column = members, start  # the same of the nodes that u is drawn from
+    if among is not None:
+        columns = among[np.argsort(component[among], kind="stable")]
+        counts = np.bincount(component[among], minlength=dag.n_nodes)
+        first_column = np.concatenate([[0], np.cumsum(counts)])
     words = int(np.clip(_BLOCK_BYTES // (8 * max(len(size), 1)), 1, 64))
-    lows = list(range(0, graph.n_nodes, 64 * words))
+    lows = list(range(0, len(columns), 64 * words))
     rows = np.zeros((len(size), words), dtype=np.uint64)
     below = np.zeros(len(size), dtype=np.int64)
     totals = np.zeros(len(lows), dtype=np.int64)
     for block, low in enumerate(lows):
-        _reach(dag.indptr, dag.targets, start, low, rows, below)
+        _reach(dag.indptr, dag.targets, first_column, low, rows, below)
         totals[block] = below @ size
     total = int(totals.sum())
     if total <= count:
@@ -136,14 +145,14 @@ def one_way_pairs(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs
         first, last = np.searchsorted(numbers, [ends[block] - totals[block], ends[block]])
         if first == last:
             continue
-        _reach(dag.indptr, dag.targets, start, low, rows, below)
+        _reach(dag.indptr, dag.targets, first_column, low, rows, below)
         upto = np.cumsum(below * size)
         rest = numbers[first:last] - (ends[block] - totals[block])
         above = np.searchsorted(upto, rest, side="right")
         rest -= upto[above] - (below * size)[above]
         which, bit = np.divmod(rest, below[above])
         v[first:last] = members[start[above] + which]
-        u[first:last] = members[_pick(rows, start, low, above, bit)]
+        u[first:last] = columns[_pick(rows, first_column, low, above, bit)]
     shuffled = rng.permutation(len(u))
     return Pairs(u[shuffled], v[shuffled])
 
@@ -201,7 +210,7 @@ def _reach(
 def _pick(
     rows: UInt64Array, start: Int64Array, low: int, components: Int64Array, numbers: Int64Array
 ) -> Int64Array:
-    """Position, over all members, of strict descendant numbers[i] of components[i]."""
+    """Position, over all columns, of strict descendant numbers[i] of components[i]."""
     picked = np.empty(len(components), dtype=np.int64)
     columns = low + np.arange(64 * rows.shape[1])
     for first in range(0, len(components), _PICK):

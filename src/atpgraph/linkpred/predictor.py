@@ -26,9 +26,10 @@ from atpgraph.linkpred import predictor_file
 from atpgraph.linkpred.evidence import KINDS, Attributes, Collection, Levels
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
 from atpgraph.linkpred.evidence.collection import Settings
+from atpgraph.linkpred.examples import Plan
 from atpgraph.linkpred.explanation import Explanation, explain
 from atpgraph.linkpred.fold import grown
-from atpgraph.linkpred.learning import QUESTIONS, Plan, learn
+from atpgraph.linkpred.learning import QUESTIONS, learn
 from atpgraph.linkpred.logit import Head, log_odds
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
@@ -42,9 +43,9 @@ class LinkPredictor(Estimator):
 
     Some edges are hidden from the graph, evidence for links is computed from the rest (personalised
     PageRank, short directed paths, co-citation, degrees, levels, ATP's vectors, singular vectors,
-    attributes), and three linear models learn from the hidden edges what the evidence is worth: is
-    there a link at all, which way does it point, and which target would this source choose. Then
-    the evidence is computed again from the whole graph.
+    attributes), and linear models learn from the hidden edges what the evidence is worth: is there
+    a link at all, which way does it point, does it follow the order of the graph, and which target
+    would this source choose. Then the evidence is computed again from the whole graph.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class LinkPredictor(Estimator):
         How many nodes near a source are scored in full when targets are recommended.
     fraction : float
         Share of the edges to hide while learning.
-    max_pairs, max_queries : int
-        Limits on the hidden edges that are learned from, for pairs and for targets.
+    max_pairs : int
+        Limit on the hidden edges that are learned from.
     n_jobs : int, optional
         Threads, by default all cores. The result does not depend on it.
     random_state : int
@@ -68,10 +69,10 @@ class LinkPredictor(Estimator):
     ----------
     graph_ : DiGraph
     heads_ : dict from question to Head
-        Weights of the terms for ``link``, ``direction`` and ``target``.
+        Weights of the terms for ``link``, ``direction``, ``order`` and ``target``.
     term_names_ : list of str
     validation_ : dict
-        For ``link`` and ``direction``: AUC, calibration error and its bins, on hidden edges with
+        For all questions but ``target``: AUC, calibration error and its bins, on hidden edges with
         weights learned from others.
 
     Examples
@@ -97,7 +98,6 @@ class LinkPredictor(Estimator):
         n_candidates: int = 500,
         fraction: float = 0.1,
         max_pairs: int = 4000,
-        max_queries: int = 1000,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
         verbose: bool = False,
@@ -107,7 +107,6 @@ class LinkPredictor(Estimator):
         self.n_candidates = n_candidates
         self.fraction = fraction
         self.max_pairs = max_pairs
-        self.max_queries = max_queries
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -132,7 +131,7 @@ class LinkPredictor(Estimator):
     def _check(self) -> None:
         KINDS.select(self.evidence)
         thread_count(self.n_jobs)
-        for name in ("n_components", "n_candidates", "max_pairs", "max_queries"):
+        for name in ("n_components", "n_candidates", "max_pairs"):
             whole_number(name, getattr(self, name))
         if not 0 < self.fraction < 1:
             raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
@@ -144,7 +143,7 @@ class LinkPredictor(Estimator):
         known = None
         if attributes is not None:
             known = Attributes(attribute_vectors(attributes, graph, random_state=seed))
-        plan = Plan(self.fraction, self.max_pairs, self.max_queries)
+        plan = Plan(self.fraction, self.max_pairs)
         heads, learned, judged = learn(
             graph, lambda: Collection(self.evidence, settings, known), plan, plan_rng
         )
@@ -174,9 +173,10 @@ class LinkPredictor(Estimator):
         Parameters
         ----------
         u, v : labels
-        question : {"link", "direction", "target"}
+        question : {"link", "direction", "order", "target"}
             Is it a link rather than a random pair; does it point this way rather than the other;
-            is v the target that u would choose (scores of one u can be compared).
+            is it a link rather than a pair that paths join the other way round only; is v the
+            target that u would choose (scores of one u can be compared).
         """
         return self.score_codes(*self._fitted().pair_codes(u, v), question)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import LocalEvidence, PersonalisedPageRank, Walks
+from atpgraph.linkpred.evidence._rows import best_of
 from tests.linkpred.helpers import dense
 
 
@@ -62,21 +63,38 @@ def test_push_errs_by_no_more_than_its_tolerance_allows(graph: DiGraph, toleranc
     st.text("<>", min_size=1, max_size=3),
     st.sampled_from([0.0, 0.5, 1.0]),
     st.sampled_from([2, 1000]),
+    st.sampled_from([3, 10**6]),
     st.sampled_from([0.0, 0.5]),
 )
 def test_walks_are_products_of_matrices(
-    graph: DiGraph, pattern: str, damping: float, hub: int, arrival: float
+    graph: DiGraph, pattern: str, damping: float, hub: int, budget: int, arrival: float
 ) -> None:
-    expected = np.eye(graph.n_nodes)
+    n = graph.n_nodes
+    expected = np.eye(n)
     for at, arrow in enumerate(pattern):
         step = matrix(graph, "out" if arrow == ">" else "in")
-        size = np.maximum(step.sum(axis=1, keepdims=True), 1)
-        passed = step / size ** (damping if at else 0.0) * (size <= (hub if at else np.inf))
-        expected = expected @ passed
+        degree = step.sum(axis=1)
+        limit = np.full((n, 1), hub if at else n)  # of a node that is passed, for every source
+        for row, reached in zip(limit, expected > 0, strict=True):
+            while at and degree[reached & (degree <= row)].sum() > budget:
+                row //= 2
+        passed = np.where(degree <= limit, expected, 0.0)
+        size = np.maximum(degree, 1)[:, None]
+        expected = passed @ (step / size ** (damping if at else 0.0))
     expected = expected / np.maximum(step.sum(axis=0), 1) ** arrival
-    walks = Walks(pattern, damping=damping, hub=hub, arrival=arrival).fit(graph)
-    found = all_pairs(walks, graph.n_nodes)
-    assert np.allclose(found, expected, rtol=1e-5)
+    walks = Walks(pattern, damping=damping, hub=hub, budget=budget, arrival=arrival).fit(graph)
+    assert np.allclose(all_pairs(walks, n), expected, rtol=1e-5)
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 6), st.integers(0, 2**32))
+def test_best_of_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: int) -> None:
+    values = np.array(found, dtype=np.float32)
+    nodes = np.random.default_rng(seed).permutation(len(found)).astype(np.int32)
+    free = np.random.default_rng(seed + 1).random(len(found)) < 0.7
+    best = np.empty(k, dtype=np.int64)
+    count = best_of(nodes, values, free, best, np.empty(k))
+    expected = [nodes[i] for i in np.argsort(-values, kind="stable") if free[nodes[i]]][:k]
+    assert best[:count].tolist() == expected
 
 
 def test_rows_and_pairs_agree_for_any_number_of_threads() -> None:

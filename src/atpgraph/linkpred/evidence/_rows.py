@@ -48,7 +48,7 @@ def push_rows(
     targets: Int32Array,
     sources: Int64Array,
     restart: float,
-    tolerance: float,
+    least: Float64Array,
     value: Float64Array,
     residual: Float64Array,
     touched: Int32Array,
@@ -61,7 +61,7 @@ def push_rows(
     """Approximate personalised PageRank of each source; returns how many sources were done.
 
     The walk goes on from x with probability 1 − restart, to a neighbour of x, and ends where there
-    is none. What is left unspread at x is below `tolerance` times its degree (at least 1).
+    is none. What is left unspread at x is below least[x].
     """
     n = len(indptr) - 1
     filled = 0
@@ -93,8 +93,7 @@ def push_rows(
                     touched[seen] = y
                     seen += 1
                 residual[y] += part
-                degree = max(indptr[y + 1] - indptr[y], 1)
-                if not queued[y] and residual[y] >= tolerance * degree:
+                if residual[y] >= least[y] and not queued[y]:
                     queued[y] = True
                     last = head + waiting
                     queue[last if last < n else last - n] = y
@@ -121,6 +120,7 @@ def walk_rows(
     damping: Float64Array,
     factor: Float64Array,
     hub: int,
+    budget: int,
     sources: Int64Array,
     value: Float64Array,
     fresh: Float64Array,
@@ -134,8 +134,9 @@ def walk_rows(
     """Weighted numbers of walks from each source; returns how many sources were done.
 
     Step s follows edges forward or backward. A walk that stands at a node with d edges to choose
-    from counts d ** −damping[s]; after the first step it ends where d exceeds `hub`. What arrives
-    at y counts factor[y].
+    from counts d ** −damping[s]; after the first step it ends where d exceeds `hub`, or what is
+    left of it when it is halved until a step follows no more than `budget` edges. What arrives at y
+    counts factor[y].
     """
     n = len(out_indptr) - 1
     filled = 0
@@ -148,13 +149,23 @@ def walk_rows(
         for step in range(len(forward)):
             indptr = out_indptr if forward[step] else in_indptr
             targets = out_targets if forward[step] else in_targets
+            limit = n if step == 0 else hub
+            while step > 0:
+                edges = 0
+                for i in range(count):
+                    degree = indptr[here[i] + 1] - indptr[here[i]]
+                    if degree <= limit:
+                        edges += degree
+                if edges <= budget:
+                    break
+                limit //= 2
             found = 0
             for i in range(count):
                 x = here[i]
                 low, high = indptr[x], indptr[x + 1]
                 part = value[x]
                 value[x] = 0.0
-                if low == high or (step > 0 and high - low > hub):
+                if low == high or high - low > limit:
                     continue
                 if damping[step] != 0.0:
                     part /= (high - low) ** damping[step]
@@ -200,3 +211,30 @@ def gather(
             found[i] = line[targets[i]]
         for e in range(indptr[row], indptr[row + 1]):
             line[nodes[e]] = 0.0
+
+
+@kernel
+def best_of(
+    nodes: Int32Array,
+    values: FloatArray,
+    free: BoolArray,
+    best: Int64Array,
+    score: Float64Array,
+) -> int:
+    """The free nodes of the largest values, largest first, into `best`; returns how many."""
+    count = 0
+    for i in range(len(nodes)):
+        if not free[nodes[i]]:
+            continue
+        if count < len(best):
+            at = count
+            count += 1
+        elif values[i] > score[count - 1]:
+            at = count - 1
+        else:
+            continue
+        while at > 0 and score[at - 1] < values[i]:
+            best[at], score[at] = best[at - 1], score[at - 1]
+            at -= 1
+        best[at], score[at] = nodes[i], values[i]
+    return count

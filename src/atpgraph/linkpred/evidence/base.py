@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -13,8 +13,8 @@ from atpgraph._typing import Float32Array, Float64Array, Int32Array, Int64Array,
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, gather
 
-_SOURCES = 64  # of one task
-_ENTRIES = 2**18  # room for the rows of a task, and at least one
+_ENTRIES = 2**18  # room for rows that are being computed, and at least one
+_HELD = 2**22  # entries of the rows that a task holds, if they were full
 
 
 class Rows(NamedTuple):
@@ -100,37 +100,21 @@ class LocalEvidence(Evidence):
     def rows(self, sources: IntArray, *, n_jobs: int | None = None) -> Rows:
         """The rows of the sources, computed in tasks of a few sources on several threads."""
         wanted = np.asarray(sources, dtype=np.int64)
-        tasks = [wanted[low : low + _SOURCES] for low in range(0, len(wanted), _SOURCES)]
+        step = sources_at_once(self.n_nodes)
+        tasks = [wanted[low : low + step] for low in range(0, len(wanted), step)]
         if len(tasks) <= 1:
-            return self._task(wanted)
+            return self.rows_of(wanted)
         with Workers(n_jobs) as workers:
-            parts = list(workers.map(self._task, tasks))
+            parts = list(workers.map(self.rows_of, tasks))
         return _joined(parts)
 
     def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
         """The entry of each pair; the row of a source is computed once for all its pairs."""
-        order = np.argsort(u, kind="stable")
-        sources, first = np.unique(np.asarray(u)[order], return_index=True)
-        bounds = np.append(first, len(order)).astype(np.int64)
-        targets = np.ascontiguousarray(np.asarray(v, dtype=np.int64)[order])
-        found = np.empty(len(order))
+        return local_pairs([self], u, v, n_jobs=n_jobs)
 
-        def one(low: int) -> None:
-            high = min(low + _SOURCES, len(sources))
-            rows = self._task(sources[low:high].astype(np.int64))
-            part = slice(bounds[low], bounds[high])
-            gather(
-                rows.indptr, rows.nodes, rows.values, bounds[low : high + 1] - bounds[low],
-                targets[part], np.zeros(self.n_nodes), found[part],
-            )  # fmt: skip
-
-        _each(one, range(0, len(sources), _SOURCES), n_jobs)
-        result = np.empty(len(order))
-        result[order] = found
-        return result[:, None]
-
-    def _task(self, sources: Int64Array) -> Rows:
-        room = Workspace.of(self.n_nodes)
+    def rows_of(self, sources: Int64Array, room: Workspace | None = None) -> Rows:
+        """The rows of a few sources, on the thread that calls; `room` can be used again."""
+        room = room or Workspace.of(self.n_nodes)
         parts: list[Rows] = []
         while len(sources) or not parts:
             size = max(self.n_nodes, _ENTRIES)
@@ -141,6 +125,38 @@ class LocalEvidence(Evidence):
             parts.append(Rows(ends[: done + 1], nodes[:last].copy(), values[:last].copy()))
             sources = sources[done:]
         return _joined(parts)
+
+
+def sources_at_once(n_nodes: int) -> int:
+    """Sources whose rows are held at once: fewer in large graphs, whose rows may be long."""
+    return int(np.clip(_HELD // max(n_nodes, 1), 4, 64))
+
+
+def local_pairs(
+    parts: Sequence[LocalEvidence], u: IntArray, v: IntArray, *, n_jobs: int | None = None
+) -> Float64Array:
+    """The entries of pairs, a column for each evidence; all were fitted to one graph."""
+    order = np.argsort(u, kind="stable")
+    sources, first = np.unique(np.asarray(u, dtype=np.int64)[order], return_index=True)
+    bounds = np.append(first, len(order)).astype(np.int64)
+    targets = np.ascontiguousarray(np.asarray(v, dtype=np.int64)[order])
+    found = np.empty((len(parts), len(order)))
+    step = sources_at_once(parts[0].n_nodes) if parts else 1
+
+    def one(low: int) -> None:
+        high = min(low + step, len(sources))
+        room = Workspace.of(parts[0].n_nodes)
+        these = slice(bounds[low], bounds[high])
+        for line, part in zip(found, parts, strict=True):
+            rows = part.rows_of(sources[low:high], room)
+            gather(*rows, bounds[low : high + 1] - bounds[low], targets[these], room.value,
+                   line[these])  # fmt: skip
+
+    if parts:
+        _each(one, range(0, len(sources), step), n_jobs)
+    result = np.empty((len(order), len(parts)))
+    result[order] = found.T
+    return result
 
 
 def _each(work: Callable[[int], None], tasks: range, n_jobs: int | None) -> None:

@@ -15,7 +15,7 @@ from atpgraph._typing import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.attributes import Attributes
-from atpgraph.linkpred.evidence.base import Evidence, LocalEvidence
+from atpgraph.linkpred.evidence.base import Evidence, LocalEvidence, local_pairs
 from atpgraph.linkpred.evidence.nodes import Degrees, Levels
 from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore
@@ -118,6 +118,11 @@ class Collection:
         return (part for parts in self.parts.values() for part in parts)
 
     @property
+    def local(self) -> list[LocalEvidence]:
+        """The evidence whose rows are sparse."""
+        return [part for part in self if isinstance(part, LocalEvidence)]
+
+    @property
     def names(self) -> list[str]:
         """Names of all numbers, in the order of :meth:`pairs`."""
         return [name for part in self for name in part.names]
@@ -147,7 +152,18 @@ class Collection:
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """All numbers of the pairs."""
         jobs = self.settings.n_jobs
-        return np.concatenate([part.pairs(u, v, n_jobs=jobs) for part in self], axis=1)
+        return self.with_local(local_pairs(self.local, u, v, n_jobs=jobs), u, v)
+
+    def with_local(self, near: Float64Array, u: IntArray, v: IntArray) -> Float64Array:
+        """All numbers of the pairs, where those of local evidence are known."""
+        columns = iter(near.T)
+        return np.column_stack(
+            [
+                next(columns) if isinstance(part, LocalEvidence)
+                else part.pairs(u, v, n_jobs=self.settings.n_jobs)
+                for part in self
+            ]
+        )  # fmt: skip
 
     def terms(self, u: IntArray, v: IntArray) -> Float64Array:
         """All terms of the pairs."""

@@ -74,6 +74,7 @@ class PersonalisedPageRank(LocalEvidence):
                 graph.n_nodes,
             )
         self._indptr, self._targets = walked.indptr, walked.targets
+        self._least = self.tolerance * np.maximum(np.diff(walked.indptr), 1)
         return self
 
     def _fill(
@@ -85,6 +86,6 @@ class PersonalisedPageRank(LocalEvidence):
         values: Float32Array,
     ) -> int:
         return push_rows(
-            self._indptr, self._targets, sources, self.restart, self.tolerance, room.value,
+            self._indptr, self._targets, sources, self.restart, self._least, room.value,
             room.other, room.touched, room.spare, room.queued, ends, nodes, values,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from atpgraph.linkpred.evidence._rows import Workspace, walk_rows
 from atpgraph.linkpred.evidence.base import LocalEvidence
 
 HUB = 1000  # edges of a node that no walk passes through
+BUDGET = 2**18  # edges that a step follows from one source
 
 
 class Walks(LocalEvidence):
@@ -24,6 +25,8 @@ class Walks(LocalEvidence):
     A walk that leaves a node by one of d edges counts d ** −damping there; 1 makes the numbers
     probabilities, 0 counts walks. No walk passes through a hub, a node with more than `hub` edges
     to choose from: it says next to nothing of the two ends, and would cost most of the time.
+    Where a step from one source would follow more than `budget` edges, the limit of a hub is halved
+    until it does not, so that a row of a large graph costs no more than one of a small graph.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ class Walks(LocalEvidence):
         targets of u.
     name : str, optional
         By default the pattern.
-    hub : int
+    hub, budget : int
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Walks(LocalEvidence):
         arrival: float = 0.0,
         name: str = "",
         hub: int = HUB,
+        budget: int = BUDGET,
     ) -> None:
         if not pattern or set(pattern) - {">", "<"}:
             raise InputError(f"The pattern {pattern!r} is no row of '>' and '<'.")
@@ -65,6 +69,7 @@ class Walks(LocalEvidence):
         self.arrival = arrival
         self.name = name or pattern
         self.hub = hub
+        self.budget = budget
 
     def fit(self, graph: DiGraph) -> Self:
         """Keep both directions of the adjacency."""
@@ -86,6 +91,7 @@ class Walks(LocalEvidence):
         values: Float32Array,
     ) -> int:
         return walk_rows(
-            *self._ends, self._forward, self._damping, self._factor, self.hub, sources,
-            room.value, room.other, room.touched, room.spare, room.queued, ends, nodes, values,
+            *self._ends, self._forward, self._damping, self._factor, self.hub, self.budget,
+            sources, room.value, room.other, room.touched, room.spare, room.queued, ends, nodes,
+            values,
         )  # fmt: skip
