@@ -11,8 +11,8 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.candidates import choices
 from atpgraph.linkpred.evidence.collection import Settings
-from atpgraph.linkpred.examples import choices
 from atpgraph.linkpred.logit import fit_choice, fit_pairs
 from atpgraph.linkpred.negatives import Pairs
 from tests.linkpred.helpers import hierarchy
@@ -54,7 +54,8 @@ def test_candidates_stand_for_all_nodes() -> None:
     evidence = Collection(["paths", "degrees"], Settings(4)).fit(graph)
     some = np.array([0, 40, 80])
     queries = Pairs(graph.sources[some].astype(np.int64), graph.targets[some].astype(np.int64))
-    found = choices(graph, evidence, queries, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    found = choices(graph, evidence, queries.sources, queries.targets, rng)
     u, v, starts, weight, terms = found
     assert np.array_equal(terms, evidence.terms(u, v))
     for at, first in enumerate(starts):

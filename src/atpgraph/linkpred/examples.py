@@ -9,26 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 
 from atpgraph._progress import stage
-from atpgraph._threads import Workers
-from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence import Collection, Rows, VectorEvidence
-from atpgraph.linkpred.evidence._rows import Workspace, best_of, gather
-from atpgraph.linkpred.evidence.base import sources_at_once
+from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.candidates import choices
 from atpgraph.linkpred.negatives import Pairs, non_edges, one_way_pairs
 from atpgraph.linkpred.splits import removable_edges
 
 _ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
 _ROUNDS = 4
-_BEST, _CHANCE = 8, 30  # candidates of a query: the best by each evidence, and some of the others
 _AGAINST = 2000  # pairs of each kind to set against hidden edges
-_LONGEST = 4096  # vectors that can be the best of a query
 
 
 @dataclass(frozen=True)
@@ -79,16 +74,6 @@ class Sample:
     log_weight: Float64Array
 
 
-class Choices(NamedTuple):
-    """Targets that the sources of queries could have, see :class:`Sample`."""
-
-    sources: Int64Array
-    targets: Int64Array
-    starts: Int64Array
-    log_weight: Float64Array
-    terms: Float64Array
-
-
 def examples(
     graph: DiGraph,
     collect: Callable[[], Collection],
@@ -130,7 +115,7 @@ def _sample(
     graph: DiGraph, evidence: Collection, taken: Int64Array, rng: np.random.Generator
 ) -> Sample:
     edges = Pairs(graph.sources[taken].astype(np.int64), graph.targets[taken].astype(np.int64))
-    found = choices(graph, evidence, edges, rng)
+    found = choices(graph, evidence, edges.sources, edges.targets, rng)
     links = found.terms[found.starts]
     one_way = np.flatnonzero(graph.find_edges(edges.targets, edges.sources) < 0)
     count = min(len(edges), _AGAINST)
@@ -153,104 +138,6 @@ def _sample(
         starts=found.starts,
         log_weight=found.log_weight,
     )
-
-
-def choices(
-    graph: DiGraph, evidence: Collection, queries: Pairs, rng: np.random.Generator
-) -> Choices:
-    """Each query (u, v) with other targets of u: the best by each evidence, and some by chance.
-
-    A candidate drawn by chance stands for all that were not. The best by vectors are sought among
-    the longest ones.
-    """
-    step = sources_at_once(graph.n_nodes)
-    lows = range(0, len(queries), step)
-    vectors = [_longest(part) for part in evidence if isinstance(part, VectorEvidence)]
-
-    def one(task: tuple[int, np.random.Generator]) -> Choices:
-        low, own = task
-        some = queries.take(np.arange(low, min(low + step, len(queries))))
-        return _block(graph, evidence, vectors, some, own)
-
-    with Workers(evidence.settings.n_jobs) as workers:
-        blocks = list(workers.map(one, zip(lows, rng.spawn(len(lows)), strict=True)))
-    shifts = np.cumsum([0] + [len(block.targets) for block in blocks[:-1]])
-    parts = [
-        block._replace(starts=block.starts + shift)
-        for block, shift in zip(blocks, shifts, strict=True)
-    ]
-    return Choices(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _block(
-    graph: DiGraph,
-    evidence: Collection,
-    vectors: list[tuple[Int32Array, FloatArray, FloatArray]],
-    queries: Pairs,
-    rng: np.random.Generator,
-) -> Choices:
-    """The choices of a few queries, on one thread."""
-    room = Workspace.of(graph.n_nodes)
-    local = evidence.local
-    rows = [part.rows_of(queries.sources, room) for part in local]
-    scores = [(nodes, source[queries.sources] @ target.T) for nodes, source, target in vectors]
-    free = np.ones(graph.n_nodes, dtype=bool)
-    parts: list[Int64Array] = []
-    weights: list[Float64Array] = []
-    for at, (u, v) in enumerate(zip(queries.sources, queries.targets, strict=True)):
-        known = np.append(graph.targets[graph.indptr[u] : graph.indptr[u + 1]], u)
-        free[known] = False
-        best = [_best(*_line(row, at), free) for row in rows]
-        best += [_best(nodes, score[at], free) for nodes, score in scores]
-        top = np.unique(np.concatenate(best)) if best else np.empty(0, dtype=np.int64)
-        free[top] = False
-        chance, rest = _by_chance(free, rng)
-        free[known], free[top] = True, True
-        parts.append(np.concatenate([[v], top, chance]).astype(np.int64))
-        share = max(rest / max(len(chance), 1), 1.0)
-        weights.append(np.repeat([0.0, np.log(share)], [1 + len(top), len(chance)]))
-    sizes = np.array([len(part) for part in parts], dtype=np.int64)
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    u, v = np.repeat(queries.sources, sizes), np.concatenate(parts)
-    near = np.empty((len(local), len(v)))
-    for line, row in zip(near, rows, strict=True):
-        gather(*row, bounds, v, room.value, line)
-    terms = evidence.as_terms(evidence.with_local(near.T, u, v))
-    return Choices(u, v, bounds[:-1], np.concatenate(weights), terms)
-
-
-def _longest(part: VectorEvidence) -> tuple[Int32Array, FloatArray, FloatArray]:
-    """Nodes whose target vectors are the longest, all source vectors, and these target vectors."""
-    length = np.einsum("ij,ij->i", part.target_, part.target_)
-    nodes = np.arange(len(length), dtype=np.int32)
-    if len(length) > _LONGEST:
-        nodes = np.sort(np.argpartition(-length, _LONGEST)[:_LONGEST]).astype(np.int32)
-    return nodes, part.source_, part.target_[nodes]
-
-
-def _line(rows: Rows, at: int) -> tuple[Int32Array, FloatArray]:
-    part = slice(rows.indptr[at], rows.indptr[at + 1])
-    return rows.nodes[part], rows.values[part]
-
-
-def _best(nodes: Int32Array, values: FloatArray, free: BoolArray) -> Int64Array:
-    best = np.empty(_BEST, dtype=np.int64)
-    return best[: best_of(nodes, values, free, best, np.empty(_BEST))]
-
-
-def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, int]:
-    """A few of the free nodes, and how many there are."""
-    rest = int(np.count_nonzero(free))
-    if rest < len(free) / 2:
-        some = np.flatnonzero(free)
-        return rng.choice(some, min(_CHANCE, rest), replace=False), rest
-    drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < min(_CHANCE, rest):
-        fresh = rng.integers(len(free), size=3 * _CHANCE)
-        both = np.concatenate([drawn, fresh[free[fresh]]])
-        _, first = np.unique(both, return_index=True)
-        drawn = both[np.sort(first)][:_CHANCE]
-    return drawn, rest
 
 
 def _joined(samples: list[Sample]) -> Sample:
