@@ -87,7 +87,7 @@ class Service:
 
     def _first_token(self) -> None:
         with self.database.write() as connection:
-            if not tokens.any_token(connection):
+            if not tokens.had_admin(connection):
                 made = tokens.create_token(connection, "first", ["admin"], self.clock())
                 self.first_token = made[1]
 
