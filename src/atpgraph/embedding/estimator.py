@@ -32,8 +32,9 @@ from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.job import Job
 from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.embedding.reachability import fit_paths
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
+from atpgraph.factorization import Factorization, factorize, svdm
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 
@@ -248,13 +249,14 @@ class ATP(Growing):
                 level,
                 memory,
                 lambda: hold_closure(
-                    dag, level, "exact" if solver == "svd" else self.closure,
-                    sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
-                    n_jobs=self.n_jobs,
+                    dag, level, sketch_size=self.sketch_size, memory=memory, n_jobs=self.n_jobs,
+                    **purposes.how_to_hold(self.closure, solver),
                 ),
             )  # fmt: skip
         with _timed("factorization", timings):
-            settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
+            settings = purposes.settle(
+                self.get_params(), graph.n_nodes, closure.n_pairs, closure.choice.kind
+            )
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
             fit = self._factorize(settings, closure, level, table, job)
@@ -287,11 +289,10 @@ class ATP(Growing):
         if settings.solver == "pairs" and job.spread is not None:
             return job.spread.pairs(table, settings.regularization, settings.max_iter)
         if settings.solver == "pairs":
-            paths, back = closure.pair_sources()
-            return fit_pairs(
-                paths, level, table, n_components=k, max_iter=settings.max_iter,
+            return fit_paths(
+                closure, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, back=back, loop=job.loop(),
+                random_state=seed, loop=job.loop(),
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
