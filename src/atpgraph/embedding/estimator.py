@@ -59,7 +59,8 @@ class ATP(Growing):
     - ``purpose="reachability"`` keeps the paths of this graph. ⟨s_i, t_j⟩ is near f(difference of
       levels) where i reaches j, and below 0 where it does not, so that σ(⟨s_i, t_j⟩) > ½ means a
       path: a one-sided regression over sampled pairs, with vectors of any sign
-      (:func:`~atpgraph.factorization.fit_pairs`).
+      (:func:`~atpgraph.factorization.fit_pairs`, with sketches
+      :func:`~atpgraph.factorization.fit_panels`).
     - ``purpose="links"`` generalises to edges that are not there: M ≈ S·Tᵀ with S, T ≥ 0, a little
       weight on the pairs without a path (:func:`~atpgraph.factorization.factorize`).
     - ``purpose="paper"`` is the paper's recipe: the same, over the reachable pairs alone.
@@ -80,7 +81,7 @@ class ATP(Growing):
         How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
         descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
         that does not depend on how many paths there are. "auto" estimates the forest, and takes
-        sketches if it does not fit the budget.
+        sketches if it does not fit the budget; for pairs also above 100,000 nodes.
     sketch_size : "auto" or int
         Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, less if that
         does not fit.
@@ -98,7 +99,7 @@ class ATP(Growing):
         the more. For pairs, λ of λ (‖s‖² + ‖t‖²) for each pair; "auto" is 0.0001.
     max_iter : "auto" or int
         Limit on the alternating iterations of nnls ("auto": 3), or on the rounds of pairs
-        ("auto": 32), in each of which every node draws up to 16 paths.
+        ("auto": 32, above 100,000 nodes fewer), in each of which every node draws up to 16 paths.
     tol : float
         For nnls, the relative fall of the objective below which they end; for pairs, the share of
         the first round's loss.
