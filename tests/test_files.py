@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,67 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path) -> No
         stop(temporary)
     assert target.read_text() == "old"
     assert names(tmp_path) == ["out.txt"]
+
+
+def press_at(moment: int, work: Callable[[], None]) -> tuple[int, bool]:
+    """Do `work` with Ctrl-C pressed before one of its lines; lines seen, and whether it stopped.
+
+    Every line of Python counts, those of the standard library included.
+    """
+    lines, stopped = 0, False
+
+    def trace(_: object, event: str, __: object) -> Callable[..., object]:
+        nonlocal lines
+        lines += event != "return"
+        if lines == moment and event != "return":
+            signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before, handler = sys.gettrace(), signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        stopped = True
+    finally:
+        sys.settrace(before)
+        signal.signal(signal.SIGINT, handler)
+    return lines, stopped
+
+
+@POSIX
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pathlib's files
+@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("old", [False, True], ids=["new", "replaced"])
+def test_ctrl_c_before_any_line_leaves_nothing_behind(tmp_path, kind, old) -> None:
+    def write(target: Path, text: str) -> None:
+        if kind == "file":
+            with atomic_path(target) as temporary:
+                temporary.write_text(text)
+        else:
+            with atomic_folder(target, known={"a"}) as temporary:
+                (temporary / "a").write_text(text)
+
+    moment, lines, stops = 0, 1, 0
+    while moment <= lines:
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        target = folder / "out"
+        if old:
+            write(target, "old")
+        lines_now, stopped = press_at(moment, functools.partial(write, target, "new"))
+        lines = lines if stopped else max(lines, lines_now)
+        stops += stopped
+        assert names(folder) in ([], ["out"]), moment
+        if target.exists():
+            text = (target if kind == "file" else target / "a").read_text()
+            assert text == "new" or (old and text == "old"), moment
+            assert stopped or text == "new"
+        else:
+            assert stopped, moment
+            assert not old, moment
+        moment += 1
+    assert stops > 100
 
 
 @POSIX

@@ -7,6 +7,7 @@ neighbours that nobody holds, so that killed runs leave nothing behind.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import errno
@@ -15,13 +16,13 @@ import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from atpgraph._interrupts import undisturbed
 from atpgraph.errors import InputError
 
 fcntl: ModuleType | None
@@ -33,6 +34,7 @@ except ImportError:  # not a POSIX system: no locks, and litter of killed runs s
 # Whether a file went to standard output, so that nothing else should.
 output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 
+_living: dict[Path, int] = {}  # temporary neighbours of this process, and its number
 _MARK = ".atp-"  # in the name of every temporary neighbour
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _KINDS = (
@@ -122,15 +124,21 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
         yield temporary
         old = target.exists()
         temporary.chmod(stat.S_IMODE(target.stat().st_mode) if old else 0o777 & ~_umask())
-        if not old:
-            temporary.rename(target)
-        elif _exchange(temporary, target):
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:  # a file system without an atomic exchange: for a moment the folder is not there
-            aside = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
-            target.rename(aside / "old")
-            temporary.rename(target)
-            shutil.rmtree(aside, ignore_errors=True)
+        with undisturbed():
+            _put(temporary, target, old=old)
+
+
+def _put(temporary: Path, target: Path, *, old: bool) -> None:
+    """Put a finished folder in its place, and remove the old one from there."""
+    if not old:
+        temporary.rename(target)
+    elif _exchange(temporary, target):
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:  # a file system without an atomic exchange: for a moment the folder is not there
+        aside = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        target.rename(aside / "old")
+        temporary.rename(target)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _to_standard_output(file: Path) -> None:
@@ -204,15 +212,17 @@ def _neighbour(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tu
     """A new temporary neighbour, locked, and its handle (−1 for a folder without locks)."""
     prefix, parent = _prefix(target), target.parent
     while True:
-        if folder:
-            temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-            handle = os.open(temporary, os.O_RDONLY) if fcntl is not None else -1
-        else:
-            handle, name = tempfile.mkstemp(prefix=prefix, suffix=target.suffix, dir=parent)
-            temporary = Path(name)
-        stack.push(_removing(temporary))
-        if handle >= 0:
-            stack.callback(os.close, handle)
+        with undisturbed():  # what is made and not yet on the stack would stay
+            if folder:
+                temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+                handle = os.open(temporary, os.O_RDONLY) if fcntl is not None else -1
+            else:
+                handle, name = tempfile.mkstemp(prefix=prefix, suffix=target.suffix, dir=parent)
+                temporary = Path(name)
+            _living[temporary] = os.getpid()
+            stack.push(_removing(temporary))
+            if handle >= 0:
+                stack.callback(os.close, handle)
         if fcntl is None:
             return temporary, handle
         with contextlib.suppress(OSError):  # a file system without locks
@@ -226,15 +236,22 @@ def _removing(temporary: Path) -> Callable[..., None]:
     """What takes the neighbour away when the block fails; nothing is left where it succeeded."""
 
     def remove(*_: object) -> None:
-        for _attempt in range(25):  # after Ctrl-C, a thread may write one more file into a folder
-            if not temporary.is_dir():
-                temporary.unlink(missing_ok=True)
-                return
+        if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
-            if temporary.exists():
-                time.sleep(0.02)
+        else:
+            temporary.unlink(missing_ok=True)
+        _living.pop(temporary, None)
 
     return remove
+
+
+@atexit.register
+def _leave_nothing() -> None:
+    """Remove, where the process ends, what a thread or a block without an end still holds."""
+    for temporary, owner in list(_living.items()):
+        if owner == os.getpid():  # a forked child knows its parent's
+            with contextlib.suppress(OSError):
+                _removing(temporary)()
 
 
 def _prefix(target: Path) -> str:

@@ -7,14 +7,12 @@ A bar hides the cursor, so its end must not depend on how the work ends: the out
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from atpgraph._interrupts import undisturbed
 from atpgraph._progress import report_to
 from atpgraph._visible import visible
 
@@ -121,24 +119,6 @@ class BarReporter:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block."""
-    handler = signal.getsignal(signal.SIGINT)
-    # Other threads never see it, and where it is ignored there is nothing to put off.
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    pressed = []
-    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if pressed:
-            handler(*pressed[0])
 
 
 def say(text: str) -> None:

@@ -23,10 +23,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from .campaign import attack_writer, damage_one
+from .campaign import attack_writer, damage_many
 from .test_options import COMMANDS, odd_options
-from .test_options import complaint as odd_option
-from .world import READERS, WRITERS, build
+from .test_options import complaints as odd_values
+from .world import WRITERS, build
 
 KINDS = {
     "traceback": "tracebacks",
@@ -136,27 +136,23 @@ def _inputs(world: Path, scratch: Path, options: argparse.Namespace, state: Stat
 def _odd_options(world: Path, scratch: Path, options: argparse.Namespace, state: State) -> None:
     """Every option with every odd value, once."""
     cases = [case for case in odd_options() if case[0] in COMMANDS]
-    for number in range(state.options, len(cases)):
-        if time.monotonic() > options.until:
-            return
-        folder = scratch / f"option-{number}"
-        wrong = odd_option(world, folder, *cases[number])
-        shutil.rmtree(folder)
-        if wrong:
+    while state.options < len(cases) and time.monotonic() < options.until:
+        some = cases[state.options : state.options + PART]
+        inside = scratch / f"options-{state.options}"
+        inside.mkdir()
+        for wrong in odd_values(world, inside, some):
             state.complaints[f"option: {wrong[:300]}"] += 1
-        state.options = number + 1
+        shutil.rmtree(inside)
+        state.options += len(some)
         state.write()
 
 
 def _part(world: Path, scratch: Path, cases: range) -> tuple[int, Counter[str]]:
     scratch.mkdir()
     complaints: Counter[str] = Counter()
-    for case in cases:
-        what, complaint = damage_one(world, scratch, case)
-        if complaint:
-            command = " ".join(READERS[case % len(READERS)].arguments[:2])
-            kind, _, text = complaint.partition(": ")
-            complaints[f"{kind}: {command}: {text[:300]} ({what})"] += 1
+    for what, complaint in damage_many(world, scratch, cases):
+        kind, _, text = complaint.partition(": ")
+        complaints[f"{kind}: {text[:300]} ({what})"] += 1
     shutil.rmtree(scratch)
     return len(cases), complaints
 

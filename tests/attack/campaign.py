@@ -7,21 +7,32 @@ import json
 import re
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from .forked import Outcome, run
+from .forked import Outcome, here, run, suspects
 from .mutations import damaged, damaged_archive
 from .world import READERS, WRITERS, clone
 
 
-def damage_one(world: Path, scratch: Path, case: int) -> tuple[str, str]:
+def damage_many(world: Path, scratch: Path, cases: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """What was done and the complaint, for the cases that have one."""
+    for case in suspects(cases, lambda case: damage_one(world, scratch, case, here)[1]):
+        shutil.rmtree(scratch / f"case-{case}", ignore_errors=True)  # of a child that died
+        what, complaint = damage_one(world, scratch, case)
+        if complaint:
+            yield what, complaint
+
+
+def damage_one(
+    world: Path, scratch: Path, case: int, run: Callable[..., Outcome] = run
+) -> tuple[str, str]:
     """Damage one file by the number of the case and read it; what was done, and the complaint."""
     rng = np.random.default_rng(case)
     chosen = READERS[case % len(READERS)]
-    folder = clone(world, scratch / f"case-{case}")
+    folder = clone(world, scratch / f"case-{case}", chosen.needs)
     try:
         files = sorted(path for path in folder.glob(chosen.file) if path.is_file())
         victim = files[int(rng.integers(0, len(files)))]

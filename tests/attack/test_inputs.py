@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .campaign import damage_one
+from .campaign import damage_many
 from .world import READERS
 
 CASES = 10 * len(READERS)
@@ -14,9 +14,6 @@ CASES = 10 * len(READERS)
     "start", range(len(READERS)), ids=lambda i: " ".join(READERS[i].arguments[:2])
 )
 def test_damaged_inputs(world, tmp_path, start) -> None:
-    complaints = []
-    for case in range(start, CASES, len(READERS)):
-        what, complaint = damage_one(world, tmp_path, case)
-        if complaint:
-            complaints.append(f"{what}: {complaint}")
+    cases = range(start, CASES, len(READERS))
+    complaints = [f"{what}: {wrong}" for what, wrong in damage_many(world, tmp_path, cases)]
     assert not complaints, "\n".join(complaints)

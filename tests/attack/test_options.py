@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
 from typer.models import OptionInfo
 
-from .forked import run
+from .forked import Outcome, here, run, suspects
 
 # What the option is added to; every command of `atp` is here (tested below).
 COMMANDS = {
@@ -85,12 +86,31 @@ def odd_options() -> Iterator[tuple[str, str, str, bool]]:
                 yield command, option, value, numeric
 
 
-def complaint(world: Path, folder: Path, name: str, option: str, value: str, numeric: bool) -> str:
-    """What is wrong with how a command takes an odd value; empty if nothing."""
-    folder.mkdir()
+Case = tuple[str, str, str, bool]
+
+
+def complaints(world: Path, scratch: Path, cases: Sequence[Case]) -> Iterator[str]:
+    """What is wrong with how commands take odd values, for those where something is."""
+
+    def in_turn(number: int) -> str:
+        folder = scratch / f"in-turn-{number}"
+        folder.mkdir()
+        os.chdir(folder)
+        return _complaint(world, folder, cases[number], here)
+
+    for number in suspects(range(len(cases)), in_turn):
+        folder = scratch / f"alone-{number}"
+        folder.mkdir()
+        alone = partial(run, setup=partial(os.chdir, folder))
+        if wrong := _complaint(world, folder, cases[number], alone):
+            yield wrong
+
+
+def _complaint(world: Path, folder: Path, case: Case, run: Callable[..., Outcome]) -> str:
+    name, option, value, numeric = case
     typed = COMMANDS[name].format(w=world, d=folder).split()
     said = [option, value] if len(option) == 2 else [f"{option}={value}"]
-    done = run(*typed, *said, setup=lambda: os.chdir(folder))
+    done = run(*typed, *said)
     wrong = done.complaint()
     if wrong.startswith("sentence: 0") and "Usage:" in done.stderr:  # Typer's own refusal
         wrong = ""
@@ -104,9 +124,9 @@ def test_every_command_is_attacked() -> None:
     assert names - WITHOUT_NUMBERS == set(COMMANDS)
 
 
-@pytest.mark.parametrize("value", ["nan", "99999999999999999999"])
+@pytest.mark.parametrize("value", ["nan", "99999999999999999999", "\udcff"])
 def test_odd_values_of_options(world, tmp_path, value) -> None:
-    """Numbers here; all odd values of all options are a part of `make attack`."""
-    cases = [case for case in odd_options() if case[2] == value and case[3] and case[0] in COMMANDS]
-    wrong = [complaint(world, tmp_path / str(i), *case) for i, case in enumerate(cases)]
-    assert not any(wrong), "\n".join(filter(None, wrong))
+    """Some here; all odd values of all options are a part of `make attack`."""
+    cases = [case for case in odd_options() if case[2] == value and case[0] in COMMANDS]
+    wrong = list(complaints(world, tmp_path, cases))
+    assert not wrong, "\n".join(wrong)

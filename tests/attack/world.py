@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,12 @@ class Reader:
     file: str
     arguments: tuple[str, ...]
 
+    @property
+    def needs(self) -> set[str]:
+        """The entries of the world that the command is told of."""
+        typed = (part[4:] for part in self.arguments if part.startswith("{d}/"))
+        return {self.file.split("/")[0], *(name.split("/")[0] for name in typed)}
+
 
 def reader(file: str, typed: str) -> Reader:
     return Reader(file, tuple(typed.split()))
@@ -113,7 +120,10 @@ READERS = [
     reader("advisor/[em]*", "cqa experts {d}/advisor --top 3"),
     reader("log.json", "cqa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
     reader("welcome.json", "cqa route {d}/advisor --title how --welcome {d}/welcome.json"),
-    reader("dump/truth.npz", "cqa evaluate {d}/site --methods bm25 --truth {d}/dump/truth.npz"),
+    reader(
+        "dump/truth.npz",
+        "cqa evaluate {d}/site --text bm25 --methods bm25 --truth {d}/dump/truth.npz",
+    ),
 ]
 
 
@@ -179,7 +189,12 @@ WRITERS = {
 }
 
 
-def clone(world: Path, target: Path) -> Path:
-    """A copy that may be ruined; hard links, since damage always writes a new file."""
-    shutil.copytree(world, target, copy_function=os.link)
+def clone(world: Path, target: Path, names: Iterable[str]) -> Path:
+    """A copy of some entries that may be ruined; hard links, since damage always writes anew."""
+    target.mkdir()
+    for source in map(world.joinpath, names):
+        if source.is_dir():
+            shutil.copytree(source, target / source.name, copy_function=os.link)
+        elif source.exists():  # what the command is to write does not
+            os.link(source, target / source.name)
     return target

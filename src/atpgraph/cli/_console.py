@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph._files import output_taken
-from atpgraph._show import Shown, say, undisturbed
+from atpgraph._interrupts import undisturbed
+from atpgraph._show import Shown, say
 from atpgraph._visible import visible
 from atpgraph.errors import AtpError, InputError
 

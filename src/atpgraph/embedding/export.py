@@ -129,8 +129,8 @@ def _parquet(model: ATP, path: Path) -> list[Path]:
             "target": column(model.target_),
         }
     )
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        pq.write_table(table, file)  # not its name: Arrow takes only names that are UTF-8
     return [path]
 
 

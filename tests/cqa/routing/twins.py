@@ -25,21 +25,25 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
     np.add.at(total, owner[owner >= 0], weight[owner >= 0])
 
 
-def plain_fetch(
-    codes: np.ndarray,
-    indptr: np.ndarray,
-    question: np.ndarray,
-    like: np.ndarray,
-    found: np.ndarray,
-) -> None:
+def plain_rows(
+    rows: np.ndarray, indptr: np.ndarray, values: np.ndarray, limit: int, found: np.ndarray
+) -> int:
+    """Twin of ``list_rows``."""
+    listing = values[listed(rows, indptr)[1]]
+    listing = listing[listing < limit]
+    found[: len(listing)] = listing
+    return len(listing)
+
+
+def plain_fetch(question: np.ndarray, like: np.ndarray, found: np.ndarray) -> None:
     """Twin of ``fetch``."""
-    wanted = question[listed(codes, indptr)[1]]
-    found[: len(wanted)] = like[wanted]
+    found[: len(question)] = like[np.minimum(question, len(like) - 1)]
 
 
 def plain_sum_answers(
     codes: np.ndarray,
     indptr: np.ndarray,
+    first: int,
     accepted: np.ndarray,
     faded: np.ndarray,
     found: np.ndarray,
@@ -47,7 +51,7 @@ def plain_sum_answers(
 ) -> None:
     """Twin of ``sum_answers``."""
     place, answer = listed(codes, indptr)
-    near, match = found[: len(place)].astype(np.float64).T
+    near, match = found[answer - first].astype(np.float64).T
     square, won, fade = np.maximum(near, 0.0) ** 2, accepted[answer], faded[answer].T
     for row, value in (
         *((e.CLOSE, square), (e.CLOSE_WON, square * won), (e.CLOSE_PLAIN, near)),
@@ -63,17 +67,46 @@ def plain_sum_answers(
 def plain_sum_asked(
     codes: np.ndarray,
     indptr: np.ndarray,
+    first: int,
     asked: np.ndarray,
     n_questions: int,
-    like: np.ndarray,
+    found: np.ndarray,
     rows: np.ndarray,
 ) -> None:
     """Twin of ``sum_asked``."""
     place, at = listed(codes, indptr)
     known = asked[at] < n_questions
-    near = np.maximum(like[asked[at[known]], 0].astype(np.float64), 0.0)
+    near = np.maximum(found[at[known] - first, 0].astype(np.float64), 0.0)
     np.add.at(rows[e.ASKED], place[known], near**2)
     np.maximum.at(rows[e.ASKED_MAX], place[known], near)
+
+
+def plain_likeness(near: np.ndarray, match: np.ndarray, ideal: float, each: np.ndarray) -> None:
+    """Twin of ``put_side_by_side``."""
+    each[:] = np.stack([near, (match / ideal) ** 2], axis=1)
+
+
+def plain_sum_tagged(
+    answers: np.ndarray,
+    owner: np.ndarray,
+    question: np.ndarray,
+    accepted: np.ndarray,
+    faded: np.ndarray,
+    share: np.ndarray,
+    place: np.ndarray,
+    people: np.ndarray,
+    sums: np.ndarray,
+) -> int:
+    """Twin of ``sum_tagged``, but that people come by code."""
+    seen = owner[answers] >= 0
+    mine, faded = answers[seen], faded[seen]
+    found, to = np.unique(owner[mine], return_inverse=True)
+    people[: len(found)] = found
+    place[found] = np.arange(len(found))
+    each = share[question[mine]]
+    for row, part in enumerate((each, each * accepted[mine], each * faded, each**3)):
+        np.add.at(sums[row], to, part)
+    return len(found)
 
 
 def listed(codes: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +143,10 @@ def plain_kernels() -> Iterator[None]:
     with ExitStack() as stack:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
+            ("timeline.history.list_rows", plain_rows),
             ("timeline.corpus.add_term", plain_term),
+            ("features.similarity.put_side_by_side", plain_likeness),
+            ("features.similarity.sum_tagged", plain_sum_tagged),
             ("features.evidence.fetch", plain_fetch),
             ("features.evidence.sum_answers", plain_sum_answers),
             ("features.evidence.sum_asked", plain_sum_asked),

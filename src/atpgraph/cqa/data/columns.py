@@ -44,5 +44,6 @@ def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayL
 
     rows = arrow.table(dict(columns))
     write = pyarrow.csv.write_csv if target.suffix == ".csv" else pyarrow.parquet.write_table
-    with atomic_path(target) as temporary:
-        write(rows, temporary)
+    # A file, not its name: Arrow takes only names that are UTF-8.
+    with atomic_path(target) as temporary, temporary.open("wb") as file:
+        write(rows, file)

@@ -26,7 +26,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from atpgraph._archive import read_json
 from atpgraph._files import atomic_folder
@@ -48,6 +48,7 @@ class StoreWriter:
         self.folder = folder
         self.rows: dict[str, int] = dict.fromkeys(TABLES, 0)
         self.commit_with: dict[str, Any] | None = None
+        self._files: dict[str, BinaryIO] = {}
         self._writers: dict[str, Any] = {}
         self._pending: dict[str, list[Any]] = {table: [] for table in TABLES}
         self._pending_bytes: dict[str, int] = dict.fromkeys(TABLES, 0)
@@ -70,7 +71,8 @@ class StoreWriter:
     def close(self) -> None:
         """Close the files."""
         while self._writers:
-            self._writers.popitem()[1].close()
+            with self._files.pop(table := next(iter(self._writers))):
+                self._writers.pop(table).close()
 
     def _flush(self, table: str) -> None:
         arrow, _ = load_arrow()
@@ -81,8 +83,10 @@ class StoreWriter:
         self._pending[table] = []
         self._pending_bytes[table] = 0
         if table not in self._writers:
+            # A file, not its name: Arrow takes only names that are UTF-8.
+            self._files[table] = (self.folder / f"{table}.parquet").open("wb")
             self._writers[table] = parquet.ParquetWriter(
-                self.folder / f"{table}.parquet",
+                self._files[table],
                 schema,
                 compression="lz4",  # zstd packs tighter, and takes a tenth of the ingest
                 # Dictionaries help where values repeat; bodies and ids never do.
@@ -171,7 +175,8 @@ def read_table(
             f"{path} is not there: the site was ingested again or moved; open it again."
         )
     try:
-        rows = parquet.read_table(path, columns=columns, use_threads=True)
+        with path.open("rb") as file:  # not its name: Arrow takes only names that are UTF-8
+            rows = parquet.read_table(file, columns=columns, use_threads=True)
         expected = arrow.schema([table_schema(table).field(name) for name in columns])
         if not rows.schema.equals(expected) or len(rows) != manifest["rows"][table]:
             raise InputError(f"{path} is not the table of this site: ingest the dump again.")

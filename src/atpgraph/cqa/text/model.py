@@ -62,7 +62,8 @@ class TextModel(ABC):
         Only texts of equal length share a batch: without padding, a vector is the same whatever
         else is asked for.
         """
-        tokens = self.tokens(texts)
+        # Half a surrogate pair, which a broken argument or JSON may hold, is no character.
+        tokens = self.tokens([text.encode("utf-8", "replace").decode() for text in texts])
         lengths = np.array([len(each) for each in tokens], dtype=np.int64)
         vectors = np.zeros((len(texts), self.size), dtype=np.float32)
         for length in np.unique(lengths[lengths > 0]).tolist():

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.cqa.routing.timeline.candidates import active_users
-from atpgraph.cqa.routing.timeline.history import History, sum_by_owner
+from atpgraph.cqa.routing.timeline.history import History, list_rows, sum_by_owner
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
-from tests.cqa.routing.twins import plain_sums
+from tests.cqa.routing.twins import plain_rows, plain_sums
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
@@ -20,6 +20,16 @@ def test_sums_by_owner(seed: int, answers: int, people: int) -> None:
     sum_by_owner(owner, weight, found)
     plain_sums(owner, weight, plain)
     np.testing.assert_allclose(found, plain)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
+def test_values_of_rows(seed: int, n: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    indptr = np.searchsorted(np.sort(rng.integers(0, size, n)), np.arange(size + 1))
+    values, rows = rng.integers(0, 9, n), rng.permutation(size)[: int(rng.integers(0, size + 1))]
+    one, two = np.zeros((2, n), dtype=np.int64)
+    assert list_rows(rows, indptr, values, 5, one) == plain_rows(rows, indptr, values, 5, two)
+    assert one.tolist() == two.tolist()
 
 
 @pytest.mark.parametrize("share", [0.2, 0.7, 1.0])

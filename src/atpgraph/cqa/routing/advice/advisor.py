@@ -205,8 +205,9 @@ class Advisor:
 
     def warm_up(self) -> None:
         """Compute what all questions share, so that the first one does not have to wait for it."""
-        titles = self.history.records.texts.titles
-        self.ask(Question(titles[-1] if titles else ""), top=1)
+        last = self.history.n_questions - 1
+        again = Query.again(self.history.records, last).question if last >= 0 else Question()
+        self.ask(again, top=1)
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
         """An advisor that also suggests newcomers, by what they declare or their first answers.

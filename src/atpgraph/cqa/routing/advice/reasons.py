@@ -107,8 +107,7 @@ def _tags(query: Query, mine: Int64Array) -> list[Reason]:
     history = query.history
     asked = history.answers.question[mine]
     counted = []
-    for code in query.tag_codes.tolist():
-        questions = history.tagged(code)
+    for code, questions in zip(query.tag_codes.tolist(), query.tagged, strict=True):
         place = np.minimum(np.searchsorted(questions, asked), max(len(questions) - 1, 0))
         under = mine[questions[place] == asked] if len(questions) else mine[:0]
         if len(under):

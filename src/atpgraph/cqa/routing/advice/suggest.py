@@ -92,9 +92,9 @@ def suggest(
     least_confidence : float
         Abstain if nobody reaches it.
     """
-    notes = _unknown(query)
     # Activity is looked at by the hour, so that the questions of an hour share the work.
     hourly = replace(query, asked_ms=query.asked_ms // HOUR_MS * HOUR_MS)
+    notes = _unknown(hourly)
     codes = active_codes(query)
     people = query.history.users[codes]
     if not len(people):
@@ -141,7 +141,7 @@ def _unknown(query: Query) -> tuple[str, ...]:
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]
     text = (question.title + question.body).strip()
-    if text and not len(history.corpus.query(question.title, question.body, ())[0]):
+    if text and len(query.terms[0]) == len(history.corpus.query("", "", question.tags)[0]):
         notes.append("No word of the question was used here before.")
     if question.asker >= 0 and query.asker < 0:
         notes.append(f"User {question.asker} never posted here: taken for a new asker.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._jit import kernel
+from atpgraph._jit import fast_kernel, kernel
 from atpgraph._typing import (
     BoolArray,
     Float32Array,
@@ -89,73 +89,74 @@ def gathered(
 ) -> Iterator[tuple[slice, Float64Array]]:
     """Rows of evidence of users by code, block by block; a block lasts until the next."""
     mine, asked, like = history.by_person, history.by_asker, likeness.each
+
+    def fetched(indptr: Int64Array, questions: Int32Array) -> tuple[int, Float32Array]:
+        first, end = span(codes, indptr)
+        found = np.empty((end - first, 2), dtype=np.float32)
+        fetch(questions[first:end], like, found)
+        return first, found
+
+    # The answers in the index of people, then those that came since: sums go on by date.
+    given = [
+        (answers, faded, *fetched(answers.indptr, answers.question))
+        for answers, faded in ((mine.base, fading.each), (mine.late, fading.late))
+        if len(answers.question)
+    ]
+    wanted = [
+        (indptr, questions, *fetched(indptr, questions))
+        for indptr, questions in ((asked.base, asked.late) if likeness.by_meaning else ())
+        if len(questions)
+    ]
     buffer = np.empty((N_ROWS, min(_BLOCK, max(len(codes), 1))))
-    found = np.empty((0, 2), dtype=np.float32)
     for start in range(0, len(codes), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(codes)))
         some, rows = codes[part], buffer[:, : part.stop - part.start]
         rows[:] = 0.0
-        # The answers in the index of people, then those that came since: sums go on by date.
-        for answers, faded in ((mine.base, fading.each), (mine.late, fading.late)):
-            if len(answers.question):
-                indptr = answers.indptr
-                size = count(some, indptr)
-                if size > len(found):  # one place for all blocks: fresh memory is slow
-                    found = np.empty((size + size // 2, 2), dtype=np.float32)
-                fetch(some, indptr, answers.question, like, found)
-                sum_answers(some, indptr, answers.accepted, faded, found, rows)
-        for indptr, questions in (asked.base, asked.late) if likeness.by_meaning else ():
-            if len(questions):
-                sum_asked(some, indptr, questions, history.n_questions, like, rows)
+        for answers, faded, first, found in given:
+            sum_answers(some, answers.indptr, first, answers.accepted, faded, found, rows)
+        for indptr, questions, first, found in wanted:
+            sum_asked(some, indptr, first, questions, history.n_questions, found, rows)
         finish(rows, fading.since)
         np.log(rows[:N_LOGS], out=rows[:N_LOGS])
         yield part, rows
 
 
 @kernel
-def count(codes: Int64Array, indptr: Int64Array) -> int:
-    """How much some people have in an index; person p has ``indptr[p] : indptr[p + 1]``."""
-    total = 0
+def span(codes: Int64Array, indptr: Int64Array) -> tuple[int, int]:
+    """From where to where some people are in an index; p has ``indptr[p] : indptr[p + 1]``."""
+    first, end = indptr[-1], indptr[0]
     for place in range(len(codes)):
         if codes[place] < len(indptr) - 1:
-            total += indptr[codes[place] + 1] - indptr[codes[place]]
-    return total
+            first = min(first, indptr[codes[place]])
+            end = max(end, indptr[codes[place] + 1])
+    return min(first, end), end
 
 
 @kernel
-def fetch(
-    codes: Int64Array,
-    indptr: Int64Array,
-    question: Int32Array,
-    like: Float32Array,
-    found: Float32Array,
-) -> None:
-    """Write the likeness of the questions that some people answered to `found`, in a row.
+def fetch(question: Int32Array, like: Float32Array, found: Float32Array) -> None:
+    """Write the likeness of some questions to `found`; of those to come, that of the last known.
 
-    They lie anywhere: a loop that does nothing else has many of them on their way at a time.
+    They lie anywhere: a loop that does nothing else has many of them on their way at a time, which
+    is why the answers of all people from the first to the last are fetched, and before the sums.
     """
-    at = 0
-    for place in range(len(codes)):
-        person = codes[place]
-        if person < len(indptr) - 1:
-            for answer in range(indptr[person], indptr[person + 1]):
-                about = np.uint32(question[answer])
-                found[at, 0] = like[about, 0]
-                found[at, 1] = like[about, 1]
-                at += 1
+    last = len(like) - 1
+    for place in range(len(question)):
+        about = np.uint32(min(question[place], last))
+        found[place, 0] = like[about, 0]
+        found[place, 1] = like[about, 1]
 
 
 @kernel
 def sum_answers(
     codes: Int64Array,
     indptr: Int64Array,
+    first: int,
     accepted: BoolArray,
     faded: Float32Array,
     found: Float32Array,
     rows: Float64Array,
 ) -> None:
-    """Go on with the sums over people's answers; `found` is what :func:`fetch` wrote."""
-    at = 0
+    """Go on with the sums over people's answers; `found` has their likeness from `first` on."""
     for place in range(len(codes)):
         person = codes[place]
         if person >= len(indptr) - 1:
@@ -166,10 +167,9 @@ def sum_answers(
         wt, ww, wr = rows[WORDS, place], rows[WORDS_WON, place], rows[WORDS_RECENT, place]
         wx, month = rows[WORDS_MAX, place], rows[MONTH, place]
         for answer in range(indptr[person], indptr[person + 1]):
-            near, match = float(found[at, 0]), float(found[at, 1])
+            near, match = float(found[answer - first, 0]), float(found[answer - first, 1])
             won = accepted[answer]
             recent, lately = float(faded[answer, 0]), float(faded[answer, 1])
-            at += 1
             month += lately
             cp += near
             # No branches: half of the questions are on the other side of 0, in no order.
@@ -197,12 +197,13 @@ def sum_answers(
 def sum_asked(
     codes: Int64Array,
     indptr: Int64Array,
+    first: int,
     asked: Int32Array,
     n_questions: int,
-    like: Float32Array,
+    found: Float32Array,
     rows: Float64Array,
 ) -> None:
-    """Go on with the sums over the first `n_questions` questions that people asked."""
+    """The same over the questions that people asked, up to the `n_questions`-th of the site."""
     for place in range(len(codes)):
         person = codes[place]
         if person >= len(indptr) - 1:
@@ -211,7 +212,7 @@ def sum_asked(
         for at in range(indptr[person], indptr[person + 1]):
             if asked[at] >= n_questions:
                 break
-            value = max(float(like[np.uint32(asked[at]), 0]), 0.0)
+            value = max(float(found[at - first, 0]), 0.0)
             total += value * value
             largest = max(largest, value)
         rows[ASKED, place], rows[ASKED_MAX, place] = total, largest
@@ -245,33 +246,36 @@ def add_up(
     weight: Float64Array,
     given: Float64Array,
     codes: Int64Array,
-    profiles: Float32Array,
-    along: Float64Array,
     total: Float64Array,
 ) -> None:
-    """Add every person's weighted rows, and the form of their profile, to their total.
+    """Add every person's weighted rows to their total.
 
     ``weight[0]`` holds for all; the others count only for people with few answers (``given``, by
     code), whose limits are 10 and 3.
     """
     n = len(codes)
+    few = np.empty((2, n))
+    for place in range(n):
+        few[0, place] = given[codes[place]] <= FEW_MOST[0]
+        few[1, place] = given[codes[place]] <= FEW_MOST[1]
     for row in range(len(rows)):
-        value = weight[0, row]
-        for place in range(n):
-            total[place] += value * rows[row, place]
-    for row in range(len(rows)):
-        if weight[1, row] == 0.0 and weight[2, row] == 0.0:
-            continue
-        for place in range(n):
-            answers = given[codes[place]]
-            value = 0.0
-            if answers <= FEW_MOST[0]:
-                value += weight[1, row]
-            if answers <= FEW_MOST[1]:
-                value += weight[2, row]
-            total[place] += value * rows[row, place]
+        value, some, fewest = weight[0, row], weight[1, row], weight[2, row]
+        if some == 0.0 and fewest == 0.0:
+            for place in range(n):
+                total[place] += value * rows[row, place]
+        else:
+            for place in range(n):
+                more = some * few[0, place] + fewest * few[1, place]
+                total[place] += (value + more) * rows[row, place]
+
+
+@fast_kernel
+def add_forms(
+    codes: Int64Array, profiles: Float32Array, along: Float64Array, total: Float64Array
+) -> None:
+    """Add the form of every person's profile; the last one is that of whoever came later."""
     nobody = len(profiles) - 1
-    for place in range(n if nobody >= 0 else 0):
+    for place in range(len(codes)):
         person = min(codes[place], nobody)
         value = 0.0
         for axis in range(len(along)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph._typing import BoolArray, Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.evidence import Likeness
 from atpgraph.cqa.routing.features.fading import Fading
 from atpgraph.cqa.routing.features.names import TAGS
@@ -44,15 +44,14 @@ class Rare:
 
 def likeness(query: Query) -> Likeness:
     """Of every earlier question, by meaning and by words."""
-    history, closeness = query.history, query.closeness
-    each = np.zeros((history.n_questions, 2), dtype=np.float32)
-    if closeness is not None:
-        each[:, 0] = closeness
+    history, near = query.history, query.closeness
+    ideal = 1.0
     if query.best_match > 0.0:
         ideal = max(history.corpus.ideal(query.terms, history.questions.present), 1e-9)
-        # Squares favour a few close questions over many that share a common word.
-        each[:, 1] = (query.match / ideal) ** 2
-    by_meaning = closeness is not None and history.n_questions > 0
+    each = np.empty((history.n_questions, 2), dtype=np.float32)
+    nowhere = np.zeros(history.n_questions, dtype=np.float32)
+    put_side_by_side(nowhere if near is None else near, query.match, ideal, each)
+    by_meaning = near is not None and history.n_questions > 0
     return Likeness(each, by_meaning, query.best_match > 0.0)
 
 
@@ -80,26 +79,29 @@ def tag_features(query: Query, fading: Fading) -> dict[str, Rare]:
     history, share = query.history, tag_match(query)
     if share is None:
         return {}
-    questions = np.flatnonzero(share)
-    answers = history.answers_to(questions)
-    answers = answers[history.answers.owner[answers] >= 0]
+    questions = np.flatnonzero(share > 0.0)  # faster than of the numbers themselves
     if not len(questions):
         return {}
-    owner, weight = history.answers.owner[answers], share / float(share.max())
-    people = np.flatnonzero(np.bincount(owner, minlength=history.n_users))
-    place = np.zeros(history.n_users, dtype=np.int64)
-    place[people] = np.arange(len(people))
-    each = weight[history.answers.question[answers]]
-    # Cubes favour questions that share all tags.
-    parts = each, each * history.is_accepted[answers], each * fading.of(history, answers), each**3
-    total, accepted, recent, same = (
-        np.bincount(place[owner], part, minlength=len(people)) for part in parts
+    answers = history.answers_to(questions)
+    people = np.empty(min(len(answers), history.n_users), dtype=np.int64)
+    place = np.full(history.n_users, -1, dtype=np.int64)
+    sums = np.zeros((4, len(people)))
+    found = sum_tagged(
+        answers,
+        history.answers.owner,
+        history.answers.question,
+        history.is_accepted,
+        fading.of(history, answers),
+        share / float(share.max()),
+        place,
+        people,
+        sums,
     )
-    sums = (total, accepted, total, recent, same)
+    total, accepted, recent, same = sums[:, :found]
     least = (_LEAST, _LEAST, _LEAST_SHARE, _LEAST, _LEAST)
     return {
-        name: Rare(people, np.log(of + more), float(np.log(more)))
-        for name, of, more in zip(TAGS, sums, least, strict=True)
+        name: Rare(people[:found], np.log(of + more), float(np.log(more)))
+        for name, of, more in zip(TAGS, (total, accepted, total, recent, same), least, strict=True)
     }
 
 
@@ -109,8 +111,7 @@ def tag_match(query: Query) -> Float64Array | None:
     if not len(query.tag_codes):
         return None
     share = np.zeros(history.n_questions)
-    for code in query.tag_codes.tolist():
-        questions = history.tagged(code)
+    for questions in query.tagged:
         share[questions] += np.log1p(history.n_questions / (1.0 + len(questions)))
     return share
 
@@ -132,4 +133,52 @@ def find_largest(values: Float64Array, best: Int64Array) -> int:
             best[at] = best[at - 1]
             at -= 1
         best[at] = place
+    return found
+
+
+@kernel
+def put_side_by_side(
+    near: Float32Array, match: Float64Array, ideal: float, each: Float32Array
+) -> None:
+    """Likeness by meaning and by words; squares favour a few close questions over many that share
+    a common word."""
+    for question in range(len(each)):
+        share = match[question] / ideal
+        each[question, 0] = near[question]
+        each[question, 1] = share * share
+
+
+@kernel
+def sum_tagged(
+    answers: Int64Array,
+    owner: Int64Array,
+    question: Int64Array,
+    accepted: BoolArray,
+    faded: Float64Array,
+    share: Float64Array,
+    place: Int64Array,
+    people: Int64Array,
+    sums: Float64Array,
+) -> int:
+    """Sum over some answers, person by person, how much their questions share; how many people.
+
+    The k-th person met is ``people[k]``, and ``place`` says which of them every user is, −1 for
+    none. Sums of all, of accepted ones, of fading ones, and of cubes, which favour questions that
+    share all tags.
+    """
+    found = 0
+    for at in range(len(answers)):
+        answer = answers[at]
+        person = owner[answer]
+        if person < 0:
+            continue
+        if place[person] < 0:
+            place[person] = found
+            people[found] = person
+            found += 1
+        value, to = share[question[answer]], place[person]
+        sums[0, to] += value
+        sums[1, to] += value * accepted[answer]
+        sums[2, to] += value * faded[at]
+        sums[3, to] += value * value * value
     return found

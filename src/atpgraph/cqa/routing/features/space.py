@@ -18,6 +18,7 @@ from atpgraph.cqa.routing.features.evidence import (
     MADE_OF,
     N_ROWS,
     Likeness,
+    add_forms,
     add_up,
     gathered,
 )
@@ -32,7 +33,6 @@ from atpgraph.cqa.routing.timeline.query import Query
 
 Columns = dict[str, Float64Array]
 AXES_AT = slice(NAMES.index(AXES[0]), NAMES.index(AXES[0]) + len(AXES))
-_NO_PROFILES = np.zeros((0, len(AXES)), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,22 +189,13 @@ class FeatureSpace:
         for name, rare in case.rare.items():
             usual += worth[name] * rare.usual
             total[rare.codes] += worth[name] * (rare.values - rare.usual)
-        along, known = along_axes(query), _NO_PROFILES
-        form = np.zeros(len(AXES))
-        if along is not None and week.profiles is not None:
-            known, form = week.profiles, weight[AXES_AT] * along
         result = total[codes] + usual
+        along = along_axes(query)
+        if along is not None and week.profiles is not None:
+            add_forms(codes, week.profiles, weight[AXES_AT] * along, result)
         per_row = _per_row(case, worth)
         for block, rows in gathered(history, codes, case.likeness, case.fading):
-            add_up(
-                rows,
-                per_row,
-                history.n_given,
-                codes[block],
-                known,
-                form,
-                result[block],
-            )
+            add_up(rows, per_row, history.n_given, codes[block], result[block])
         return np.asarray(result)
 
 

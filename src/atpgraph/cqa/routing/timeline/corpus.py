@@ -226,8 +226,8 @@ class Corpus:
         indices, data = self.counts.indices, self.counts.data
         # Repeats in a long question count less than linearly, as they do in a document.
         factors = self._worth(terms, present)
-        for code, factor in zip(terms[0].tolist(), factors.tolist(), strict=True):
-            start, end = self._uses(code, len(present))
+        uses = self._uses(terms[0], len(present)).tolist()
+        for (start, end), factor in zip(uses, factors.tolist(), strict=True):
             rows = indices[start:end]
             if damped is not None:
                 add_scaled(rows, damped[start:end], factor, scores)
@@ -253,13 +253,11 @@ class Corpus:
     def _worth(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> Float64Array:
         """What a match of each term is worth: its weight and its rarity so far."""
         total = int(np.count_nonzero(present))
-        used = np.zeros(len(terms[0]), dtype=np.int64)
-        for place, code in enumerate(terms[0].tolist()):
-            start, end = self._uses(code, len(present))
-            if total < len(present):
+        uses = self._uses(terms[0], len(present))
+        used = uses[:, 1] - uses[:, 0]
+        if total < len(present):
+            for place, (start, end) in enumerate(uses.tolist()):
                 used[place] = np.count_nonzero(present[self.counts.indices[start:end]])
-            else:
-                used[place] = end - start
         first, tail = self.counts.shape[0], self.tail
         if tail is not None and len(present) > first:
             count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
@@ -283,14 +281,17 @@ class Corpus:
             result[part] = tf * (_K1 + 1.0) / (tf + (flat + slope * of))
         return result
 
-    def _uses(self, code: int, n_questions: int) -> tuple[int, int]:
-        """Where the counts of a word in the first `n_questions` questions begin and end."""
-        if code >= self.counts.shape[1]:
-            return 0, 0
-        start, end = int(self.counts.indptr[code]), int(self.counts.indptr[code + 1])
-        if n_questions < self.counts.shape[0]:
-            end = start + int(np.searchsorted(self.counts.indices[start:end], n_questions))
-        return start, end
+    def _uses(self, codes: Int64Array, n_questions: int) -> Int64Array:
+        """Where the counts of words in the first `n_questions` questions begin and end."""
+        counts = self.counts
+        result = np.zeros((len(codes), 2), dtype=np.int64)
+        known = codes < counts.shape[1]
+        for end in (0, 1):
+            result[known, end] = counts.indptr[codes[known] + end]
+        if n_questions < counts.shape[0]:
+            for use in result:
+                use[1] = use[0] + np.searchsorted(counts.indices[use[0] : use[1]], n_questions)
+        return result
 
     def _lengths(self, present: BoolArray) -> tuple[Float64Array, float, float]:
         """Words of every question so far, and how length damps a count: intercept and slope."""

@@ -169,10 +169,8 @@ class History:
         base = self.records.base
         indptr, answers = base.by_question
         early = positions[positions < len(base.questions)]
-        width = indptr[early + 1] - indptr[early]
-        first = np.repeat(indptr[early] - (np.cumsum(width) - width), width)
-        given = answers[first + np.arange(len(first))]
-        given = given[given < self.n_answers]
+        given = np.empty(int((indptr[early + 1] - indptr[early]).sum()), dtype=np.int64)
+        given = given[: list_rows(early, indptr, answers, self.n_answers, given)]
         late = self.answers.question[len(base.answers) :]
         if not len(late):
             return given
@@ -421,3 +419,17 @@ def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -
     for answer in range(len(owner)):
         if owner[answer] >= 0:
             total[owner[answer]] += weight[answer]
+
+
+@kernel
+def list_rows(
+    rows: Int64Array, indptr: Int64Array, values: Int64Array, limit: int, found: Int64Array
+) -> int:
+    """Write the values below a limit of some compressed rows to `found`; how many."""
+    n = 0
+    for place in range(len(rows)):
+        for at in range(indptr[rows[place]], indptr[rows[place] + 1]):
+            if values[at] < limit:
+                found[n] = values[at]
+                n += 1
+    return n

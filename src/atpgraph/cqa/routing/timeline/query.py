@@ -105,6 +105,11 @@ class Query:
         return self.history.tag_codes(self.question.tags)
 
     @cached_property
+    def tagged(self) -> tuple[Int64Array, ...]:
+        """For each of them, the earlier questions that have it."""
+        return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
+
+    @cached_property
     def terms(self) -> tuple[Int64Array, Float64Array]:
         """Numbers of the known words and how often each occurs."""
         question = self.question

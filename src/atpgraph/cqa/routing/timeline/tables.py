@@ -14,7 +14,7 @@ class Table:
     """Columns of equal length."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(next(iter(vars(self).values())))
 
     def take(self, rows: slice | BoolArray | Int64Array) -> Self:
         """Some of the rows; a slice copies nothing."""
