@@ -14,6 +14,8 @@ from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 
+_PASSES = 5
+
 
 class TopicSpace:
     """Topics learnt from a history, and those of every question asked since.
@@ -71,12 +73,13 @@ def _fit_topics(history: History, n_topics: int, random_state: int) -> Any:
         return None
     model = LatentDirichletAllocation(
         n_topics,
-        learning_method="online",
-        max_iter=5,
         batch_size=512,
+        total_samples=counts.shape[0],
         random_state=random_state,
         n_jobs=1,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(counts)
+        for _ in range(_PASSES):  # `fit` does the same, and then measures how well, for minutes
+            model.partial_fit(counts)
+    return model
