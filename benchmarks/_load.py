@@ -20,18 +20,21 @@ from _common import markdown
 from _service import cpu_s, memory_mb, service
 
 GIVE_UP_S = 30.0
+IDLE_S = 15.0  # callers close what they do not use before the service does
 MOST_MS = 100.0
 RESERVE = 0.8  # of the best rate in a short trial, for ten minutes
+LEAST, MOST = 2.0, 200.0  # routes a second
+FLOOD = 200.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a request: seconds from when it was due, and the status (0 for none)."""
+    """What became of a request: seconds from when it was due, and the status, or what failed."""
 
     kind: str
     due: float
     seconds: float
-    status: int
+    status: str
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,16 @@ class Line:
         parts = urlsplit(url)
         self.host, self.port = str(parts.hostname), int(parts.port or 80)
         self.head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
-        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def post(self, path: str, body: dict[str, Any]) -> int:
+    async def post(self, path: str, body: dict[str, Any]) -> str:
         """Send JSON; the status of the answer."""
         raw = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\n"
-        while self.idle and (self.idle[-1][0].at_eof() or self.idle[-1][1].is_closing()):
-            self.idle.pop()  # the server closes what was idle for long
+        while self.idle and time.monotonic() - self.idle[0][0] > IDLE_S:
+            self.idle.pop(0)[2].close()  # in the order of their last use
         if self.idle:
-            reader, writer = self.idle.pop()
+            _, reader, writer = self.idle.pop()
         else:
             reader, writer = await asyncio.open_connection(self.host, self.port)
         writer.write(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
@@ -70,12 +73,12 @@ class Line:
         if given.get("connection") == "close":
             writer.close()
         else:
-            self.idle.append((reader, writer))
-        return int(lines[0].split()[1])
+            self.idle.append((time.monotonic(), reader, writer))
+        return lines[0].split()[1]
 
     def close(self) -> None:
         """Close what is open."""
-        for _, writer in self.idle:
+        for _, _, writer in self.idle:
             writer.close()
 
 
@@ -87,12 +90,11 @@ async def send_on_time(
     began, looked = time.perf_counter(), 0.0
 
     async def send(request: Request) -> None:
-        status = 0
         try:
             async with asyncio.timeout(GIVE_UP_S):
                 status = await line.post(request.path, request.body)
-        except (OSError, TimeoutError, EOFError):
-            pass
+        except (OSError, EOFError) as error:  # a time-out is one as well
+            status = type(error).__name__
         took = time.perf_counter() - began - request.due
         found.append(Answer(request.kind, request.due, took, status))
 
@@ -120,15 +122,31 @@ def load(given: argparse.Namespace) -> dict[str, Any]:
         with service(found.pop("model"), Path(place) / "work") as (pid, url, token):
             play = Play(pid, url, token, questions, found.pop("users"))
             play.run(20, 5, given.events)  # compile and fill caches
-            found["trials"] = []
-            for rate in given.rates:
-                found["trials"].append(play.run(given.trial, rate, given.events))
-                if not holds(found["trials"][-1]):
-                    break
+            found["alone"] = play.run(given.trial, 4, 0)
+            found["trials"] = trials(play, given)
             good = [run["rate"] for run in found["trials"] if holds(run)]
-            rate = given.routes or RESERVE * max(good, default=min(given.rates))
+            rate = given.routes or RESERVE * max(good, default=LEAST)
             found["long"] = play.run(given.seconds, rate, given.events)
+            found["flood"] = play.run(given.trial / 2, FLOOD, given.events)
     return found
+
+
+def trials(play: Play, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Rates twice as high each time until one is too much, then between the last two."""
+    runs: list[dict[str, Any]] = []
+    low, high = 0.0, 0.0
+    while len(runs) < given.trials:
+        rate = (low + high) / 2 if high else max(2 * low, LEAST)
+        if high and high - low < max(1.0, 0.1 * high):
+            break
+        runs.append(play.run(given.trial, rate, given.events))
+        if holds(runs[-1]):
+            low = rate
+        else:
+            high = rate
+        if high == LEAST or low >= MOST:
+            break
+    return runs
 
 
 def holds(run: dict[str, Any]) -> bool:
@@ -202,13 +220,18 @@ class Play:
         return result
 
     def _requests(self, seconds: float, routes: float, events: float) -> Iterator[Request]:
-        for number in range(int(seconds * routes)):
+        for due in self._moments(seconds, routes):
             body = self.questions[int(self.rng.integers(len(self.questions)))]
-            yield Request("route", number / routes, "/v1/route", body)
+            yield Request("route", due, "/v1/route", body)
         start = time.time()
-        for number in range(int(seconds * events)):
-            due = number / events
+        for number, due in enumerate(self._moments(seconds, events)):
             yield Request("event", due, *self._event(number % 10, start + due))
+
+    def _moments(self, seconds: float, rate: float) -> list[float]:
+        """Each somewhere in its slot: evenly spaced, routes and events would always meet."""
+        slots = np.arange(int(seconds * rate))
+        moments: list[float] = ((slots + self.rng.random(len(slots))) / rate).tolist()
+        return moments
 
     def _event(self, turn: int, at: float) -> tuple[str, dict[str, Any]]:
         """Of ten events, a question, two answers, an acceptance and six votes."""
@@ -233,40 +256,56 @@ def figures(kind: str, answers: list[Answer]) -> dict[str, Any]:
     """Times and errors of one kind of request."""
     mine = [answer for answer in answers if answer.kind == kind]
     took = 1000 * np.array([answer.seconds for answer in mine])
-    bad = Counter(answer.status for answer in mine if answer.status not in (200, 202))
-    p50, p95, p99, most = (float(np.percentile(took, at)) for at in (50, 95, 99, 100))
-    statuses = {str(status): count for status, count in bad.items()}
+    bad = Counter(answer.status for answer in mine if answer.status not in ("200", "202"))
+    p50, p95, p99, most = np.percentile(took, (50, 95, 99, 100)).tolist() if mine else [0.0] * 4
     return {"number": len(mine), "p50": p50, "p95": p95, "p99": p99, "most": most,
-            "errors": sum(bad.values()), "statuses": statuses}  # fmt: skip
+            "errors": sum(bad.values()), "statuses": dict(sorted(bad.items()))}  # fmt: skip
 
 
 def tell_load(found: dict[str, Any]) -> str:
     """The section of the table."""
-    rows = []
-    for run in [*found["trials"], found["long"]]:
-        route, event = run["route"], run["event"]
-        errors = ", ".join(
-            f"{n} × {s}" for part in (route, event) for s, n in part["statuses"].items()
-        )
-        rows.append(
-            (f"{run['rate']:g}", f"{run['seconds']:g}", route["number"], route["p50"],
-             route["p95"], route["p99"], event["p99"], errors or "none",
-             run["server_cores"], run["client_cores"])
-        )  # fmt: skip
-    run = found["long"]
-    memory, ratio = run["memory_mb"], run["route"]["p50"] / found["ask_ms"]
+    run, alone, flood = found["long"], found["alone"], found["flood"]
     table = markdown(
         ("routes/s", "seconds", "routes", "p50 ms", "p95 ms", "p99 ms", "p99 of events ms",
-         "errors", "cores of the service", "of the client"), rows,
+         "errors", "cores of the service", "of the client"),
+        [_row(each) for each in (*found["trials"], run)],
     )  # fmt: skip
+    good = [each["rate"] for each in found["trials"] if holds(each)]
+    best = f"Of the trials, {max(good):g} a second held" if good else "No rate that was tried held"
+    used = 1000 * alone["server_cores"] / alone["rate"]
     return (
         f"{found['people']:,} people who answered, text: {found['text']}; SQLite; "
         f"{run['events']:g} events a second beside the routes: of ten, a question, which is "
-        f"routed as well, two answers, an acceptance and six votes. The last row is the "
+        "routed as well, two answers, an acceptance and six votes. The last row is the "
         f"long run.\n\n{table}\n\n"
-        f"`Advisor.ask` by itself takes {found['ask_ms']:.1f} ms (median; "
-        f"{found['ask_cpu_ms']:.1f} of the processor); the median route of the long run "
-        f"took {ratio:.1f} times as long. Resident memory of the service during the long "
-        f"run, every twentieth of it, in MB: "
-        f"{', '.join(f'{value:.0f}' for value in memory)}."
+        f"{best} (99th percentile below {MOST_MS:g} ms, no error); the long run "
+        f"{'held' if holds(run) else 'did not hold'}. `Advisor.ask` by itself takes "
+        f"{found['ask_ms']:.1f} ms (median; {found['ask_cpu_ms']:.1f} of the processor). Routes "
+        f"alone, {alone['rate']:g} a second without events: median {alone['route']['p50']:.1f} ms, "
+        f"{used:.1f} of the processor for everything the service did. The median route of the "
+        f"long run took {run['route']['p50'] / found['ask_ms']:.1f} times as long as "
+        f"`Advisor.ask`.\n\nResident memory of the service during the long run, every twentieth "
+        f"of it, in MB: {', '.join(f'{value:.0f}' for value in run['memory_mb'])}.\n\n"
+        f"Far too much, {flood['rate']:g} routes a second for {flood['seconds']:g} s: "
+        f"{_statuses(flood)}; slowest answer {flood['route']['most'] / 1000:.1f} s, 99th "
+        f"percentile of the events {flood['event']['p99']:.0f} ms."
     )
+
+
+def _row(run: dict[str, Any]) -> tuple[Any, ...]:
+    route, event = run["route"], run["event"]
+    failed = [f"{n} × {s}" for part in (route, event) for s, n in part["statuses"].items()]
+    return (
+        f"{run['rate']:g}", f"{run['seconds']:g}", route["number"], route["p50"], route["p95"],
+        route["p99"], event["p99"], ", ".join(failed) or "none", run["server_cores"],
+        run["client_cores"],
+    )  # fmt: skip
+
+
+def _statuses(run: dict[str, Any]) -> str:
+    """What routes and events were answered with."""
+    parts = []
+    for kind, fine in (("route", "200"), ("event", "202")):
+        seen = {fine: run[kind]["number"] - run[kind]["errors"], **run[kind]["statuses"]}
+        parts.append(f"{kind}s " + ", ".join(f"{n:,} × {s}" for s, n in seen.items()))
+    return "; ".join(parts)

@@ -25,6 +25,7 @@ def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, s
     command = [sys.executable, "-m", "atpgraph", "serve", str(model), "--folder", str(folder),
                "--port", "0", "--json", "--quiet"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **given}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or every start compiles every module
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None

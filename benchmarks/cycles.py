@@ -11,10 +11,11 @@ extrapolated from the seconds per pass; ``--cap inf`` runs it to the end.
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -31,7 +32,6 @@ from _common import (
 )
 
 from atpgraph import DiGraph, break_cycles, gnm, noisy_hierarchy, read_edgelist
-from atpgraph._memory import peak_memory
 from atpgraph.cycles import METHODS, CycleBreaker, circulation
 from atpgraph.cycles.methods import Workspace
 
@@ -212,19 +212,24 @@ def quality(report: Report) -> None:
 def auto(report: Report, before: str | None, largest: int) -> None:
     """What "auto" chooses on large graphs: its cost beside that of h-voting, and its quality."""
     rows: list[list[object]] = []
+    found: dict[str, Any]
     for m in (m for m in LARGE_EDGES if m <= largest):
         first = None
-        runs: list[tuple[str, dict[str, str]]] = [("h-voting", {}), ("springs", {})]
+        runs: list[tuple[str, ...]] = [("h-voting",), ("springs",)]
         if before:
-            runs.insert(0, ("h-voting", {"before": before}))
-        for method, more in runs:
-            task = {"task": "large", "family": "gnm", "edges": m, "method": method, **more}
-            found = in_subprocess(__file__, task)
+            runs.insert(0, ("h-voting", before))
+        for method, *source in runs:
+            script = str(ROOT / "benchmarks" / "_breaking.py")
+            command = [sys.executable, script, method, str(m), *source]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            found = json.loads(done.stdout)
             first = first or found["cpu"]
-            name = f"`{method}`" + (", before" if more else "")
+            name = f"`{method}`" + (", before" if source else "")
+            above = found["mb"]
+            memory = ["–", "–"] if above is None else [above, above * 1e6 / m]
             rows.append(
-                [m, name, found["wall"], found["cpu"], found["cpu"] / first, found["mb"],
-                 found["mb"] * 1e6 / m, found["removed"]]
+                [m, name, found["wall"], found["cpu"], found["cpu"] / first, *memory,
+                 found["removed"]]
             )  # fmt: skip
     report.add(
         "## `auto`: cost\n\nUniform random graphs, n = m / 5, one run each in a process of its "
@@ -289,11 +294,7 @@ def spread(values: list[float]) -> str:
 def job(task: dict[str, object]) -> dict[str, object]:
     """One measurement in a process of its own."""
     method = str(task.get("method", "h-voting"))
-    if "before" in task:  # measured with the source of an earlier version
-        path = os.pathsep.join([str(task.pop("before")), os.environ.get("PYTHONPATH", "")])
-        os.environ["PYTHONPATH"] = path
-        return in_subprocess(__file__, task)
-    if task["task"] in ("growth", "large"):
+    if task["task"] == "growth":
         m = int(str(task["edges"]))
         if task["family"] == "gnm":
             graph = gnm(m // 5, m, 1)
@@ -303,15 +304,13 @@ def job(task: dict[str, object]) -> dict[str, object]:
         folder = data_dir() or Path()
         graph = read_edgelist(folder / "graphs" / f"{task['graph']}.txt.gz")
     break_cycles(gnm(100, 400, 0), method)  # compile
-    large = task["task"] == "large"
-    with peak_memory() as peak:
-        wall, cpu, result = best_of(1 if large else 3, lambda: break_cycles(graph, method))
+    wall, cpu, result = best_of(3, lambda: break_cycles(graph, method))
     return {
         "edges": graph.n_edges,
         "removed": len(result.removed),
         "wall": wall,
         "cpu": cpu,
-        "mb": (peak.bytes or 0) / 1e6 if large else peak_mb(),
+        "mb": peak_mb(),
     }
 
 

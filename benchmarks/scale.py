@@ -27,8 +27,9 @@ from search_atp import load
 
 from atpgraph import ATP, levels, random_dag
 from atpgraph.closure import hold_closure, kernel_table
+from atpgraph.embedding.reachability import fit_paths
 from atpgraph.evaluation.metrics import auc
-from atpgraph.factorization import factorize, fit_pairs
+from atpgraph.factorization import factorize
 from atpgraph.linkpred import PairTest, make_split
 
 PROTOCOLS = ["paper", "random", "reversed"]
@@ -198,15 +199,14 @@ def units(options: Any) -> Told:
         held = hold_closure(dag, level, "sketch")
         assert held.choice.kind == "sketch"
         spent.append(time.process_time())
-        paths, back = held.pair_sources()
-        fit_pairs(paths, level, table, max_iter=1, random_state=0, back=back)
+        fit_paths(held, level, table, max_iter=1, random_state=0)
         spent.append(time.process_time())
         rows_held, columns_held = held.sides
         factorize(rows_held, columns_held, level, table, max_iter=1, random_state=0)
         spent.append(time.process_time())
         rows.append([edges, held.n_pairs, *(f"{x:.1f}" for x in np.diff(spent))])
     columns = ["edges", "reachable pairs, about", "sketches of 64, both sides"]
-    columns += ["one round of pairs", "one iteration of least squares"]
+    columns += ["first vectors and one round of panels", "one iteration of least squares"]
     text = "Random acyclic graphs, five edges a node, k = 64; CPU seconds, compiling included:"
     yield "units", f"{text}\n\n" + markdown(columns, rows)
 

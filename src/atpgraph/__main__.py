@@ -1,6 +1,6 @@
 """``python -m atpgraph`` is the command ``atp``."""
 
-from atpgraph.cli import main
+from atpgraph.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -7,6 +7,7 @@ neighbours that nobody holds, so that killed runs leave nothing behind.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import errno
@@ -33,6 +34,7 @@ except ImportError:  # not a POSIX system: no locks, and litter of killed runs s
 # Whether a file went to standard output, so that nothing else should.
 output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 
+_living: dict[Path, int] = {}  # temporary neighbours of this process, and its number
 _MARK = ".atp-"  # in the name of every temporary neighbour
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _KINDS = (
@@ -217,6 +219,7 @@ def _neighbour(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tu
             else:
                 handle, name = tempfile.mkstemp(prefix=prefix, suffix=target.suffix, dir=parent)
                 temporary = Path(name)
+            _living[temporary] = os.getpid()
             stack.push(_removing(temporary))
             if handle >= 0:
                 stack.callback(os.close, handle)
@@ -237,8 +240,18 @@ def _removing(temporary: Path) -> Callable[..., None]:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+        _living.pop(temporary, None)
 
     return remove
+
+
+@atexit.register
+def _leave_nothing() -> None:
+    """Remove, where the process ends, what a thread or a block without an end still holds."""
+    for temporary, owner in list(_living.items()):
+        if owner == os.getpid():  # a forked child knows its parent's
+            with contextlib.suppress(OSError):
+                _removing(temporary)()
 
 
 def _prefix(target: Path) -> str:

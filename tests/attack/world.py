@@ -120,7 +120,10 @@ READERS = [
     reader("advisor/[em]*", "cqa experts {d}/advisor --top 3"),
     reader("log.json", "cqa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
     reader("welcome.json", "cqa route {d}/advisor --title how --welcome {d}/welcome.json"),
-    reader("dump/truth.npz", "cqa evaluate {d}/site --methods bm25 --truth {d}/dump/truth.npz"),
+    reader(
+        "dump/truth.npz",
+        "cqa evaluate {d}/site --text bm25 --methods bm25 --truth {d}/dump/truth.npz",
+    ),
 ]
 
 

@@ -220,3 +220,24 @@ def test_messages_name_the_next_step(folder, tmp_path) -> None:
     assert "other kinds: " in said("plot", model, "-o", tmp_path / "p.svg")
     assert "make one with 'atp embed'" in said("info", tmp_path / "none.npz")
     assert "did you mean 'h-voting'" in said("break-cycles", graph, "-m", "hvoting")
+
+
+def test_after_ctrl_c_nobody_waits_for_memory_to_be_taken_apart() -> None:
+    script = """
+import atexit, sys
+from atpgraph import cli
+
+class Large:
+    def __del__(self):
+        print("taken apart")
+
+def main():
+    held = Large()
+    sys.exit(130)
+
+cli.main = main
+atexit.register(print, "cleaned up")
+cli.run()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "cleaned up\n"), done.stderr

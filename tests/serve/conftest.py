@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     write_dump(community, folder / "dump", random_state=1)
     ingest(folder / "dump", folder / "site")
-    return Advisor.train(Site(folder / "site")).save(folder / "model")
+    # Of the two text models the one that takes no time: thousands of questions come in.
+    text = "bm25" if find_spec("wordllama") is None else "static"
+    return Advisor.train(Site(folder / "site"), text=text).save(folder / "model")
 
 
 @pytest.fixture(scope="session")

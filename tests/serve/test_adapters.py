@@ -74,6 +74,14 @@ def test_a_topic_becomes_a_question_of_both_halves(forum: Front, first: str) -> 
     assert forum.service.desk.directory[7].handle in ("seven", "name7")
 
 
+def test_a_post_that_does_not_name_its_topic_keeps_the_title(forum: Front) -> None:
+    discourse(forum, "topic_created", topic(90_001))
+    discourse(forum, "post_created", post(70_001, 90_001, 1, 7, topic_title=None))
+    forum.service.settle()
+    (found,) = forum.suggestions()
+    assert found["title"] == "Why do tomato leaves curl?"
+
+
 def test_a_lonely_half_is_taken_after_a_while(forum: Front) -> None:
     discourse(forum, "topic_created", topic(90_001))
     forum.service.keep_house()

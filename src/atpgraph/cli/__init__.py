@@ -15,8 +15,32 @@ How to add a command
 from __future__ import annotations
 
 
+def run() -> None:
+    """What ``atp`` calls: :func:`main`, and after Ctrl-C the shortest way out.
+
+    To take apart all that a long job holds in memory can take seconds, for nobody's good.
+    """
+    import atexit
+    import contextlib
+    import os
+    import signal
+    import sys
+
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code != 130:
+            raise
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(130)
+
+
 def main() -> None:
-    """Run the command line; what ``atp`` calls."""
+    """Run the command line in this process."""
     import io
     import sys
 

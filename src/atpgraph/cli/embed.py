@@ -116,7 +116,8 @@ def embed(
         from atpgraph._files import check_writable
         from atpgraph._jit import on_compilation
         from atpgraph._memory import peak_megabytes
-        from atpgraph.embedding import ATP
+        from atpgraph.cycles import METHODS
+        from atpgraph.embedding import ATP, purposes
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
 
@@ -135,6 +136,9 @@ def embed(
             ("max_iter", max_iter),
         ]
         model.set_params(**{name: value for name, value in chosen if value is not None})
+        purposes.check(model.get_params())
+        if method != "auto":
+            METHODS[method]
         with on_compilation(lambda: None) as compiling:
             started = time.perf_counter()
             read = read_edgelist(graph, memory=memory)

@@ -12,6 +12,7 @@ from atpgraph.closure.choice import (
     ExactClosure,
     HeldClosure,
     Paths,
+    SketchedClosure,
     check_closure,
     closure_from,
     hold_closure,
@@ -21,7 +22,7 @@ from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
 from atpgraph.closure.sampling import AncestorSampler, PathSampler
 from atpgraph.closure.sketch import ReachSketch, reach_sketch
-from atpgraph.closure.sketched_paths import SketchedPaths
+from atpgraph.closure.sketched_paths import PanelRound, SketchedPaths
 
 __all__ = [
     "CLOSURES",
@@ -33,9 +34,11 @@ __all__ = [
     "ExactClosure",
     "HeldClosure",
     "Kernel",
+    "PanelRound",
     "PathSampler",
     "Paths",
     "ReachSketch",
+    "SketchedClosure",
     "SketchedPaths",
     "check_closure",
     "closure_forest",

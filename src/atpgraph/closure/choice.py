@@ -161,8 +161,8 @@ class SketchedClosure:
         """The same for the graph turned round."""
         return SweptPaths(self._dag.reverse(), turned(self._levels), self.columns.sizes)
 
-    def pair_sources(self, both: bool = True) -> tuple[SketchedPaths, SketchedPaths]:
-        """What the regression over pairs draws from, always from both ends."""
+    def panel_sources(self) -> tuple[SketchedPaths, SketchedPaths]:
+        """What the regression over panels draws from, at either end."""
         return self._side(turned_round=False), self._side(turned_round=True)
 
     def _side(self, turned_round: bool) -> SketchedPaths:
@@ -228,6 +228,7 @@ def hold_closure(
     *,
     sketch_size: int | Literal["auto"] = "auto",
     both: bool = True,
+    most_nodes: int | None = None,
     memory: str | float | None = None,
     n_jobs: int | None = None,
 ) -> HeldClosure:
@@ -247,6 +248,8 @@ def hold_closure(
         not fit.
     both : bool
         Whether the ancestors are needed as well.
+    most_nodes : int, optional
+        "auto" takes sketches of graphs with more nodes than that.
     memory, n_jobs
         As for :func:`closure_forest`.
 
@@ -260,6 +263,9 @@ def hold_closure(
     budget = budget_bytes(memory)
     if closure == "sketch":
         return _sketched(dag, levels, sketch_size, budget, n_jobs, "as asked for")
+    if closure == "auto" and most_nodes is not None and dag.n_nodes > most_nodes:
+        why = f"they learn faster with more than {most_nodes:,} nodes"
+        return _sketched(dag, levels, sketch_size, budget, n_jobs, why)
     try:
         rows, columns = _forests(dag, levels, both, budget, n_jobs)
     except BudgetError as error:

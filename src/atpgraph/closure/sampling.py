@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._threads import Workers
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.closure.forest import ClosureForest
 
@@ -34,9 +33,6 @@ class PathSampler:
     def sizes(self) -> Int64Array:
         """Number of descendants of every node."""
         return self.forest.sizes
-
-    def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> None:
-        """A round begins: nothing to make anew, every draw is fresh, every column can be told."""
 
     @cached_property
     def _jumps(self) -> Int32Array:
@@ -108,9 +104,6 @@ class AncestorSampler:
         before = np.empty(len(holders), dtype=np.int32)
         _count(indptr, holders, f.order, f.subtree, sizes, before)
         return sizes, before
-
-    def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> None:
-        """A round begins; see :meth:`PathSampler.renew`."""
 
     def draw(self, nodes: Int32Array, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
         """Up to `count` ancestors of each node, chosen as :meth:`PathSampler.draw` does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,6 @@ class CycleBreak:
         The method that chose the edges, also where "auto" was asked for.
     graph : DiGraph
         The graph as it was.
-    dag : DiGraph
-        The same nodes without the removed edges; acyclic.
     removed : int64 array
         Indices of the removed edges in `graph`, self-loops included.
     scores : float64 array
@@ -39,10 +38,14 @@ class CycleBreak:
 
     method: str
     graph: DiGraph
-    dag: DiGraph
     removed: Int64Array
     scores: Float64Array
     timings: dict[str, float]
+
+    @cached_property
+    def dag(self) -> DiGraph:
+        """The same nodes without the removed edges; acyclic."""
+        return self.graph.without_edges(self.removed)
 
     @property
     def removed_edges(self) -> list[tuple[Any, Any]]:
@@ -133,13 +136,8 @@ class CycleBreaker:
         scores[len(loops) :] = core_scores[condemned]
         order = np.argsort(removed)
         removed, scores = removed[order], scores[order]
-        dag = self.graph.without_edges(removed)
-        timings = {
-            "components": prepared - started,
-            "choose": solved - prepared,
-            "remove": time.perf_counter() - solved,
-        }
-        return CycleBreak(method, self.graph, dag, removed, scores, timings)
+        timings = {"components": prepared - started, "choose": solved - prepared}
+        return CycleBreak(method, self.graph, removed, scores, timings)
 
 
 def settled_method(graph: DiGraph, method: str) -> str:

@@ -11,7 +11,7 @@ from atpgraph._memory import budget_bytes
 from atpgraph._threads import interruptible, thread_count
 from atpgraph.closure import estimate_closure
 from atpgraph.closure.choice import sketch_bytes, sketch_size_for
-from atpgraph.closure.sketched_paths import panel_sheets
+from atpgraph.closure.sketched_paths import SHEETS
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import purposes
 from atpgraph.errors import InputError
@@ -132,34 +132,39 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     vectors = 16 * n * k
     size = sketch_size_for(n, params["sketch_size"], max(budget - vectors, 1))
     threads = thread_count(params["n_jobs"])
-    rounds = purposes.settle(params, n, max(int(forest.pairs), 1)).max_iter
+    rounds, fewer = (
+        purposes.settle(params, n, max(int(forest.pairs), 1), kind).max_iter
+        for kind in ("exact", "sketch")
+    )
     before = _GRAPH * m + vectors
     peak = forest.bytes_peak + (sides - 1) * forest.bytes_held
     members = 2 * size * n
     cycles = _PER_CORE_EDGE * len(core)
     if solver == "pairs":
-        learning = rounds * 16 * n * _PER_PATH * (0.4 + 0.6 * k / 64)
-        fits = learning, learning + rounds * m * _PER_ROUND
+        learning = 16 * n * _PER_PATH * (0.4 + 0.6 * k / 64)
+        fits = rounds * learning, fewer * (learning + m * _PER_ROUND)
     else:
         solves = 2 * n * _PER_SOLVE * k**2
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
     exact = Cost(int(before + peak), cycles + (sides * forest.seconds + fits[0]) / threads)
     sketch = Cost(
-        int(before + max(sketch_bytes(n, size), 8 * n * size + 64 * n * (1 + panel_sheets(n)))),
+        int(before + max(sketch_bytes(n, size), 8 * n * size + 64 * n * (1 + SHEETS))),
         cycles + (2 * size * m * _PER_MEMBER + fits[1]) / threads,
     )
-    closure, reason = _choice(params["closure"], solver, peak, budget - vectors)
+    closure, reason = _choice(params["closure"], solver, n, peak, budget - vectors)
     return Estimate(
         n, m, core_nodes, len(core), forest.pairs, extras, exact, sketch, budget, closure, reason
     )
 
 
-def _choice(asked: str, solver: str, peak: int, left: int) -> tuple[str, str]:
+def _choice(asked: str, solver: str, n: int, peak: int, left: int) -> tuple[str, str]:
     """What the fit would hold the closure in, and why."""
     if asked != "auto":
         return asked, "as asked for"
     if solver == "svd":
         return "exact", "singular vectors need all pairs"
+    if solver == "pairs" and n > purposes.MANY_NODES:
+        return "sketch", f"more than {purposes.MANY_NODES:,} nodes"
     fits = peak <= left
     words = "fits" if fits else "does not fit"
     return "exact" if fits else "sketch", f"the closure forest {words} the budget"

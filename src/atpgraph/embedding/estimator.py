@@ -32,8 +32,9 @@ from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.job import Job
 from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.embedding.reachability import fit_paths
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import Factorization, factorize, fit_pairs, svdm
+from atpgraph.factorization import Factorization, factorize, svdm
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 
@@ -58,7 +59,8 @@ class ATP(Growing):
     - ``purpose="reachability"`` keeps the paths of this graph. ⟨s_i, t_j⟩ is near f(difference of
       levels) where i reaches j, and below 0 where it does not, so that σ(⟨s_i, t_j⟩) > ½ means a
       path: a one-sided regression over sampled pairs, with vectors of any sign
-      (:func:`~atpgraph.factorization.fit_pairs`).
+      (:func:`~atpgraph.factorization.fit_pairs`, with sketches
+      :func:`~atpgraph.factorization.fit_panels`).
     - ``purpose="links"`` generalises to edges that are not there: M ≈ S·Tᵀ with S, T ≥ 0, a little
       weight on the pairs without a path (:func:`~atpgraph.factorization.factorize`).
     - ``purpose="paper"`` is the paper's recipe: the same, over the reachable pairs alone.
@@ -79,7 +81,7 @@ class ATP(Growing):
         How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
         descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
         that does not depend on how many paths there are. "auto" estimates the forest, and takes
-        sketches if it does not fit the budget.
+        sketches if it does not fit the budget; for pairs also above 100,000 nodes.
     sketch_size : "auto" or int
         Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, less if that
         does not fit.
@@ -97,7 +99,7 @@ class ATP(Growing):
         the more. For pairs, λ of λ (‖s‖² + ‖t‖²) for each pair; "auto" is 0.0001.
     max_iter : "auto" or int
         Limit on the alternating iterations of nnls ("auto": 3), or on the rounds of pairs
-        ("auto": 32), in each of which every node draws up to 16 paths.
+        ("auto": 32, above 100,000 nodes fewer), in each of which every node draws up to 16 paths.
     tol : float
         For nnls, the relative fall of the objective below which they end; for pairs, the share of
         the first round's loss.
@@ -248,13 +250,14 @@ class ATP(Growing):
                 level,
                 memory,
                 lambda: hold_closure(
-                    dag, level, "exact" if solver == "svd" else self.closure,
-                    sketch_size=self.sketch_size, both=solver != "pairs", memory=memory,
-                    n_jobs=self.n_jobs,
+                    dag, level, sketch_size=self.sketch_size, memory=memory, n_jobs=self.n_jobs,
+                    **purposes.how_to_hold(self.closure, solver),
                 ),
             )  # fmt: skip
         with _timed("factorization", timings):
-            settings = purposes.settle(self.get_params(), graph.n_nodes, closure.n_pairs)
+            settings = purposes.settle(
+                self.get_params(), graph.n_nodes, closure.n_pairs, closure.choice.kind
+            )
             log.info("Fitting for %s: %s", self.purpose, settings)
             table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
             fit = self._factorize(settings, closure, level, table, job)
@@ -287,11 +290,10 @@ class ATP(Growing):
         if settings.solver == "pairs" and job.spread is not None:
             return job.spread.pairs(table, settings.regularization, settings.max_iter)
         if settings.solver == "pairs":
-            paths, back = closure.pair_sources()
-            return fit_pairs(
-                paths, level, table, n_components=k, max_iter=settings.max_iter,
+            return fit_paths(
+                closure, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, back=back, loop=job.loop(),
+                random_state=seed, loop=job.loop(),
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)

@@ -18,6 +18,7 @@ _TOP = 5
 _ASKED = 100, 5  # nodes whose best targets are found, so many or one in so many,
 _SCORES = 20_000_000  # within so many scores
 _TRIES = 50
+_IN_VAIN = 30_000  # pairs, not one of them without a path: a graph where none is, such as a path
 _ENOUGH = 300  # paths, for a warning: then an AUC is known to about .02
 _GOOD = 0.9  # an AUC that vectors of rank one need not be ashamed of
 
@@ -56,10 +57,11 @@ class HardPairs:
         u = np.repeat(chosen, np.minimum(paths.sizes[chosen], _DRAWS))
         _, v = paths.draw(chosen.astype(np.int32), _DRAWS, np.uint64(rng.integers(1, 2**63)))
         others = [np.empty((2, 0), dtype=np.int64)]
-        missing = len(u)
+        missing, tried = len(u), 0
         for _ in range(_TRIES):
-            if missing <= 0:
+            if missing <= 0 or (missing == len(u) and tried > _IN_VAIN):
                 break
+            tried += len(u)
             pairs = np.stack([u, rng.choice(v, len(u))]).astype(np.int64)
             higher = pairs[:, levels[pairs[1]] > levels[pairs[0]]]
             apart = higher[:, ~paths.joined(higher[0], higher[1])][:, :missing]

@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
-from atpgraph.closure import HeldClosure, Paths, hold_closure, kernel_table
+from atpgraph.closure import HeldClosure, Paths, SketchedClosure, hold_closure, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
 from atpgraph.embedding.base import Embedding
 from atpgraph.embedding.fold_in import FoldIn
+from atpgraph.embedding.purposes import how_to_hold
 from atpgraph.errors import InputError
-from atpgraph.factorization import Descent, RowSolver, factorize, fit_pairs
+from atpgraph.factorization import Descent, RowSolver, factorize, fit_pairs, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
@@ -121,8 +122,9 @@ class Growing(Embedding):
         params = self.get_params()
         growth = Growth.of(self, more)
         closure = hold_closure(
-            growth.dag, growth.levels, params["closure"], sketch_size=params["sketch_size"],
-            both=self.solver_ != "pairs", memory=params["memory"], n_jobs=params["n_jobs"],
+            growth.dag, growth.levels, sketch_size=params["sketch_size"],
+            memory=params["memory"], n_jobs=params["n_jobs"],
+            **how_to_hold(params["closure"], self.solver_),
         )  # fmt: skip
         table = _longer_table(self.kernel_table_, params, int(growth.levels.max(initial=1)))
         solve = _pairs if self.solver_ == "pairs" else _nnls
@@ -266,6 +268,17 @@ def _pairs(
     blank = np.zeros((len(growth.new), model.source_.shape[1]), dtype=model.source_.dtype)
     source, target = (np.concatenate([side, blank]) for side in (model.source_, model.target_))
     params = model.get_params()
+    if isinstance(closure, SketchedClosure):
+        for nodes in ((growth.new, growth.new), (growth.sources, growth.targets)):
+            if any(map(len, nodes)):
+                fit = fit_panels(
+                    *closure.panel_sources(), growth.levels, table, start=(source, target),
+                    rows=nodes, n_components=source.shape[1], max_iter=ROUNDS,
+                    regularization=model.regularization_, n_jobs=params["n_jobs"],
+                    random_state=params["random_state"],
+                )  # fmt: skip
+                source, target = fit.source, fit.target
+        return source, target
 
     def learn(
         nodes: Int64Array,

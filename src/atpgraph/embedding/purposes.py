@@ -17,10 +17,9 @@ SOLVERS = ("pairs", "nnls", "svd")
 
 # Chosen on validation splits and validation graphs, see docs/evidence/defaults.md.
 ROUNDS = 32
-# From here on fewer, for the sake of time: on a citation graph of 200,000 nodes 8 rounds gave the
-# AUC of 14, .999, and 2 gave .996.
+# From here on fewer rounds, and no closure forest unless one is asked for: for the sake of time.
 MANY_NODES = 100_000
-_FEWEST_ROUNDS = 8
+FEWEST_ROUNDS = {"exact": 8, "sketch": 4}
 DECAY = 1e-4
 ITERATIONS = 3
 ZERO_SHARE = 0.02
@@ -75,16 +74,26 @@ def check(params: dict[str, Any]) -> str:
     return str(solver)
 
 
-def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
-    """The settings of a fit to a graph of `n_nodes` nodes, `n_pairs` of them joined by paths.
+def how_to_hold(closure: str, solver: str) -> dict[str, Any]:
+    """What :func:`~atpgraph.closure.hold_closure` is to be told about the closure of a fit."""
+    return {
+        "closure": "exact" if solver == "svd" else closure,
+        "both": solver != "pairs",
+        "most_nodes": MANY_NODES if solver == "pairs" else None,
+    }
+
+
+def settle(params: dict[str, Any], n_nodes: int, n_pairs: int, closure: str = "exact") -> Settings:
+    """The settings of a fit to a graph of `n_nodes` nodes, with `n_pairs` pairs joined by paths
+    and its closure held in this way.
 
     Examples
     --------
     >>> from atpgraph import ATP
     >>> settle(ATP().get_params(), 1000, 50_000)
     Settings(solver='pairs', zero_weight=0.0, regularization=0.0001, max_iter=32)
-    >>> settle(ATP().get_params(), 1_000_000, 50_000_000).max_iter
-    8
+    >>> settle(ATP().get_params(), 1_000_000, 50_000_000, "sketch").max_iter
+    4
     >>> settle(ATP(purpose="links", max_iter=5).get_params(), 1000, 100_000).max_iter
     5
     """
@@ -92,7 +101,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     zero_weight, regularization = 0.0, 0.0
     iterations = 1
     if solver == "pairs":
-        regularization, iterations = DECAY, _rounds(n_nodes)
+        regularization, iterations = DECAY, _rounds(n_nodes, FEWEST_ROUNDS[closure])
     elif solver == "nnls":
         iterations = ITERATIONS
         # Relative to the number of pairs: for each pair without a path, for each number to learn.
@@ -111,9 +120,9 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     )
 
 
-def _rounds(n_nodes: int) -> int:
-    """Rounds over the pairs: those of large graphs cost more each, for want of cache."""
+def _rounds(n_nodes: int, fewest: int) -> int:
+    """Rounds over the pairs: those of large graphs cost more each."""
     if n_nodes <= MANY_NODES:
         return ROUNDS
     share: float = (MANY_NODES / n_nodes) ** 1.2
-    return max(round(ROUNDS * share), _FEWEST_ROUNDS)
+    return max(round(ROUNDS * share), fewest)

@@ -20,8 +20,10 @@ from atpgraph._typing import FloatArray, Int32Array
 from atpgraph._work import WorkFolder
 from atpgraph.closure import HeldClosure, closure_from, hold_closure, parts_of
 from atpgraph.cycles import break_cycles
+from atpgraph.embedding import purposes
+from atpgraph.embedding.reachability import fit_paths
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
-from atpgraph.factorization import Factorization, Matrix, fit_pairs, matrices_of
+from atpgraph.factorization import Factorization, Matrix, matrices_of
 from atpgraph.graph.archive import graph_arrays, graph_from
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
@@ -165,10 +167,9 @@ def do_closure(task: tuple[str, dict[str, Any], int]) -> None:
     """Stage ``closure``."""
     folder, params, memory = WorkFolder.there(task[0]), task[1], task[2]
     dag, level = _dag(folder)
-    solver = params["solver"]
     held = hold_closure(
-        dag, level, "exact" if solver == "svd" else params["closure"],
-        sketch_size=params["sketch_size"], both=solver != "pairs", memory=memory,
+        dag, level, sketch_size=params["sketch_size"], memory=memory,
+        **purposes.how_to_hold(params["closure"], params["solver"]),
     )  # fmt: skip
     folder.put("closure", *parts_of(held))
 
@@ -178,11 +179,11 @@ def do_pairs(task: tuple[str, dict[str, Any], FloatArray, float, int]) -> None:
     path, params, table, regularization, max_iter = task
     folder = WorkFolder.there(path)
     dag, level = _dag(folder)
-    paths, back = closure_from(dag, level, *folder.get("closure")).pair_sources()
-    fit = fit_pairs(
-        paths, level, table, n_components=params["n_components"], max_iter=max_iter,
+    closure = closure_from(dag, level, *folder.get("closure"))
+    fit = fit_paths(
+        closure, level, table, n_components=params["n_components"], max_iter=max_iter,
         regularization=regularization, tol=params["tol"], random_state=params["random_state"],
-        back=back, loop=folder.loop("vectors"),
+        loop=folder.loop("vectors"),
     )  # fmt: skip
     parts = {"source": fit.source, "target": fit.target, "objective": fit.objective}
     facts = {"n_iter": fit.n_iter, "converged": bool(fit.converged), "margin": float(fit.margin)}

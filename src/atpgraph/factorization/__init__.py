@@ -2,7 +2,9 @@
 
 from atpgraph.factorization.nnls import Factorization, Matrix, Spread, factorize, matrices_of
 from atpgraph.factorization.pair_rows import PairRows
-from atpgraph.factorization.pairs import Descent, PairSource, fit_pairs
+from atpgraph.factorization.pairs import PairSource, fit_pairs
+from atpgraph.factorization.panels import PanelSource, fit_panels
+from atpgraph.factorization.path_vectors import Descent
 from atpgraph.factorization.row_solver import RowSolver, solve_rows
 from atpgraph.factorization.svdm import matrix_operator, svdm
 
@@ -12,10 +14,12 @@ __all__ = [
     "Matrix",
     "PairRows",
     "PairSource",
+    "PanelSource",
     "RowSolver",
     "Spread",
     "factorize",
     "fit_pairs",
+    "fit_panels",
     "matrices_of",
     "matrix_operator",
     "solve_rows",

@@ -9,7 +9,7 @@ from atpgraph._jit import fast_kernel
 from atpgraph._typing import BoolArray, Float32Array, Int32Array, Int64Array
 from atpgraph.factorization._gram import PANEL, add_panel
 from atpgraph.factorization.nnls import padded
-from atpgraph.factorization.pairs import Descent
+from atpgraph.factorization.path_vectors import Descent
 
 _STEPS = 100
 _HALVINGS = 16

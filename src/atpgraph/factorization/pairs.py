@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._progress import stage
-from atpgraph._random import RandomState, generator, kernel_seed, rng_state
+from atpgraph._random import RandomState, generator, kernel_seed
 from atpgraph._threads import Workers
-from atpgraph._typing import (
-    AnyArray,
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    Int64Array,
-    IntArray,
-)
+from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph._work import Loop
-from atpgraph.errors import InputError
 from atpgraph.factorization import _descent
-from atpgraph.factorization._simd import TILE
 from atpgraph.factorization.nnls import Factorization
+from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
 
-_FIRST = np.float32(0.1)  # standard deviation of the first components
-_SETTLED = np.float32(60)  # sum of squared gradients that a vector of an earlier fit has seen
 _TASK = 4096  # paths of a task, about: fewer would be lost in the overhead
 _MOST_BLOCKS = 64
 _CHUNK = 8192  # paths taken at a time, milliseconds of work
-
 
 _Drawn = tuple[Int32Array, Int32Array, Int64Array]
 
@@ -43,48 +29,11 @@ class PairSource(Protocol):
     def sizes(self) -> Int64Array:
         """Number of descendants of every node, or an estimate; 0 where there is none."""
 
-    def renew(
-        self, draws: int, rng: np.random.Generator, workers: Workers
-    ) -> tuple[Int32Array, Int32Array] | None:
-        """Prepare a round in which each node draws up to `draws` descendants.
-
-        Returns the nodes that :meth:`joined` can be asked about until the next one: some drawn
-        uniformly, and some by how often paths end there. None means all.
-        """
-
     def draw(self, nodes: Int32Array, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
         """Up to `count` descendants of each node, as pairs in the order of `nodes`."""
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
-        """Whether a path may lead from each `u` to its `v`: never False where one does."""
-
-
-@dataclass(frozen=True)
-class Descent:
-    """How :func:`fit_pairs` goes about it, chosen on validation graphs (docs/evidence/defaults.md).
-
-    Attributes
-    ----------
-    draws : int
-        Paths drawn from each node in a round, fewer where it has fewer.
-    negatives : int
-        For each path so many columns are drawn uniformly, and so many like the targets of paths.
-    margin : float
-        Scores of pairs without a path are to be below −margin.
-    rate : float
-        Learning rate.
-    clip : float
-        Largest slope of the loss.
-    fewest : int
-        Paths in a round, however small the graph: there they are drawn again and again.
-    """
-
-    draws: int = 16
-    negatives: int = 4
-    margin: float = 1.5
-    rate: float = 0.2
-    clip: float = 4.0
-    fewest: int = 8192
+        """Whether a path leads from each `u` to its `v`."""
 
 
 def fit_pairs(
@@ -99,7 +48,7 @@ def fit_pairs(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     descent: Descent | None = None,
-    start: tuple[Float32Array, Float32Array] | None = None,
+    start: Start = None,
     rows: IntArray | None = None,
     back: PairSource | None = None,
     loop: Loop | None = None,
@@ -146,7 +95,7 @@ def fit_pairs(
         Only paths from these nodes are drawn; by default from all.
     back : PairSource, optional
         The paths of the graph turned round. If they are given, half of the pairs are drawn from
-        their targets, for sources that cannot draw every target of a node equally often.
+        their targets.
     loop : Loop, optional
         Where the state is kept after a round, and taken up again.
     known : array of n entries, optional
@@ -170,42 +119,14 @@ def fit_pairs(
     >>> (fit.source[:3] @ fit.target[3:].T > 0).tolist()
     [[True, True], [True, False], [False, True]]
     """
-    level = np.ascontiguousarray(levels, dtype=np.int32)
-    values = np.ascontiguousarray(table, dtype=np.float64)
-    span = int(level.max(initial=1))
-    if len(values) < span:
-        raise InputError(f"The kernel table has {len(values)} entries for {span} levels.")
-    bad = np.flatnonzero(values[1:span] <= 0)
-    if len(bad):
-        raise InputError(
-            f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
-            "the score of a path has to be above 0."
-        )
-    if not 0.0 <= regularization < np.inf:
-        raise InputError(f"regularization is {regularization}; it must be finite and not negative.")
+    level, values = checked(levels, table, regularization)
     rng = generator(random_state)
-    history: list[float] = []
-    with Workers(n_jobs) as workers, stage("factorise", max_iter) as progress:
+    with Workers(n_jobs) as workers:
         learning = _Learning(
             paths, back, level, values, n_components, regularization, descent or Descent(), rng,
-            start, rows, known, workers,
+            start, rows, known,
         )  # fmt: skip
-        converged = learning.is_empty
-        kept = None if loop is None else loop.state()
-        if kept is not None:
-            history, converged = learning.resume(*kept, rng)
-            progress.advance(len(history))
-        while not converged and len(history) < max_iter:
-            history.append(learning.round(workers, rng))
-            converged = history[-1] <= tol * history[0]
-            progress.advance()
-            if loop is not None:
-                facts = {"history": history, "converged": converged, "random": rng_state(rng)}
-                done = converged or len(history) == max_iter
-                loop.keep(learning.parts, facts, at_once=done)
-    source, target = learning.finished()
-    objective = np.array(history)
-    return Factorization(source, target, objective, len(history), converged, learning.margin)
+        return learning.run(workers, rng, max_iter, tol, loop)
 
 
 class _Side:
@@ -239,15 +160,6 @@ class _Side:
         self.block = np.zeros(len(levels), dtype=np.int8)
         for number, part in enumerate(self.columns):
             self.block[part] = number
-        self.pools: list[tuple[Int32Array, Int32Array]] | None = None
-
-    def renew(self, rng: np.random.Generator, workers: Workers) -> None:
-        """Begin a round; keep what negatives may be drawn from, by block of columns."""
-        known = self.paths.renew(self.draws, rng, workers)
-        if known is not None:
-            blocks = range(len(self.columns))
-            parts = [[nodes[self.block[nodes] == at] for at in blocks] for nodes in known]
-            self.pools = list(zip(*parts, strict=True))
 
     def draw(self, task: tuple[Int32Array, int]) -> _Drawn:
         """Paths from a block of rows, by block of columns, and where each of those ends."""
@@ -264,7 +176,7 @@ class _Side:
         return u[order], v[order], np.concatenate([[0], ends])
 
 
-class _Learning:
+class _Learning(PathVectors):
     """Vectors being learnt from one side, or in turns from both."""
 
     def __init__(
@@ -277,29 +189,15 @@ class _Learning:
         regularization: float,
         descent: Descent,
         rng: np.random.Generator,
-        start: tuple[Float32Array, Float32Array] | None,
+        start: Start,
         only: IntArray | None,
         known: npt.ArrayLike,
-        workers: Workers,
     ) -> None:
-        self.paths, self.levels, self.descent, self.k = paths, levels, descent, k
-        self.decay = np.float32(regularization)
-        n = len(levels)
-        self.bias = k - 2 if k >= 3 else -1
-        self.free = k - 2 if k >= 3 else k
-        paths.renew(1, rng, workers)
-        # The constants were chosen for the log kernel, whose values are 1.3 to 6; others are taken
-        # in a unit that brings their mean there.
         every = np.flatnonzero(paths.sizes > 0).astype(np.int32)
         u, v = paths.draw(every, 1, np.uint64(1))
-        mean = float(table[levels[v] - levels[u]].mean()) if len(u) else 1.0
-        self.unit = mean / float(np.clip(mean, 1.0, 4.0))
-        self.table = (table / self.unit).astype(np.float32)
-        self.margin = descent.margin * self.unit
-        self.source, self.target = np.zeros((2, n, -(-k // TILE) * TILE), dtype=np.float32)
-        self.seen = np.zeros((2, n), dtype=np.float32)
-        for at, vectors in enumerate((self.source, self.target)):
-            self.begin(at, vectors, rng, None if start is None else start[at])
+        climbs = levels[v] - levels[u]
+        super().__init__(paths.sizes, levels, table, climbs, k, regularization, descent)
+        self.begin(rng, start)
         self.seen[0] *= np.asarray(known, dtype=np.float32)
         draws = descent.draws if back is None else -(-descent.draws // 2)
         self.sides = [_Side(paths, levels, draws, descent.fewest, rng, only)]
@@ -312,47 +210,10 @@ class _Learning:
         """Whether there is nothing to learn from."""
         return not any(side.rows for side in self.sides)
 
-    def parts(self) -> dict[str, AnyArray]:
-        """What a later run needs to go on."""
-        return {"source": self.source, "target": self.target, "seen": self.seen}
-
-    def resume(
-        self, parts: dict[str, AnyArray], facts: dict[str, Any], rng: np.random.Generator
-    ) -> tuple[list[float], bool]:
-        """Take up what an earlier run kept; its losses, and whether it was done."""
-        self.source, self.target, self.seen = (
-            np.array(parts[name]) for name in ("source", "target", "seen")
-        )
-        rng.bit_generator.state = facts["random"]
-        return list(facts["history"]), bool(facts["converged"])
-
-    def begin(
-        self, at: int, vectors: Float32Array, rng: np.random.Generator, given: Float32Array | None
-    ) -> None:
-        """The first vectors of a side: those given, with small steps from the first, or random."""
-        n, free, bias = len(vectors), self.free, self.bias
-        blank: Any = slice(None)
-        if given is not None:
-            blank = np.flatnonzero(given[:, 0] == 0)
-            blank = blank[~np.any(given[blank, :free] != 0, axis=1)]
-            n = len(blank)
-            vectors[:, :free] = given[:, :free]
-            if self.unit != 1:
-                vectors[:, :free] *= np.float32(self.unit**-0.5)
-            self.seen[at] = _SETTLED
-            self.seen[at, blank] = 0
-        vectors[blank, :free] = _FIRST * rng.standard_normal((n, free), dtype=np.float32)
-        if bias >= 0:
-            vectors[:, bias + 1 - at] = 1
-            if given is not None:
-                vectors[:, bias + at] = given[:, bias + at] / np.float32(self.unit)
-                vectors[blank, bias + at] = 0
-
     def round(self, workers: Workers, rng: np.random.Generator) -> float:
         """Draw pairs and learn them; the mean loss for a path."""
         loss, paths = 0.0, 0
         for number, side in enumerate(self.sides):
-            side.renew(rng, workers)
             if number:
                 self.turn()
             found = self.learn_side(side, workers, rng)
@@ -397,11 +258,10 @@ class _Learning:
         loss = 0.0
         for first in range(int(ends[meets]), stop, side.chunk):
             u, v = (part[first : min(first + side.chunk, stop)] for part in (sources, targets))
-            columns, popular = side.pools[meets] if side.pools else (side.columns[meets], v)
             path, column = np.empty((2, 2 * how.negatives * len(u)), dtype=np.int32)
             count = _descent.violations(
-                u, columns, popular, how.negatives, kernel_seed(rng), self.source, self.target,
-                margin, path, column,
+                u, side.columns[meets], v, how.negatives, kernel_seed(rng), self.source,
+                self.target, margin, path, column,
             )  # fmt: skip
             path, column = path[:count], column[:count]
             loss += _descent.descend(
@@ -409,21 +269,3 @@ class _Learning:
                 self.source, self.target, self.seen, self.bias, margin, clip, rate, self.decay,
             )  # fmt: skip
         return loss
-
-    def finished(self) -> tuple[Float32Array, Float32Array]:
-        """The vectors, in the scale of the kernel; a node without any path scores none."""
-        vectors = self.source[:, : self.k].copy(), self.target[:, : self.k].copy()
-        without = self.paths.sizes == 0, self.levels == 1
-        for side, none in zip(vectors, without, strict=True):
-            if self.unit != 1:
-                side[:, : self.free] *= np.float32(np.sqrt(self.unit))
-            side[none, : self.free] = 0
-        if self.bias >= 0:
-            biases = [side[:, self.bias + at] for at, side in enumerate(vectors)]
-            for at, bias in enumerate(biases):
-                bias *= np.float32(self.unit)
-                bias[without[at]] = 0
-            highest = [max(float(bias.max(initial=0.0)), 0.0) for bias in biases]
-            for at, bias in enumerate(biases):
-                bias[without[at]] = -self.margin - highest[1 - at]
-        return vectors

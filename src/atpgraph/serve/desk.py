@@ -30,10 +30,11 @@ from atpgraph.serve.store import events, outbox, suggestions, tables
 from atpgraph.serve.store.database import Database, get_meta, put_meta
 from atpgraph.serve.store.events import Event, Forgetter, Stored
 from atpgraph.serve.store.people import Ask, AskBook, Directory, save_asks
+from atpgraph.serve.turns import Turns
 
 LOG = logging.getLogger("atpgraph.serve")
 APPLIED = "applied_seq"
-_BATCH = 200
+BATCH = 200  # how many events are read at once
 
 
 def now_ms() -> int:
@@ -70,6 +71,7 @@ class Desk:
         self.database, self.settings, self.clock = database, settings, clock
         self.acting = threading.RLock()
         self.awake = threading.Event()
+        self.turns = Turns()
         self.advisor: Advisor | None = None
         self.model = ""
         self.seq = 0
@@ -130,9 +132,10 @@ class Desk:
             question = Question(
                 question.title, question.body, question.tags, question.asker, moment, question.id
             )
-        found = advisor.ask(
-            question, gate, top=top or rules.people, least_confidence=rules.least_confidence
-        )
+        with self.turns.taken(caller=not keep):
+            found = advisor.ask(
+                question, gate, top=top or rules.people, least_confidence=rules.least_confidence
+            )
         decisions = tuple(gate.decisions)
         return Advice(found, decisions, gate.ranking, gate.baseline, self.model)
 
@@ -150,7 +153,7 @@ class Desk:
         self.awake.set()
         return numbers
 
-    def apply(self, limit: int = _BATCH) -> int:
+    def apply(self, limit: int = BATCH) -> int:
         """Apply stored events; how many there were."""
         with self.acting:
             with self.database.read() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,27 +12,32 @@ import numpy as np
 from atpgraph._typing import Int64Array
 from atpgraph.cqa.expertise import Expertise
 from atpgraph.cqa.routing.advice.advisor import Advisor
-from atpgraph.cqa.routing.timeline.corpus import Corpus
+from atpgraph.cqa.routing.timeline.corpus import Corpus, words
 from atpgraph.cqa.routing.timeline.events import Forgotten
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.meaning import Meaning
+from atpgraph.cqa.routing.timeline.memo import Memo
 from atpgraph.cqa.routing.timeline.tables import TextTable
 from atpgraph.embedding.estimator import ATP
 from atpgraph.serve.forget import GONE
+
+_FEW = 20  # questions
 
 
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """An advisor that does not know a person.
 
-    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles and words
-    of their questions go, and ``@handle`` from the titles of others. In the embedded graph their
-    node stays under a number drawn at random.
+    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles, words
+    and vectors of their questions go, and ``@handle`` from the titles of others. In the embedded
+    graph their node stays under a number drawn at random.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])
-    if code < 0:
+    if code < 0 and not handle:
         return advisor
-    asked = np.flatnonzero(records.questions.asker == code)
-    made = advisor.observe([Forgotten(user)])
+    known = code >= 0
+    asked = np.flatnonzero(records.questions.asker == code) if known else np.zeros(0, np.int64)
+    made = advisor.observe([Forgotten(user)]) if known else advisor
     records = made.history.records.settled()
     titles = list(records.texts.titles)
     if handle:
@@ -41,7 +47,8 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     records = replace(
         records,
         texts=TextTable(titles, [""] * len(titles)),
-        corpus=without_words(records.corpus, asked),
+        corpus=without_words(records.corpus, asked, words(handle, "", ())),
+        meaning=_without_vectors(records.meaning, asked),
     )
     history = History(records, made.history.now, made.history.shared)
     fitted = advisor.fitted
@@ -50,12 +57,29 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     return replace(made, history=history, fitted=fitted)
 
 
-def without_words(corpus: Corpus, questions: Int64Array) -> Corpus:
-    """A corpus in which some questions have no words; words that only they had are gone."""
+def _without_vectors(meaning: Meaning | None, questions: Int64Array) -> Meaning | None:
+    """As if these questions had no text."""
+    if meaning is None or not len(questions):
+        return meaning
+    vectors = meaning.vectors.copy()
+    vectors[questions] = 0
+    return replace(meaning, vectors=vectors, recent=Memo())
+
+
+def without_words(corpus: Corpus, questions: Int64Array, names: Sequence[str] = ()) -> Corpus:
+    """A corpus in which some questions have no words; words that only they had are gone.
+
+    So are `names` that few questions have: what many use is a word, and tells of nobody.
+    """
     counts = corpus.counts.tocsc()
     keep = ~np.isin(counts.indices, questions)
     column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))
-    used = np.bincount(column[keep], minlength=counts.shape[1]) > 0
+    uses = np.bincount(column[keep], minlength=counts.shape[1])
+    rare = [code for code in map(corpus.vocabulary.get, names) if code is not None]
+    rare = [code for code in rare if code < len(uses) and uses[code] <= _FEW]
+    keep &= ~np.isin(column, rare)
+    uses[rare] = 0
+    used = uses > 0
     cleaned = counts.copy()
     cleaned.data = np.where(keep, counts.data, 0.0)
     cleaned.eliminate_zeros()

@@ -19,7 +19,9 @@ from atpgraph.serve.web.pages import add_pages
 def listen(host: str, port: int) -> socket.socket:
     """A socket on the address, or one sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio switches off the wait for full packets only where the protocol is named: without it an
+    # answer, whose head and body are two writes, waits 40 ms for the other side.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
@@ -47,7 +49,7 @@ def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
         proxy_headers=service.settings.server.behind_proxy,
         forwarded_allow_ips="127.0.0.1,::1",
         timeout_graceful_shutdown=20,
-        timeout_keep_alive=30,
+        timeout_keep_alive=75,  # callers should close first: we might cut off a request
     )
 
 

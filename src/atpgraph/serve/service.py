@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from atpgraph.cqa.routing.timeline.events import Asked
 from atpgraph.errors import AtpError
-from atpgraph.serve.desk import Desk, now_ms
+from atpgraph.serve.desk import BATCH, Desk, now_ms
 from atpgraph.serve.forget import forget_rows
 from atpgraph.serve.forget_history import forget_in_history
 from atpgraph.serve.out.adapters import Half, Incoming
@@ -30,6 +30,7 @@ from atpgraph.serve.store.people import Person, learn_handle, save_person
 
 LOG = logging.getLogger("atpgraph.serve")
 DATABASE = "service.sqlite"
+_GATHER_S = 0.2  # ten events applied together cost about as much as one
 
 
 def database_url(settings: Settings) -> str:
@@ -86,7 +87,7 @@ class Service:
 
     def _first_token(self) -> None:
         with self.database.write() as connection:
-            if not tokens.any_token(connection):
+            if not tokens.had_admin(connection):
                 made = tokens.create_token(connection, "first", ["admin"], self.clock())
                 self.first_token = made[1]
 
@@ -107,6 +108,8 @@ class Service:
 
     def _apply(self) -> int:
         self.desk.awake.clear()
+        if self.desk.waiting < BATCH:
+            self._stop.wait(_GATHER_S)
         return self.desk.apply()
 
     def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +162,18 @@ def test_principal_axes() -> None:
     plain = (vectors - vectors.mean(axis=0))[:, [0, 2]]
     plain /= np.linalg.norm(plain, axis=1, keepdims=True)
     assert np.mean(np.sum(turned * plain, axis=1)) > 0.97
+
+
+def test_nothing_is_reported_to_the_makers_of_onnxruntime(tmp_path: Path) -> None:
+    """It keeps a number for the machine in the home folder as soon as it is about to."""
+    write_model(tmp_path / "model")
+    home = tmp_path / "home"
+    home.mkdir()
+    script = "import sys; from atpgraph.cqa.text.choice import text_model as t; t(sys.argv[1]).size"
+    quiet = ("CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
+    others = {name: value for name, value in os.environ.items() if name not in quiet}
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model")],
+        env={**others, "HOME": str(home)}, check=True,
+    )  # fmt: skip
+    assert [file for file in home.rglob("*") if "Microsoft" in str(file)] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +46,8 @@ class OnnxText(TextModel):
 
     @cached_property
     def _session(self) -> Any:
+        # Since 1.29 it reports every session to its makers unless this is set before it is loaded.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         try:
             import onnxruntime
         except ImportError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from atpgraph.serve.api.problems import ProblemError
+from atpgraph.serve.turns import cores
 
 T = TypeVar("T")
 
@@ -16,9 +16,8 @@ T = TypeVar("T")
 class Pool:
     """Runs work off the event loop; refuses it once too much is waiting.
 
-    Ranking is compiled code that lets other threads run, so there is a thread for each core; more
-    would only wait for each other. These threads are not those of the other requests: however many
-    questions are waiting, events are stored and pages are served.
+    There is a thread for each core, since no more may rank at once. These threads are not those of
+    the other requests: however many questions are waiting, events are stored and pages are served.
 
     Parameters
     ----------
@@ -46,10 +45,3 @@ class Pool:
     def close(self) -> None:
         """Finish what is under way."""
         self._threads.shutdown(cancel_futures=True)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

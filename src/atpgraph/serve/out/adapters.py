@@ -172,7 +172,9 @@ class Discourse:
         names = {user: (name, _groups(post))} if name and user >= 0 else {}
         if number == 1:
             text = _text(post.get("cooked") or post.get("raw"))
-            values = {"title": _text(post.get("topic_title")), "body": text}
+            values = {"body": text}
+            if post.get("topic_title"):
+                values["title"] = _text(post["topic_title"])
             return Incoming(halves=(Half(topic, at_ms, user, values),), names=names)
         answer = Answered(_number(post.get("id"), "post.id"), topic, user, at_ms)
         return Incoming(events=(Arrival(name_of(answer), answer),), names=names)

@@ -33,7 +33,7 @@ def figures(found: dict[str, Any], asks: list[tuple[str, int]]) -> list[Figure]:
             Line("suggestions", x, [day["mrr"] for day in answered], 0, markers=True),
         ]
         chart = line_chart(
-            lines, title="MRR by day", x_label="days before the last", y_label="MRR",
+            lines, title="MRR by day", x_label="days, 0 is the last", y_label="MRR",
             y_range=(0.0, 1.0), height=260,
         )  # fmt: skip
         drawing = chart[: chart.index("</svg>") + 6]  # the page has a legend of its own
@@ -43,7 +43,7 @@ def figures(found: dict[str, Any], asks: list[tuple[str, int]]) -> list[Figure]:
         x = [float(day["day"] - days[-1]["day"]) for day in days]
         line = Line("coverage", x, [day["coverage"] for day in days], 0, markers=True)
         chart = line_chart(
-            [line], title="Coverage by day", x_label="days before the last",
+            [line], title="Coverage by day", x_label="days, 0 is the last",
             y_label="share of questions", y_range=(0.0, 1.0), height=260,
         )  # fmt: skip
         note = "Questions for which somebody could be asked."

@@ -102,7 +102,8 @@ def test_newcomers_that_cannot_be(latest: History, tmp_path: Path) -> None:
     assert read_newcomers(path) == [Newcomer(9, ("a",), "b", (1,), ())]
     for bad in ("[", "{}", "[3]", '[{"tags": []}]', '[{"user": 1, "tags": "a"}]',
                 '[{"user": 1, "name": "x"}]', '[{"user": 1, "text": 4}]',
-                '[{"user": true}]'):  # fmt: skip
+                '[{"user": true}]', f'[{{"user": {2**63}}}]',
+                f'[{{"user": 1, "answered": [{2**63}]}}]'):  # fmt: skip
         path.write_text(bad)
         with pytest.raises(InputError, match=re.escape(str(path))):
             read_newcomers(path)

@@ -50,21 +50,33 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
     """A newcomer from what JSON gives; `where` names the entry in errors."""
-    if not isinstance(entry, dict) or type(entry.get("user")) is not int or entry["user"] < 0:
+    if not isinstance(entry, dict) or not _is_id(entry.get("user")):
         raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
     if unknown:
         raise InputError(f"{where}: there is no {unknown[0]!r}; use user, tags, text, answered.")
     lists: dict[str, tuple[object, ...]] = {}
-    for name, kind in (("tags", str), ("answered", int), ("accepted", int)):
+    for name, what, fits in (
+        ("tags", "words", _is_word),
+        ("answered", "ids of questions", _is_id),
+        ("accepted", "ids of questions", _is_id),
+    ):
         values = entry.get(name, [])
-        if not isinstance(values, list) or not all(type(value) is kind for value in values):
-            raise InputError(f"{where}: {name} is a list of {kind.__name__}, not {values!r}.")
+        if not isinstance(values, list) or not all(map(fits, values)):
+            raise InputError(f"{where}: {name} is a list of {what}, not {values!r}.")
         lists[name] = tuple(values)
     text = entry.get("text", "")
     if not isinstance(text, str):
         raise InputError(f"{where}: text is a string, not {text!r}.")
     return Newcomer(entry["user"], text=text, **lists)  # type: ignore[arg-type]
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -13,11 +14,13 @@ import numpy as np
 from atpgraph._jit import kernel
 from atpgraph._typing import AnyArray, Float32Array, Int8Array
 from atpgraph.cqa.routing.timeline.growth import Room
+from atpgraph.cqa.routing.timeline.memo import Memo, Shelf
 from atpgraph.cqa.text.axes import shared_axes
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
 
 UNIT = 127  # what 1 is rounded to
+_RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,7 @@ class Meaning:
 
     model: TextModel
     vectors: Int8Array
+    recent: Memo = field(default_factory=Memo, repr=False)
 
     @classmethod
     def of(
@@ -60,16 +64,23 @@ class Meaning:
 
     def grown(self, room: Room, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
         """With some questions more: title, body and tags each."""
-        texts = [question_text(title, body) for title, body, _ in questions]
-        found = self.model.encode(texts).astype(np.float16)
-        return replace(
-            self, vectors=room.extend("vectors", self.vectors, _rounded(self.model, found))
-        )
+        if len(questions) == 1:
+            new = self.vector(*questions[0][:2])[np.newaxis]
+        else:
+            texts = [question_text(title, body) for title, body, _ in questions]
+            new = _rounded(self.model, self.model.encode(texts).astype(np.float16))
+        return replace(self, vectors=room.extend("vectors", self.vectors, new))
 
     def vector(self, title: str, body: str) -> Int8Array:
-        """The vector of a new question."""
-        found = self.model.encode([question_text(title, body)])
-        return np.asarray(_rounded(self.model, found.astype(np.float16))[0])
+        """The vector of a new question; kept for a while, as it is asked about, then observed."""
+        text = question_text(title, body)
+
+        def make() -> Int8Array:
+            found = self.model.encode([text]).astype(np.float16)
+            return np.asarray(_rounded(self.model, found)[0])
+
+        # By a hash: the text of somebody who is forgotten is not kept here.
+        return self.recent.get(_RECENT, hashlib.sha256(text.encode()).digest(), make)
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Cosine of a vector and those of the first questions."""

@@ -1,0 +1,21 @@
+"""The fit behind ``purpose="reachability"``: from a closure forest, or from sketches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atpgraph._typing import FloatArray, Int32Array
+from atpgraph.closure import ExactClosure, HeldClosure
+from atpgraph.factorization import Factorization, fit_pairs, fit_panels
+
+
+def fit_paths(
+    closure: HeldClosure, levels: Int32Array, table: FloatArray, **options: Any
+) -> Factorization:
+    """Vectors that tell the paths of `closure`, by :func:`~atpgraph.factorization.fit_pairs` where
+    it can tell any of them, else by :func:`~atpgraph.factorization.fit_panels`; they take the
+    options.
+    """
+    if isinstance(closure, ExactClosure):
+        return fit_pairs(closure.paths, levels, table, **options)
+    return fit_panels(*closure.panel_sources(), levels, table, **options)

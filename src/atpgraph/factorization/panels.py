@@ -1,0 +1,236 @@
+"""The regression over paths and non-paths where the closure is too large to hold: by panels."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph._random import RandomState, generator
+from atpgraph._threads import Workers
+from atpgraph._typing import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    IntArray,
+)
+from atpgraph._work import Loop
+from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.sketched_paths import PanelRound
+from atpgraph.factorization._landmarks import singular_vectors
+from atpgraph.factorization._panel_rows import learn_rows, project
+from atpgraph.factorization.nnls import Factorization
+from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
+
+_ROWS = 8192  # of a task, a fraction of a second
+# Squared gradients that first vectors count as having seen, so that they take small steps: any of
+# them, and for its squared length one that landmarks gave.
+_CALM, _TRUST = np.float32(3), np.float32(4)
+
+
+class PanelSource(Protocol):
+    """Where pairs come from: :class:`~atpgraph.closure.SketchedPaths`."""
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Number of descendants of every node, or an estimate; 0 where there is none."""
+
+    def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> PanelRound:
+        """What a round draws from, up to `draws` descendants of every node."""
+
+
+def fit_panels(
+    paths: PanelSource,
+    back: PanelSource,
+    levels: npt.ArrayLike,
+    table: npt.ArrayLike,
+    *,
+    n_components: int = 64,
+    regularization: float = 1e-4,
+    max_iter: int = 32,
+    tol: float = 1e-4,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    descent: Descent | None = None,
+    start: Start = None,
+    rows: tuple[IntArray, IntArray] | None = None,
+    loop: Loop | None = None,
+) -> Factorization:
+    """What :func:`~atpgraph.factorization.fit_pairs` fits, from panels in place of a closure.
+
+    In a round all source vectors learn, each from a few of its descendants and from the non-paths
+    of a panel of about a thousand nodes, whose target vectors stand still; then all target vectors,
+    from another panel. If those of a panel moved too, they would take on what belongs to all the
+    others: the few nodes of a panel meet every row, thousands of times in a round.
+
+    The first vectors are random, and where many nodes reach many others they are those that
+    singular vectors of landmarks, the pairs between two first panels, give the other nodes (the
+    method of Nyström).
+
+    Parameters
+    ----------
+    paths, back : PanelSource
+        Descendants, and ancestors as those of the graph turned round.
+    rows : two integer arrays, optional
+        Nodes whose source, and whose target vectors are to learn; by default all.
+    levels, table, n_components, regularization, max_iter, tol, n_jobs, random_state, descent, start
+        As for :func:`~atpgraph.factorization.fit_pairs`; every node draws up to ``descent.draws``
+        paths from either end, and ``descent.edges`` edges.
+    loop : Loop, optional
+        Where the state is kept after a round, and taken up again.
+
+    Examples
+    --------
+    >>> from atpgraph.closure import hold_closure, kernel_table
+    >>> from atpgraph.graph import DiGraph
+    >>> from atpgraph.hierarchy import levels
+    >>> dag = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 4], 5)
+    >>> level = levels(dag)
+    >>> sides = hold_closure(dag, level, "sketch").panel_sources()
+    >>> fit = fit_panels(*sides, level, kernel_table("log", 3), n_components=8, random_state=0)
+    >>> (fit.source[:3] @ fit.target[3:].T > 0).tolist()
+    [[True, True], [True, False], [False, True]]
+    """
+    level, values = checked(levels, table, regularization)
+    rng = generator(random_state)
+    with Workers(n_jobs) as workers:
+        first = [side.renew(1, rng, workers) for side in (paths, back)]
+        learning = _PanelLearning(
+            paths, back, first, level, values, n_components, regularization, descent or Descent(),
+            rows,
+        )  # fmt: skip
+        if start is None:
+            learning.land(first, workers, rng)
+        del first
+        learning.begin(rng, start)
+        return learning.run(workers, rng, max_iter, tol, loop)
+
+
+class _PanelLearning(PathVectors):
+    """Vectors being learnt, those of one side at a time."""
+
+    def __init__(
+        self,
+        paths: PanelSource,
+        back: PanelSource,
+        first: list[PanelRound],
+        levels: Int32Array,
+        table: Float64Array,
+        k: int,
+        regularization: float,
+        descent: Descent,
+        rows: tuple[IntArray, IntArray] | None,
+    ) -> None:
+        some = np.flatnonzero(first[0].counts > 0)
+        ends = first[0].node_of[first[0].found[some, 0]]
+        climbs = levels[ends] - levels[first[0].nodes[some]]
+        super().__init__(paths.sizes, levels, table, climbs, k, regularization, descent)
+        self.sides = paths, back
+        self.only: list[BoolArray] = [np.ones(len(levels), dtype=np.bool_) for _ in self.sides]
+        for at, nodes in enumerate(rows or ()):
+            self.only[at][:] = False
+            self.only[at][nodes] = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to learn from."""
+        return not any(
+            (side.sizes[only] > 0).any() for side, only in zip(self.sides, self.only, strict=True)
+        )
+
+    def land(self, first: list[PanelRound], workers: Workers, rng: np.random.Generator) -> None:
+        """First vectors by landmarks: two small sets of nodes, whose paths are all known.
+
+        With W the matrix between them, W ≈ U·Σ·Vᵀ, any row m of the whole matrix over the columns
+        of W gets the vector m·V·Σ^−½, and any column over its rows mᵀ·U·Σ^−½.
+        """
+        ahead, behind = first
+        rows, columns = (each.columns[: each.uniform] for each in (behind, ahead))
+        if not len(rows) or not len(columns):
+            return
+        position = np.empty(len(self.levels), dtype=np.int64)
+        position[ahead.nodes] = np.arange(len(position))
+        at = np.arange(len(columns))
+        words = ahead.bits[at // COLUMNS, position[rows][:, None], (at >> 6) % WORDS]
+        joined = words >> (at & 63).astype(np.uint64) & np.uint64(1) != 0
+        joined &= rows[:, None] != columns
+        if joined.sum() < len(columns):
+            return  # less than a path for each: what they have in common is chance
+        climbs = np.abs(self.levels[columns] - self.levels[rows][:, None])
+        margin = self.descent.margin
+        matrix = np.where(joined, self.table[climbs], -margin).astype(np.float64)
+        mean = float(matrix.mean())
+        left, values, right = singular_vectors(matrix - mean, self.free, rng)
+        sides = (ahead, columns, right, self.source), (behind, rows, left, self.target)
+        for number, (panel, known, vectors, near) in enumerate(sides):
+            weights = np.zeros((len(known), near.shape[1]), dtype=np.float32)
+            weights[:, : len(values)] = (vectors / np.sqrt(values)[:, None]).T
+            near[:] = (-margin - mean) * weights.sum(axis=0)
+            self._project(panel, known, weights, near, workers)
+            self.seen[number] = _CALM + _TRUST * (near * near).sum(axis=1)
+        if self.bias >= 0:
+            self.source[:, self.bias] = mean
+
+    def _project(
+        self,
+        panel: PanelRound,
+        columns: Int32Array,
+        weights: Float32Array,
+        near: Float32Array,
+        workers: Workers,
+    ) -> None:
+        def work(first: int) -> None:
+            project(
+                first, min(first + _ROWS, len(near)), panel.nodes, columns, panel.bits,
+                self.levels, self.table, np.float32(self.descent.margin), weights, near,
+            )  # fmt: skip
+
+        for _ in workers.map(work, range(0, len(near), _ROWS)):
+            pass
+
+    def round(self, workers: Workers, rng: np.random.Generator) -> float:
+        """Let the source vectors learn, then the target vectors; the mean loss for a path."""
+        told = np.zeros(2)
+        for at, side in enumerate(self.sides):
+            drawn = side.renew(self.descent.draws, rng, workers)
+            in_round = int(np.minimum(side.sizes[self.only[at]], self.descent.draws).sum())
+            if in_round:
+                passes = -(-self.descent.fewest // in_round)
+                told += self.learn(at, drawn, passes, workers, rng)
+        return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
+
+    def learn(
+        self,
+        at: int,
+        drawn: PanelRound,
+        passes: int,
+        workers: Workers,
+        rng: np.random.Generator,
+    ) -> Float64Array:
+        """Steps for all vectors of a side; the sum of losses and the number of paths."""
+        near, far = (self.source, self.target)[:: 1 - 2 * at]
+        n, how = len(near), self.descent
+        shared: Any = (
+            passes, how.draws, how.edges, how.negatives, drawn.nodes, *drawn.successors,
+            drawn.columns,
+            drawn.uniform, drawn.popular, drawn.own, drawn.bits, drawn.found, drawn.counts,
+            drawn.node_of, self.only[at], self.levels, self.table, near, far, far[drawn.columns],
+            self.seen[at], self.bias + 1 - at if self.bias >= 0 else -1, np.float32(how.margin),
+            np.float32(how.clip), np.float32(how.rate), self.decay,
+        )  # fmt: skip
+
+        def work(task: tuple[int, int]) -> AnyArray:
+            first, seed = task
+            told = np.zeros(2)
+            task_of: Any = (first, min(first + _ROWS, n), np.uint64(seed), *shared, told)
+            learn_rows(*task_of)
+            return told
+
+        starts = range(0, n, _ROWS)
+        seeds = rng.integers(1, 2**63, len(starts)).tolist()
+        found = list(workers.map(work, zip(starts, seeds, strict=True)))
+        return np.asarray(sum(found, np.zeros(2)))

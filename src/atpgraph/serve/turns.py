@@ -1,0 +1,56 @@
+"""Whose turn it is to rank: a few at a time, whoever waits for an answer first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+_PATIENCE_S = 1.0  # a question that was stored waits no longer than this for callers
+
+
+class Turns:
+    """Lets so many rankings run at once.
+
+    More than one a core would only slow each other down. A caller waits for the answer; a question
+    that came as an event does not, and so lets callers go first, for a while.
+
+    Parameters
+    ----------
+    places : int, optional
+        By default, the cores this process may use.
+    """
+
+    def __init__(self, places: int | None = None) -> None:
+        self.places = places or cores()
+        self._free = self.places
+        self._callers = 0
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def taken(self, *, caller: bool) -> Iterator[None]:
+        """Have a turn."""
+        with self._changed:
+            if not caller:
+                self._changed.wait_for(self._is_quiet, _PATIENCE_S)
+            self._callers += 1
+            self._changed.wait_for(lambda: self._free > 0)
+            self._callers -= 1
+            self._free -= 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += 1
+                self._changed.notify_all()
+
+    def _is_quiet(self) -> bool:
+        return self._free > 0 and not self._callers
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

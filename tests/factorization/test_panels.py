@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atpgraph._threads import Workers
+from atpgraph.closure import SketchedPaths, hold_closure, kernel_table
+from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.factorization import Descent, Factorization, _panel_rows, fit_panels
+from atpgraph.factorization._landmarks import singular_vectors
+from atpgraph.graph import DiGraph
+from atpgraph.graph.generators import citation_dag
+from atpgraph.hierarchy import levels
+from tests.dags import chain, closure_matrix, dags, random_dag
+
+
+def fit(dag: DiGraph, k: int = 32, kernel: object = "log", **options) -> Factorization:
+    level = levels(dag)
+    table = kernel_table(kernel, int(level.max(initial=1)))
+    sides = hold_closure(dag, level, "sketch").panel_sources()
+    return fit_panels(*sides, level, table, n_components=k, **{"random_state": 0} | options)
+
+
+def scores(found: Factorization) -> np.ndarray:
+    return found.source.astype(float) @ found.target.astype(float).T
+
+
+@settings(max_examples=10, deadline=None)
+@given(dags(max_nodes=30))
+def test_the_sign_of_a_score_is_the_path(dag: DiGraph) -> None:
+    apart = ~np.eye(dag.n_nodes, dtype=bool)
+    np.testing.assert_array_equal((scores(fit(dag)) > 0)[apart], closure_matrix(dag)[apart])
+
+
+@pytest.mark.parametrize("kernel", ["log", "linear", lambda delta: 0.001 * delta**0.5])
+def test_the_size_of_a_score_is_the_kernel(kernel) -> None:
+    dag = random_dag(60, 150, 3)
+    level = levels(dag)
+    found = scores(fit(dag, 48, kernel, max_iter=100))
+    u, v = np.nonzero(closure_matrix(dag))
+    wanted = kernel_table(kernel, int(level.max()))[level[v] - level[u]]
+    assert np.corrcoef(found[u, v], wanted)[0, 1] > 0.9
+    assert abs(found[u, v].mean() / wanted.mean() - 1) < 0.1
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 16, 50])
+def test_threads_do_not_matter(k: int) -> None:
+    dag = citation_dag(9000, 27_000, random_state=1)
+    one, two = (fit(dag, k, max_iter=2, n_jobs=jobs) for jobs in (1, 3))
+    assert one.source.shape == one.target.shape == (9000, k)
+    assert one.source.tobytes() == two.source.tobytes()
+    assert one.target.tobytes() == two.target.tobytes()
+    assert one.objective.tolist() == two.objective.tolist()
+    assert fit(dag, k, max_iter=2, random_state=1).source.tobytes() != one.source.tobytes()
+
+
+def test_a_graph_wider_than_the_panel_is_learnt() -> None:
+    dag = random_dag(6000, 24_000, 1)
+    reach = closure_matrix(dag)
+    found = scores(fit(dag, 64, max_iter=16)) > 0
+    assert found[reach].mean() > 0.85
+    assert found[~reach].mean() < 0.02
+    assert found[dag.sources, dag.targets].mean() > 0.9
+
+
+def test_landmarks_alone_tell_the_order_of_a_chain() -> None:
+    found = scores(fit(chain(5000), 32, max_iter=0))
+    u, v = np.random.default_rng(0).integers(0, 5000, (2, 4000))
+    far = np.abs(u - v) > 250
+    assert ((found[u, v] > 0) == (u < v))[far].mean() > 0.99
+
+
+def test_only_some_vectors_learn() -> None:
+    dag = citation_dag(800, 2400, random_state=1)
+    first = fit(dag, 24, max_iter=4)
+    start = (first.source, first.target)
+    sources, targets = np.flatnonzero(dag.out_degree)[:50], np.flatnonzero(dag.in_degree)[:30]
+    on = fit(dag, 24, max_iter=2, start=start, rows=(sources, targets))
+    # A node without any path has a bias below what the others have, which may have moved.
+    for side, degree, rows in (("source", "out_degree", sources), ("target", "in_degree", targets)):
+        moved = np.any(getattr(on, side) != getattr(first, side), axis=1)
+        assert set(np.flatnonzero(moved & (getattr(dag, degree) > 0))) == set(rows)
+    nobody = np.zeros(0, dtype=int)
+    assert fit(dag, 24, start=start, rows=(nobody, nobody)).n_iter == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_graphs_without_a_path(n: int) -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    found = fit(DiGraph.from_codes(nothing, nothing, n))
+    assert found.source.shape == (n, 32)
+    assert found.n_iter == 0
+    assert (scores(found) < 0).all()
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 9))
+def test_singular_vectors_make_up_the_matrix(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(3, 40, 2)
+    parts = [np.linalg.qr(rng.standard_normal((size, 3)))[0] for size in (rows, columns)]
+    matrix = parts[0] * [9.0, 4.0, 1.0] @ parts[1].T
+    left, values, right = singular_vectors(matrix, count, rng)
+    np.testing.assert_allclose(values, [9.0, 4.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose((left.T * values) @ right, matrix, atol=1e-6)
+    for side in (left, right):
+        np.testing.assert_allclose(side @ side.T, np.eye(3), atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_kernels_do_what_plain_lines_do(seed: int, edges: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = 40, 16
+    dag = random_dag(n, 90, seed % 1000)
+    reach, level = closure_matrix(dag), levels(dag)
+    table = kernel_table("log", int(level.max())).astype(np.float32)
+    with Workers(1) as workers:
+        panel = SketchedPaths(dag, level, reach.sum(axis=1), reach.sum(axis=0) + 0.0).renew(
+            4, rng, workers
+        )
+    near, far = rng.standard_normal((2, n, k)).astype(np.float32)
+    near[:, 6] = 1
+    margin, clip, rate, decay = (np.float32(x) for x in (1.5, 2.0, 0.1, 1e-3))
+    known = panel.columns[: panel.uniform]
+    weights = rng.standard_normal((len(known), k)).astype(np.float32)
+    base = near.copy()
+    _panel_rows.project(0, n, panel.nodes, known, panel.bits, level, table, margin, weights, base)
+    climbs = np.abs(level[known] - level[:, None])
+    values = np.where(reach[:, known], table[climbs] + margin, 0)
+    np.testing.assert_allclose(base, near + values @ weights, rtol=1e-4, atol=1e-3)
+
+    only = rng.random(n) < 0.8
+    seen, told = np.zeros(n, dtype=np.float32), np.zeros(2)
+    source, squares = near.astype(float), np.zeros(n)
+    state = first = int(rng.integers(1, 2**63))
+
+    def step(u: int, v: int, wanted: float, one_sided: bool) -> float:
+        slope = source[u] @ far[v] - wanted
+        if one_sided and slope <= 0:
+            return 0.0
+        lost, slope = slope**2 / 2, np.clip(slope, -clip, clip)
+        squares[u] += slope**2 * np.mean(far[v].astype(float) ** 2)
+        source[u] -= rate / np.sqrt(squares[u] + 1e-8) * (slope * far[v] + decay * source[u])
+        source[u, 6] = 1
+        return lost
+
+    def draw() -> int:
+        nonlocal state
+        state ^= (state << 13) & (2**64 - 1)
+        state ^= state >> 7
+        state ^= (state << 17) & (2**64 - 1)
+        return state
+
+    _panel_rows.learn_rows(
+        0, n, np.uint64(first), 2, 4, edges, 2, panel.nodes, *panel.successors, panel.columns,
+        panel.uniform, panel.popular, panel.own, panel.bits, panel.found, panel.counts,
+        panel.node_of, only, level, table, near, far, far[panel.columns], seen, 6, margin, clip,
+        rate, decay, told,
+    )  # fmt: skip
+    loss, paths = 0.0, 0
+    for i, u in 2 * list(enumerate(panel.nodes.tolist())):
+        if not reach[u].any() or not only[u]:
+            continue
+        place = (draw() >> 11) / 2.0**53
+        many = min(int(reach[u].sum()), 4)
+        # Every descendant is in the panel of so small a graph, in the order of its columns.
+        below = [v for v in known.tolist() if reach[u, v]]
+        targets = [below[int((part + place) * len(below) / many)] for part in range(many)]
+        indptr, successors = panel.successors
+        direct = panel.nodes[successors[indptr[i] : indptr[i + 1]]].tolist()
+        begin = int(place * len(direct))
+        targets += [direct[(begin + part) % len(direct)] for part in range(edges)]
+        for v in targets:
+            loss += step(u, v, table[level[v] - level[u]], False)
+            paths += 1
+            for number in range(4):
+                high = draw() >> 32
+                at = (high * panel.uniform) >> 32
+                if number >= 2:
+                    at = int(panel.popular[(high * len(panel.popular)) >> 32])
+                v = int(panel.columns[at])
+                word = int(panel.bits[at // COLUMNS, i, (at >> 6) % WORDS])
+                assert bool(word >> (at & 63) & 1) == (bool(reach[u, v]) or u == v)
+                if u != v and not reach[u, v]:
+                    loss += step(u, v, -margin, True)
+    assert told[1] == paths
+    np.testing.assert_allclose(told[0], loss, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(near, source, atol=2e-3)
+
+
+def test_edges_are_drawn_on_purpose() -> None:
+    dag = chain(3000)
+    without, with_edges = (
+        scores(fit(dag, 16, max_iter=6, descent=Descent(edges=edges))) for edges in (0, 2)
+    )
+    u = np.arange(2999)
+    assert (with_edges[u, u + 1] > 0).mean() > (without[u, u + 1] > 0).mean()
