@@ -20,6 +20,7 @@ from atpgraph.factorization.nnls import Factorization
 
 Start = tuple[Float32Array, Float32Array] | None
 
+_ROWS = 2**16  # of the first vectors at a time
 _FIRST = np.float32(0.1)  # standard deviation of the first components
 _SETTLED = np.float32(60)  # sum of squared gradients that a vector of an earlier fit has seen
 
@@ -171,18 +172,20 @@ class PathVectors(ABC):
     def _begin(
         self, at: int, vectors: Float32Array, rng: np.random.Generator, given: Float32Array | None
     ) -> None:
-        n, free, bias = len(vectors), self.free, self.bias
-        blank: Any = slice(None)
+        free, bias = self.free, self.bias
+        blank = np.arange(len(vectors))
         if given is not None:
             blank = np.flatnonzero(given[:, 0] == 0)
             blank = blank[~np.any(given[blank, :free] != 0, axis=1)]
-            n = len(blank)
             vectors[:, :free] = given[:, :free]
             if self.unit != 1:
                 vectors[:, :free] *= np.float32(self.unit**-0.5)
             self.seen[at] = _SETTLED
             self.seen[at, blank] = 0
-        vectors[blank, :free] += _FIRST * rng.standard_normal((n, free), dtype=np.float32)
+        for first in range(0, len(blank), _ROWS):
+            some = blank[first : first + _ROWS]
+            noise = rng.standard_normal((len(some), free), dtype=np.float32)
+            vectors[some, :free] += _FIRST * noise
         if bias >= 0:
             vectors[:, bias + 1 - at] = 1
             if given is not None:
@@ -191,7 +194,9 @@ class PathVectors(ABC):
 
     def finished(self) -> tuple[Float32Array, Float32Array]:
         """The vectors, in the scale of the kernel; a node without any path scores none."""
-        vectors = self.source[:, : self.k].copy(), self.target[:, : self.k].copy()
+        # Not copied where they are not padded: of large graphs they are most of the memory.
+        source, target = (np.ascontiguousarray(x[:, : self.k]) for x in (self.source, self.target))
+        vectors = source, target
         without = self.sizes == 0, self.levels == 1
         for side, none in zip(vectors, without, strict=True):
             if self.unit != 1:
