@@ -152,21 +152,28 @@ class Traffic(threading.Thread):
             itertools.islice(self.play.live(), PAST, None),
             itertools.chain.from_iterable(self.play.live(n) for n in itertools.count(1)),
         )
-        while not self.ended.wait(self.pace_s):
+        while not self.ended.is_set():
             try:
-                self._play(*next(questions))
+                new = self._play(*next(questions))
             except httpx.HTTPError:
+                new = True
+            if new:  # what was played before the last stop is over at once
                 self.ended.wait(self.pace_s)
 
-    def _play(self, asked: Asked, given: list[Answered], best: int) -> None:
-        self._post("questions", id=asked.id, title=asked.title, body=asked.body,
-                   tags=list(asked.tags), asker=asked.asker)  # fmt: skip
+    def _play(self, asked: Asked, given: list[Answered], best: int) -> bool:
+        """A question and its answers; False if they were played before."""
+        if self._post("questions", id=asked.id, title=asked.title, body=asked.body,
+                      tags=list(asked.tags), asker=asked.asker):  # fmt: skip
+            return False
         for turn, answer in enumerate(given):
             if self.ended.wait(self.pace_s / 2):
-                return
+                break
             self._post("answers", id=answer.id, question=asked.id, user=answer.user)
             if turn == best:
                 self._post("acceptances", question=asked.id, answer=answer.id)
+        return True
 
-    def _post(self, path: str, **body: object) -> None:
-        self.client.post(f"/v1/{path}", json={**body, "at": self.clock() / 1000})
+    def _post(self, path: str, **body: object) -> bool:
+        """Whether the service knew it."""
+        answer = self.client.post(f"/v1/{path}", json={**body, "at": self.clock() / 1000})
+        return answer.status_code == 202 and bool(answer.json()["duplicate"])

@@ -20,7 +20,7 @@ from atpgraph.cqa.routing.timeline.visibility import FOREVER
 A = TypeVar("A", bound=AnyArray)
 HALF_LIVES = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
-_WEEK = 7 * DAY_MS
+WEEK_MS = 7 * DAY_MS
 _HOUR = DAY_MS // 24
 _MONDAY = 4 * DAY_MS  # 1970-01-05
 _AROUND = 3  # hours
@@ -36,7 +36,7 @@ def log_count(count: Float64Array) -> Float64Array:
 
 def monday(moment_ms: int) -> int:
     """The start of the week of a moment."""
-    return (moment_ms - _MONDAY) // _WEEK * _WEEK + _MONDAY
+    return (moment_ms - _MONDAY) // WEEK_MS * WEEK_MS + _MONDAY
 
 
 def week_start(history: History) -> History:
