@@ -30,7 +30,7 @@ from _common import cpu_model, markdown
 import atpgraph
 
 RESULTS = Path(__file__).resolve().parent / "results"
-ORDER = ("paper-existing", "paper-new", "time-own", "time-all")
+ORDER = ("paper-existing", "paper-new", "time-own", "time-all", "time-newcomers")
 
 
 def main() -> None:
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
     parser.add_argument("--protocol", default="paper,time")
     parser.add_argument("--truth", type=Path, help="truth.npz of a simulated community")
+    parser.add_argument("--text", default="static", help="text model of the routers")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     file = RESULTS / f"routing-{options.name}.json"
@@ -92,7 +93,7 @@ NOTE = (
 def run_family(file: Path, options: argparse.Namespace, family: str) -> None:
     """Measure one family of protocols and put it into the file."""
     typed = ["cqa", "evaluate", str(options.site), "--protocol", family, "--seed"]
-    typed += [str(options.seed)]
+    typed += [str(options.seed), "--text", options.text]
     if options.truth is not None:
         typed += ["--truth", str(options.truth)]
     typed += ["--json"]

@@ -25,6 +25,7 @@ from atpgraph.errors import InputError
 
 NOBODY = -1
 DAY_MS = 24 * 3600 * 1000
+_PART = 1 << 16
 MOST_DAYS = 1e6  # of a setting: more would not fit into milliseconds
 
 
@@ -304,8 +305,15 @@ class Site:
             if len(wanted) and (wanted.min() < 0 or wanted.max() >= len(ids)):
                 raise InputError(f"Positions of {table} go from 0 to {len(ids) - 1:,}.")
             ids = ids[wanted]
-        texts: Sequence[str | None] = self._text(table, column, ids).to_pylist()
-        return ["" if text is None else text for text in texts]
+        texts: list[str] = []
+        column_of = self._text(table, column, ids)
+        for start in range(0, len(ids), _PART):
+            part: Sequence[str | None] = column_of[start : start + _PART].to_pylist()
+            texts += ["" if text is None else text for text in part]
+        del column_of
+        # Arrow would keep hundreds of megabytes for next time, and there is none.
+        load_arrow()[0].default_memory_pool().release_unused()
+        return texts
 
 
 def _arrays(table: Any) -> dict[str, Int64Array]:

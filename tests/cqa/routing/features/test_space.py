@@ -16,7 +16,7 @@ from atpgraph.cqa.routing.timeline.records import Records
 
 
 def test_names() -> None:
-    assert len(NAMES) == len(set(NAMES)) == 82
+    assert len(NAMES) == len(set(NAMES)) == 83
     assert names_of(("tags", "asker")) == set(GROUPS["tags"]) | set(GROUPS["asker"])
 
 
@@ -70,6 +70,30 @@ def test_standing_by_hand(records: Records) -> None:
             if a == np.flatnonzero(history.answers.question == history.answers.question[a])[0]
         ]
         assert found["first"][code] == pytest.approx((len(first) + 1) / (len(mine) + 2))
+
+
+def test_rates_are_drawn_to_the_mean_as_far_as_people_are_alike(records: Records) -> None:
+    history = History(records, int(records.questions.asked_ms[500]))
+    found = standing(history)
+    votes, owner = history.answer_votes, history.answers.owner
+    mine = {code: votes[owner == code] for code in range(history.n_users)}
+    noise = np.mean(np.concatenate([(v - v.mean()) ** 2 for v in mine.values() if len(v)]))
+    seen = [(v.mean() - votes.mean()) ** 2 - noise / len(v) for v in mine.values() if len(v) > 1]
+    pull = noise / max(np.mean(seen), 1e-4)
+    for code in range(0, history.n_users, 9):
+        total = mine[code].sum() + pull * votes.mean()
+        expected = np.arcsinh(total / (len(mine[code]) + pull))
+        assert found["mean_votes"][code] == pytest.approx(expected)
+    decided = np.bincount(
+        owner[history.best_answer[history.answers.question] >= 0], minlength=history.n_users
+    )
+    usual = history.n_won.sum() / decided.sum()
+    some = decided > 1
+    apart = (history.n_won[some] / decided[some] - usual) ** 2
+    noise = usual * (1 - usual)
+    pull = max(noise / max(np.mean(apart - noise / decided[some]), 1e-4) - 1, 0.5)
+    drawn = (history.n_won + pull * usual) / (decided + pull)
+    np.testing.assert_allclose(found["acceptance_rate"], np.log(drawn / (1 - drawn)))
 
 
 def test_who_helped_the_asker(records: Records) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._typing import Float64Array
-from atpgraph.cqa.routing.baselines.method import UserScore
+from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.cqa.routing.baselines.method import Baseline
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
@@ -17,7 +17,7 @@ from atpgraph.cqa.routing.timeline.query import Query
 STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
 
 
-class CqaRank(UserScore):
+class CqaRank(Baseline):
     """Topics of the people times their standing in every topic.
 
     Topics come from LDA over the questions. The standing is a PageRank for every topic on the graph
@@ -42,6 +42,7 @@ class CqaRank(UserScore):
             self._interest, self._standing = history.remember(
                 STANDINGS, self._topics, lambda: self._stand(history, seen_topics)
             )
+            self._entropies = _entropy(self._interest)
         return self
 
     def _stand(
@@ -62,17 +63,23 @@ class CqaRank(UserScore):
             standing[:, z] = _pagerank(flow, interest[:, z] * seen, self.damping)
         return interest / interest.sum(axis=1, keepdims=True), standing
 
-    def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
-        theta = self._topics.of_question(query)
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        """See :meth:`Method.score`; people never seen before get 0."""
+        codes, theta = query.history.codes(candidates), self._topics.of_question(query)
+        scores, known = np.zeros(len(codes)), codes >= 0
         if theta is None:
-            return np.zeros(query.history.n_users)
-        middle = (self._interest + theta) / 2
-        apart = 0.5 * (
-            np.sum(self._interest * np.log2(self._interest / middle), axis=1)
-            + np.sum(theta * np.log2(theta / middle), axis=1)
-        )
-        return np.asarray((1.0 - apart) * (self._standing @ theta))
+            return scores
+        interest = self._interest[codes[known]]
+        # The divergence is the entropy of the mean less the mean entropy.
+        middle = _entropy((interest + theta) / 2)
+        apart = middle - (self._entropies[codes[known]] + _entropy(theta)) / 2
+        scores[known] = (1.0 - apart) * (self._standing[codes[known]] @ theta)
+        return scores
+
+
+def _entropy(shares: Float64Array) -> Float64Array:
+    """Of every row, in bits; no share is 0."""
+    return np.asarray(-np.einsum("...i,...i", shares, np.log2(shares)))
 
 
 def _pagerank(flow: Any, restart: Float64Array, damping: float, rounds: int = 30) -> Float64Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -13,10 +14,10 @@ from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.baselines.words import known_counts, term_row
 from atpgraph.cqa.routing.features.similarity import tag_match
-from atpgraph.cqa.routing.timeline.corpus import load_sklearn
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.errors import MissingDependencyError
 
 
 class Bm25(UserScore):
@@ -60,7 +61,8 @@ class Profile(UserScore):
 
     def fit(self, history: History) -> Self:
         """Learn vectors of texts, then the profile of every user."""
-        load_sklearn()
+        if importlib.util.find_spec("sklearn") is None:
+            raise MissingDependencyError("scikit-learn", "cqa", "Text of questions")
         self._width = history.corpus.n_words(history.n_questions)
         self._learnt_from = history.n_questions
         self._learn(history)
@@ -134,7 +136,7 @@ class BagOfWords(Profile):
 
 
 class Topics(Profile):
-    """Topics by latent Dirichlet allocation (scikit-learn, online variational Bayes)."""
+    """Topics by latent Dirichlet allocation (online variational Bayes)."""
 
     name = "lda"
     n_topics = 30

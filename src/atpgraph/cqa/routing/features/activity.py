@@ -20,7 +20,7 @@ from atpgraph.cqa.routing.timeline.visibility import FOREVER
 A = TypeVar("A", bound=AnyArray)
 HALF_LIVES = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
-_WEEK = 7 * DAY_MS
+WEEK_MS = 7 * DAY_MS
 _HOUR = DAY_MS // 24
 _MONDAY = 4 * DAY_MS  # 1970-01-05
 _AROUND = 3  # hours
@@ -36,7 +36,7 @@ def log_count(count: Float64Array) -> Float64Array:
 
 def monday(moment_ms: int) -> int:
     """The start of the week of a moment."""
-    return (moment_ms - _MONDAY) // _WEEK * _WEEK + _MONDAY
+    return (moment_ms - _MONDAY) // WEEK_MS * WEEK_MS + _MONDAY
 
 
 def week_start(history: History) -> History:
@@ -78,10 +78,11 @@ class Activity:
         counts = np.bincount(
             known.answers.owner[seen] * 24 + hour[seen], minlength=known.n_users * 24
         ).reshape(known.n_users, 24)
-        turn = [np.roll(counts, shift, axis=1) for shift in range(-_AROUND, _AROUND + 1)]
-        self._hour: Float64Array = np.log(
-            (np.sum(turn, axis=0) + 1.75) / (known.n_given[:, None] + 7.0)
-        )
+        around = counts.copy()
+        for shift in range(1, _AROUND + 1):  # one after the other: all at once take a lot of memory
+            around += np.roll(counts, shift, axis=1)
+            around += np.roll(counts, -shift, axis=1)
+        self._hour: Float64Array = np.log((around + 1.75) / (known.n_given[:, None] + 7.0))
 
     def features(self, query: Query, some: Int64Array | None = None) -> dict[str, Float64Array]:
         """Features of all users for a question, or of some, whose codes ascend.

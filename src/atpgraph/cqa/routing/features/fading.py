@@ -8,7 +8,7 @@ import numpy as np
 
 from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.features.activity import is_timeless, monday
+from atpgraph.cqa.routing.features.activity import WEEK_MS, is_timeless, monday
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
@@ -52,14 +52,19 @@ class Fading:
         origin = query.asked_ms if timeless else monday(history.now)
         given = history.answers.given_ms
 
-        def person_by_person() -> Float32Array:
-            return _factors(given[mine.base.answer], origin, timeless)
+        base = history.records.base
+        answers = base.by_owner[1]
 
-        if timeless or len(mine.base.answer) < len(history.records.base.by_owner[1]):
-            each = person_by_person()
+        def of_the_week() -> Float32Array:
+            then = np.minimum(base.answers.given_ms[answers], origin + WEEK_MS)
+            return _factors(then, origin, timeless)
+
+        if timeless or (base is not history.records and len(mine.base.answer) < len(answers)):
+            each = _factors(given[mine.base.answer], origin, timeless)
         else:  # all that events add is late
-            key = history.records.base, origin
-            each = history.records.memo.get(FACTORS, key, person_by_person)
+            each = history.records.memo.get(FACTORS, (base, origin), of_the_week)
+            if len(mine.base.answer) < len(answers):
+                each = each[answers < history.n_answers]
         days = 0.0 if timeless else (query.asked_ms - origin) / DAY_MS
         since = np.exp2(-days / np.array(HALF_LIVES))
         late = _factors(given[mine.late.answer], origin, timeless)

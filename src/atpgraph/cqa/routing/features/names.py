@@ -9,6 +9,7 @@ POPULARITY = (
     "win_rate",
     "mean_votes",
     "vote_wins",
+    "elo",
 )
 RECENCY = (
     "days_since",

@@ -10,6 +10,7 @@ import numpy as np
 from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.activity import (
     Activity,
+    for_users,
     is_timeless,
     timeless,
     week_start,
@@ -49,9 +50,10 @@ class Week:
     def columns(self, query: Query, codes: Int64Array | None = None) -> Columns:
         """Standing and activity of users whose codes ascend, of all by default."""
         n = query.history.n_users
-        given = np.arange(n) if codes is None else codes
         columns = {
-            name: column[np.minimum(given, len(column) - 1)]
+            name: for_users(column, n)
+            if codes is None
+            else column[np.minimum(codes, len(column) - 1)]
             for name, column in self.standing.items()
         }
         if self.activity is not None:

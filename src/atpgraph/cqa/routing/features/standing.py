@@ -1,7 +1,8 @@
 """What people have done so far, whatever is asked; and what they did for the asker.
 
-Counts enter as logarithms, rates are shrunk to the mean of the site, so that one lucky answer is
-not worth a hundred good ones.
+Counts enter as logarithms. Rates are drawn to the mean of the site, so that one lucky answer is not
+worth a hundred good ones; how much is estimated from how far people really differ (empirical Bayes,
+by moments).
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import numpy as np
 
 from atpgraph._typing import Float64Array
 from atpgraph.cqa.data.site import DAY_MS
+from atpgraph.cqa.routing.features.elo import elo_ratings
 from atpgraph.cqa.routing.features.names import ASKER
 from atpgraph.cqa.routing.features.similarity import Rare
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 
 _SHRINK = 5.0
+_LEAST_SPREAD, _LEAST_PULL = 1e-4, 0.5
 
 
 def standing(history: History) -> dict[str, Float64Array]:
@@ -28,6 +31,7 @@ def standing(history: History) -> dict[str, Float64Array]:
         "accepted": np.log1p(history.n_won),
         **_success(history),
         **_votes(history),
+        "elo": elo_ratings(history),
         **_pace(history),
         "asked": np.log1p(asked),
     }
@@ -44,8 +48,10 @@ def _success(history: History) -> dict[str, Float64Array]:
     matches = history.per_user(contested.astype(np.float64))
     wins = history.per_user((contested & history.is_accepted).astype(np.float64))
     par = history.per_user(np.where(contested, 1.0 / np.maximum(people[question], 1), 0))
+    noise = usual * (1.0 - usual)
+    pull = max(noise / _spread(won, decided, usual, noise) - 1.0, _LEAST_PULL)
     return {
-        "acceptance_rate": _logit((won + _SHRINK * usual) / (decided + _SHRINK)),
+        "acceptance_rate": _logit((won + pull * usual) / (decided + pull)),
         # Against the chance of winning among that many answers.
         "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
     }
@@ -55,11 +61,28 @@ def _votes(history: History) -> dict[str, Float64Array]:
     given, votes = history.n_given, history.answer_votes
     mean = float(votes.mean()) if len(votes) else 0.0
     ahead = history.per_user(_ahead(history))
+    total, owner = history.per_user(votes), history.answers.owner
+    own = total / np.maximum(given, 1.0)
+    apart = (votes - own[owner])[owner >= 0]
+    noise = float(np.mean(apart**2)) if len(apart) else 1.0
+    pull = max(noise / _spread(total, given, mean, noise), _LEAST_PULL)
     return {
-        "mean_votes": np.arcsinh((history.per_user(votes) + 3 * mean) / (given + 3.0)),
+        "mean_votes": np.arcsinh((total + pull * mean) / (given + pull)),
         # Answers with more votes than the mean of their question, less those with fewer.
         "vote_wins": ahead / np.sqrt(given + _SHRINK),
     }
+
+
+def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
+    """Variance of people's true means: that of the means seen, less what chance adds to it.
+
+    `noise` is the variance of one observation; people with two or more count.
+    """
+    some = count >= 2
+    if not some.any():
+        return _LEAST_SPREAD
+    seen = total[some] / count[some]
+    return max(float(np.mean((seen - usual) ** 2 - noise / count[some])), _LEAST_SPREAD)
 
 
 def _ahead(history: History) -> Float64Array:

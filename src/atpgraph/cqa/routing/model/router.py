@@ -7,7 +7,7 @@ has, and takes longer for a hundred thousand people than a router may.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,11 +25,27 @@ from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import TrainingPlan, collect
 from atpgraph.cqa.routing.timeline.candidates import POOLS, Pool
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
 _VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a router learns; see its attributes."""
+
+    model: ConditionalLogit
+    calibration: Calibration
+    penalty: float
+    from_prior: bool
+    questions: int
+
+
+LEARNT: Shelf[Learnt] = Shelf("weights", keep=2)
+SCORES: Shelf[Float64Array] = Shelf("scores", keep=1)
 
 
 class Router:
@@ -78,6 +94,14 @@ class Router:
 
     def fit(self, history: History) -> Self:
         """Learn weights from past questions."""
+        key = history.now, self.pool, self.plan, self.without, self.random_state
+        learnt = history.remember(LEARNT, key, lambda: self._learn(history))
+        self.model_, self.calibration_ = learnt.model, learnt.calibration
+        self.penalty_, self.from_prior_ = learnt.penalty, learnt.from_prior
+        self.questions_ = learnt.questions
+        return self
+
+    def _learn(self, history: History) -> Learnt:
         examples = collect(history, self.pool, self.plan, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
@@ -91,20 +115,29 @@ class Router:
             for penalty in PENALTIES
         ]
         losses = [model.loss(held_out) for model, _, _ in trials]
-        model, self.penalty_, prior = trials[int(np.argmin(losses))]
-        self.from_prior_ = prior is not None
-        self.questions_ = examples.choices.n_questions
-        self.calibration_ = calibrate(model, held_out, examples.reach(_VALIDATION))
-        self.model_ = fit_logit(examples.choices, self.penalty_, use, prior, STIFFNESS)
-        return self
+        model, penalty, prior = trials[int(np.argmin(losses))]
+        return Learnt(
+            fit_logit(examples.choices, penalty, use, prior, STIFFNESS),
+            calibrate(model, held_out, examples.reach(_VALIDATION)),
+            penalty,
+            prior is not None,
+            examples.choices.n_questions,
+        )
 
     def update(self, history: History) -> Self:
         """Nothing to do: the weights stay, and features are of what a question's history knows."""
         return self
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """One number per candidate (user id); differences are log-odds."""
-        return self.score_codes(query, query.history.codes(candidates))
+        """One number per candidate (user id); differences are log-odds.
+
+        Kept, since a row of the evaluation starts from another's scores.
+        """
+        codes = query.history.codes(candidates)
+        key = query, self.model_, codes.tobytes()
+        return query.history.records.memo.get(
+            SCORES, key, lambda: self.score_codes(query, codes)
+        ).copy()
 
     def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
         """The same by user code, −1 for somebody unknown."""

@@ -201,11 +201,13 @@ def largest(values: Float64Array, count: int) -> Int64Array:
         return np.arange(len(values))
     # Most people share the smallest value, that of having nothing to show.
     some = np.flatnonzero(values > values.min())
-    if len(some) < count:
+    if len(some) <= count:
         rest = np.flatnonzero(values == values.min())
         return np.concatenate([some, rest[: count - len(some)]])
+    last = len(some) - max(count, 1)
+    some = some[values[some] >= np.partition(values[some], last)[last]]
     order = np.argsort(-values[some], kind="stable")
-    return some[order[:count]]
+    return np.asarray(some[order[:count]])
 
 
 def _joined(history: History, examples: list[_Example], missed: Int64Array) -> Examples:

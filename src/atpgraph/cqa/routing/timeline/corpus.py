@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,22 +16,12 @@ import numpy as np
 from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cqa.routing.timeline.growth import Room
-from atpgraph.errors import MissingDependencyError
 
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
 _PART = 1 << 20
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
-
-
-def load_sklearn() -> Any:
-    """scikit-learn, or a sentence that says how to get it."""
-    try:
-        import sklearn
-    except ImportError:
-        raise MissingDependencyError("scikit-learn", "cqa", "Text of questions") from None
-    return sklearn
 
 
 def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
@@ -104,25 +95,26 @@ class Corpus:
         cls, titles: Sequence[str], bodies: Sequence[str], tags: Sequence[Sequence[str]]
     ) -> Corpus:
         """Count the words of every question."""
-        load_sklearn()
-        from scipy.sparse import csc_matrix
-        from sklearn.feature_extraction.text import CountVectorizer
+        from scipy.sparse import csc_matrix, csr_matrix
 
-        # Word by word, never all words of the site at once.
-        parts = zip(titles, bodies, tags, strict=True)
-        counter = CountVectorizer(analyzer=lambda part: words(*part), dtype=np.float64)
-        try:
-            counts = counter.fit_transform(parts).tocsc()
-        except ValueError:  # there is not one word
-            return cls({}, csc_matrix((len(titles), 0), dtype=np.float64))
-        counts.sort_indices()
-        # By first use, so that the words known at any moment are a prefix of the columns.
-        words_, codes = zip(*sorted(counter.vocabulary_.items()), strict=True)
-        first = counts.indices[counts.indptr[np.array(codes)]]
-        order = np.argsort(first, kind="stable")
-        counts = counts[:, np.array(codes)[order]]
-        vocabulary = {words_[place]: code for code, place in enumerate(order.tolist())}
-        return cls(vocabulary, counts)
+        # Numbers by first use, so that the words known at any moment are a prefix of the columns.
+        vocabulary: dict[str, int] = {}
+        # Plain integers: a large site has tens of millions of counts.
+        codes, counts = array("i"), array("i")
+        indptr = np.zeros(len(titles) + 1, dtype=np.int64)
+        for place, part in enumerate(zip(titles, bodies, tags, strict=True)):
+            found = Counter(words(*part))
+            for word in sorted(word for word in found if word not in vocabulary):
+                vocabulary[word] = len(vocabulary)
+            codes.extend([vocabulary[word] for word in found])
+            counts.extend(found.values())
+            indptr[place + 1] = len(codes)
+        shape = len(titles), len(vocabulary)
+        flat = np.frombuffer(counts, np.intc), np.frombuffer(codes, np.intc)
+        made = csr_matrix((*flat, indptr), shape=shape).tocsc()
+        del codes, counts, flat
+        data = made.data.astype(np.float64)
+        return cls(vocabulary, csc_matrix((data, made.indices, made.indptr), shape=shape))
 
     def grown(self, room: Room, texts: Iterable[tuple[str, str, Sequence[str]]]) -> Corpus:
         """The corpus with more questions: title, body and tags of each.
@@ -138,7 +130,7 @@ class Corpus:
         used = len(tail.codes)
         for text in texts:
             found = Counter(words(*text))
-            for word in sorted(found.keys() - vocabulary.keys()):
+            for word in sorted(word for word in found if word not in vocabulary):
                 vocabulary[word] = len(vocabulary)
             entries = sorted((vocabulary[word], count) for word, count in found.items())
             codes += [code for code, _ in entries]

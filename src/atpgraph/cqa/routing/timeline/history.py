@@ -78,12 +78,13 @@ class History:
         return int(np.searchsorted(self.records.acceptances.known_ms, self.now, side="right"))
 
     @cached_property
-    def _n_votes(self) -> int:
+    def n_votes(self) -> int:
+        """Votes known so far."""
         return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
 
     def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, kept for whoever asks again while nothing new has become known."""
-        extent = self.n_questions, self.n_answers, self.n_acceptances, self._n_votes
+        extent = self.n_questions, self.n_answers, self.n_acceptances, self.n_votes
         return self.records.memo.get(shelf, (extent, key), make)
 
     @property
@@ -153,7 +154,7 @@ class History:
     @cached_property
     def answer_votes(self) -> Float64Array:
         """Votes for every answer, up minus down, as far as dated votes tell."""
-        votes = self.records.votes.take(slice(self._n_votes))
+        votes = self.records.votes.take(slice(self.n_votes))
         answers, values = votes.answer, votes.value
         keep = answers < self.n_answers
         counted = np.bincount(answers[keep], values[keep], minlength=self.n_answers)

@@ -20,7 +20,6 @@ from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
 
 UNIT = 127  # what 1 is rounded to
-_PART = 1 << 14
 _RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)
 
 
@@ -52,7 +51,7 @@ class Meaning:
     ) -> Self:
         """Compute the vectors, or take those kept beside the site."""
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
-        return cls(model, _rounded(model, text_vectors(model, texts, site)))
+        return cls(model, text_vectors(model, texts, site, lambda rows: _rounded(model, rows)))
 
     @cached_property
     def is_shared(self) -> bool:
@@ -92,12 +91,8 @@ class Meaning:
 
 def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
     axes = shared_axes(model)
-    parts = []
-    for start in range(0, max(len(vectors), 1), _PART):  # whole sites take gigabytes otherwise
-        part = vectors[start : start + _PART]
-        turned = part.astype(np.float32) if axes is None else axes(part)
-        parts.append(np.rint(turned * UNIT).astype(np.int8))
-    return np.concatenate(parts)
+    turned = vectors.astype(np.float32) if axes is None else axes(vectors)
+    return np.rint(turned * UNIT).astype(np.int8)
 
 
 @kernel
