@@ -78,10 +78,11 @@ class Activity:
         counts = np.bincount(
             known.answers.owner[seen] * 24 + hour[seen], minlength=known.n_users * 24
         ).reshape(known.n_users, 24)
-        turn = [np.roll(counts, shift, axis=1) for shift in range(-_AROUND, _AROUND + 1)]
-        self._hour: Float64Array = np.log(
-            (np.sum(turn, axis=0) + 1.75) / (known.n_given[:, None] + 7.0)
-        )
+        around = counts.copy()
+        for shift in range(1, _AROUND + 1):  # one after the other: all at once take a lot of memory
+            around += np.roll(counts, shift, axis=1)
+            around += np.roll(counts, -shift, axis=1)
+        self._hour: Float64Array = np.log((around + 1.75) / (known.n_given[:, None] + 7.0))
 
     def features(self, query: Query, some: Int64Array | None = None) -> dict[str, Float64Array]:
         """Features of all users for a question, or of some, whose codes ascend.
