@@ -76,7 +76,7 @@ def test_ctrl_c_before_any_line_leaves_nothing_behind(tmp_path, kind, old) -> No
             with atomic_folder(target, known={"a"}) as temporary:
                 (temporary / "a").write_text(text)
 
-    moment, lines, stops = 0, 1, 0
+    moment, lines, stops, mask = 0, 1, 0, _files._umask()
     while moment <= lines:
         folder = tmp_path / str(moment)
         folder.mkdir()
@@ -87,6 +87,7 @@ def test_ctrl_c_before_any_line_leaves_nothing_behind(tmp_path, kind, old) -> No
         lines = lines if stopped else max(lines, lines_now)
         stops += stopped
         assert names(folder) in ([], ["out"]), moment
+        assert _files._umask() == mask, moment
         if target.exists():
             text = (target if kind == "file" else target / "a").read_text()
             assert text == "new" or (old and text == "old"), moment

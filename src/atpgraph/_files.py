@@ -292,6 +292,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
+    with undisturbed():
+        mask = os.umask(0)
+        os.umask(mask)
     return mask

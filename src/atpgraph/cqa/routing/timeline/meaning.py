@@ -80,7 +80,9 @@ class Meaning:
             return np.asarray(_rounded(self.model, found)[0])
 
         # By a hash: the text of somebody who is forgotten is not kept here.
-        return self.recent.get(_RECENT, hashlib.sha256(text.encode()).digest(), make)
+        return self.recent.get(
+            _RECENT, hashlib.sha256(text.encode("utf-8", "replace")).digest(), make
+        )
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Cosine of a vector and those of the first questions."""
