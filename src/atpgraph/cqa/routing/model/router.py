@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from atpgraph._threads import Workers
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.features.names import NAMES, STIFF, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
@@ -109,13 +110,13 @@ class Router:
         kind = None if model_of_text is None else model_of_text.name
         early, held_out = examples.split(_VALIDATION)
         problem = LogitProblem(early, use, STIFFNESS)
-        trials = [
-            (problem.fit(penalty, prior), penalty, prior)
-            for prior in (prior_weights(self.pool, self.without, kind), None)
-            for penalty in PENALTIES
-        ]
-        losses = [model.loss(held_out) for model, _, _ in trials]
-        model, penalty, prior = trials[int(np.argmin(losses))]
+        priors = (prior_weights(self.pool, self.without, kind), None)
+        trials = [(penalty, prior) for penalty in PENALTIES for prior in priors]
+        with Workers() as workers:
+            models = list(workers.map(lambda trial: problem.fit(*trial), trials))
+        losses = [model.loss(held_out) for model in models]
+        best = int(np.argmin(losses))
+        model, (penalty, prior) = models[best], trials[best]
         return Learnt(
             fit_logit(examples.choices, penalty, use, prior, STIFFNESS),
             calibrate(model, held_out, examples.reach(_VALIDATION)),
