@@ -54,6 +54,6 @@ def test_failures_and_missing_protocols_are_told() -> None:
 def test_the_table_says_that_weights_are_per_protocol() -> None:
     graph = noisy_hierarchy(150, 900, 40, random_state=3).graph
     found = run(graph, "links,degree-product", ["random"], dim=4, seeds=1)
-    assert "for each question" in found.to_json()["methods"]["links"]["note"]
+    assert "one linear model for each" in found.to_json()["methods"]["links"]["note"]
     assert "note" not in found.to_json()["methods"]["degree-product"]
-    assert "for each question" in render(found)
+    assert "one linear model for each" in render(found)
