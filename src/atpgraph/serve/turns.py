@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator
+
+from atpgraph._threads import thread_count
 
 _PATIENCE_S = 1.0  # a question that was stored waits no longer than this for callers
 
@@ -23,7 +24,7 @@ class Turns:
     """
 
     def __init__(self, places: int | None = None) -> None:
-        self.places = places or cores()
+        self.places = thread_count(places)
         self._free = self.places
         self._callers = 0
         self._changed = threading.Condition()
@@ -47,10 +48,3 @@ class Turns:
 
     def _is_quiet(self) -> bool:
         return self._free > 0 and not self._callers
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

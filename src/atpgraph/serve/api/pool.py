@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from atpgraph._threads import thread_count
 from atpgraph.serve.api.problems import ProblemError
-from atpgraph.serve.turns import cores
 
 T = TypeVar("T")
 
@@ -23,14 +23,12 @@ class Pool:
     ----------
     most : int
         How many may be under way or waiting.
-    threads : int, optional
-        By default, the cores this process may use.
     """
 
-    def __init__(self, most: int, threads: int | None = None) -> None:
+    def __init__(self, most: int) -> None:
         self.most = most
         self.under_way = 0  # changed by the event loop only
-        self._threads = ThreadPoolExecutor(threads or cores(), "atp-rank")
+        self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` gives, or a problem at once."""
