@@ -52,13 +52,18 @@ def hierarchy(
             names, comma = read.labels.tolist(), "\t"
             if output.suffix == ".csv":
                 names, comma = list(map(no_formula, names)), ","
-            returns = any("\r" in str(name) for name in names)  # "\n" alone would not quote them
-            quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+            # With "\n" for the ends of lines, the writer does not quote a "\r" by itself.
+            returns = any("\r" in str(name) for name in names)
             with (
                 atomic_path(output) as temporary,
                 temporary.open("w", encoding="utf-8", newline="") as file,
             ):
-                writer = csv.writer(file, delimiter=comma, lineterminator="\n", quoting=quoting)
+                writer = csv.writer(
+                    file,
+                    delimiter=comma,
+                    lineterminator="\n",
+                    quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+                )
                 writer.writerow(["node", "level"])
                 writer.writerows(zip(names, level.tolist(), strict=True))
         payload = {
