@@ -136,7 +136,7 @@ def flow_solvers(report: Report) -> None:
         for budget in (0, shipped):
             circulation.WORK_PER_EDGE = budget
             found[budget] = best_of(
-                2, lambda core=core: circulation.largest_circulation(core.sources, core.targets)
+                2, lambda core=core: circulation.largest_circulation(core)
             )
         circulation.WORK_PER_EDGE = shipped
         alone, both = found[0], found[shipped]

@@ -44,7 +44,7 @@ from atpgraph.cycles.posterior import downward_probability
 from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.scc import cyclic_edges
+from atpgraph.graph.scc import CyclicCore, cyclic_core
 
 log = logging.getLogger(__name__)
 
@@ -81,31 +81,28 @@ class Workspace:
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
+    def _core(self) -> CyclicCore:
+        return cyclic_core(self.graph)
+
+    @property
     def core_edges(self) -> IntArray:
         """Indices of the edges on cycles, without self-loops."""
-        proper = self.graph.sources != self.graph.targets
-        edges = np.flatnonzero(cyclic_edges(self.graph) & proper)
-        return edges.astype(np.int32) if self.graph.n_edges < 2**31 else edges
+        return self._core.edges
 
-    @cached_property
+    @property
     def core_nodes(self) -> Int64Array:
         """Indices of the nodes on cycles."""
-        on_cycle = np.zeros(self.graph.n_nodes, dtype=np.bool_)
-        on_cycle[self.graph.sources[self.core_edges]] = True
-        return np.flatnonzero(on_cycle)
+        return self._core.nodes
 
-    @cached_property
+    @property
     def core(self) -> DiGraph:
         """The edges on cycles; node i of it is ``core_nodes[i]``."""
-        number = np.zeros(self.graph.n_nodes, dtype=np.int32)
-        number[self.core_nodes] = np.arange(len(self.core_nodes), dtype=np.int32)
-        ends = self.graph.sources[self.core_edges], self.graph.targets[self.core_edges]
-        return DiGraph.from_codes(number[ends[0]], number[ends[1]], len(self.core_nodes))
+        return self._core.graph
 
     @cached_property
     def agony(self) -> Agony:
         """Minimum agony of the graph and its ranks."""
-        return agony(self.graph)
+        return agony(self.graph, self._core)
 
     @cached_property
     def trueskill(self) -> TrueSkill:
