@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int64Array
+from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cycles.circulation import move, priced_circulation
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
+
+_Rows = tuple[Int64Array, Int32Array, BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,8 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     circulating, prices, fit = priced_circulation(core.graph)
     value = int(np.count_nonzero(circulating))
     if not fit:
-        _relax(*_both_ways(core.graph, circulating), prices)
+        out, into = _both_ways(core.graph, circulating)
+        _relax(*out, *into, prices)
     some = np.zeros(graph.n_nodes, dtype=np.int64)
     some[core.nodes] = prices
     del prices
@@ -86,8 +89,7 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     on = np.zeros(graph.n_edges, dtype=np.bool_)
     on[core.edges] = circulating
     del circulating
-    ways = _both_ways(graph, on)
-    out, into = ways[:3], ways[3:]
+    out, into = _both_ways(graph, on)
     lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int64)
     _lower(*out, *into, some, lowest)
     _lower(*into, *out, some.max(initial=0) - some, highest)
@@ -95,7 +97,7 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     return Agony(value, lowest, top - highest)
 
 
-def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[AnyArray, ...]:
+def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
     """Rows of targets and rows of sources: bounds, ends, and whether edges are on the circulation.
 
     What follows for ranks: r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1
@@ -104,7 +106,7 @@ def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[AnyArray, ...]:
     bounds = np.zeros(graph.n_nodes + 1, dtype=np.int64)
     sources, into_on = np.empty(graph.n_edges, dtype=np.int32), np.empty_like(on)
     _turn_round(graph.indptr, graph.targets, on, bounds, sources, into_on)
-    return graph.indptr, graph.targets, on, bounds, sources, into_on
+    return (graph.indptr, graph.targets, on), (bounds, sources, into_on)
 
 
 @kernel

@@ -195,8 +195,7 @@ def closes_cycle(
     [False, False, True]
     """
     asked = np.arange(len(sources)) if acyclic is None else np.flatnonzero(~acyclic)
-    asked = asked.astype(np.int32)
-    order = asked[np.argsort(time[asked], kind="stable")]
+    order = asked[np.argsort(time[asked], kind="stable")].astype(np.int32)
     del asked
     return closes_in_order(n, sources, targets, order, np.diff(time[order], prepend=0) != 0)
 
