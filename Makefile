@@ -38,11 +38,13 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed ## install, then show the main job on generated data
 	@$(BIN)/python examples/demo.py
 
+# On all cores; what shares a world that takes long to make stays together (tests/conftest.py).
+SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup
 test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SPREAD)
 
 $(VENV)/.installed-dist: pyproject.toml | $(BIN)/python
 	@$(PIP) install build twine
@@ -72,7 +74,7 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
 	tar -xzf dist/*.tar.gz -C $(MIN)
-	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default tests
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests
 
 attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, hours; goes on where it was stopped
 	$(BIN)/python -m tests.attack

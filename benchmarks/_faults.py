@@ -31,7 +31,7 @@ def kills(given: argparse.Namespace) -> dict[str, Any]:
         if given.database == "postgresql":
             from tests.serve.cluster import Cluster
 
-            url = stack.enter_context(Cluster.start()).new_database()
+            url = stack.enter_context(Cluster.start()).empty_database()
         model = given.model or small_model(place)
         found = crash(place / "work", model, given.kills, database=url, seed=given.seed)
         found.check()
@@ -79,7 +79,7 @@ def outage(given: argparse.Namespace) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as place, Cluster.start() as cluster:
         model = given.model or small_model(Path(place))
-        url = cluster.new_database()
+        url = cluster.empty_database()
         with service(model, Path(place) / "work", STORE_DATABASE=url) as (_, address, token):
             headers = {"authorization": f"Bearer {token}"}
             with httpx.Client(

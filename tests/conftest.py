@@ -16,6 +16,20 @@ settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+# Folders whose tests share a world that takes seconds to make.
+TOGETHER = ("tests/attack/", "tests/serve/", "tests/cqa/routing/")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes, which one runs a test: that of its file, or of its folder."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        group = next((folder for folder in TOGETHER if file.startswith(folder)), file)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real graphs and sites, or a skip that says why.

@@ -161,10 +161,10 @@ def test_a_folder_of_somebody_else(world, tmp_path, name) -> None:
 
 
 ALONE = """
-from atpgraph import ATP
+from atpgraph import DiGraph, levels
 from atpgraph._show import Shown
 with Shown():
-    ATP(2, max_iter=1).fit([("a", "b"), ("b", "c"), ("c", "a")])
+    assert levels(DiGraph.from_codes([0, 1], [1, 2], 3)).tolist() == [1, 2, 3]
 """
 
 

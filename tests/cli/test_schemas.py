@@ -58,14 +58,14 @@ links top k.npz --top 5
 datasets list
 datasets path cit-HepTh
 datasets fetch cit-HepTh
-generate community -o dump --users 120 --questions 400 --bounties 0.2 --seed 4
+generate community -o dump --users 60 --questions 250 --bounties 0.2 --seed 4
 cqa ingest dump -o site
 cqa stats site
-cqa train site -o c.npz
+cqa train site -o c.npz --text bm25
 cqa experts site
 cqa difficulty site --methods qdee
 cqa difficulty site --methods qdee --evaluate --bootstrap 20
-cqa route site --title gears --top 2
+cqa route c.npz --title gears --top 2
 cqa evaluate site --methods recent-activity
 cqa load site
 serve c.npz --check

@@ -124,7 +124,8 @@ def test_what_a_task_says_is_said(
         ATP(8).fit(GRAPH, work=tmp_path / "w", client=client)
 
 
-def test_what_is_refused(client: Any) -> None:
+def test_what_is_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "ANSWERS", "1s")
     with pytest.raises(InputError, match="needs a work folder"):
         ATP(8).fit(GRAPH, client=client)
     with pytest.raises(InputError, match="write local:2"), spread.connected("local:x"):

@@ -76,7 +76,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """An empty database of each kind; empty for SQLite in the work folder."""
     if request.param == "sqlite":
         return ""
-    url: str = request.getfixturevalue("cluster").new_database()
+    url: str = request.getfixturevalue("cluster").empty_database()
     return url
 
 

@@ -138,7 +138,7 @@ def test_the_database_goes_away_and_comes_back(make_front: Make) -> None:
 def test_postgres_goes_away_and_comes_back(make_front: Make, cluster: Cluster) -> None:
     import psycopg
 
-    url = cluster.new_database()
+    url = cluster.empty_database()
     front = make_front(url)
     name = url.rpartition("/")[2]
     with psycopg.connect(f"{cluster.url}/postgres", autocommit=True) as control:

@@ -31,6 +31,7 @@ from atpgraph.hierarchy import levels
 T = TypeVar("T")
 R = TypeVar("R")
 
+ANSWERS = "10s"  # or there is no scheduler
 _PARTS = 64  # of half an iteration, at most: whatever the number of workers
 
 
@@ -62,7 +63,7 @@ def connected(scheduler: str) -> Iterator[Any]:
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
-        client = Client(**where, timeout="10s")
+        client = Client(**where, timeout=ANSWERS)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
             f"No Dask scheduler answers at {scheduler}; start one with 'dask scheduler'."

@@ -100,7 +100,7 @@ def check(dump: Path, folder: Path) -> None:
     assert leftovers == {"site.json", "tables"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from(list(ROOTS)), st.lists(row, max_size=12)))
 def test_rows_of_any_kind(tables):
     with tempfile.TemporaryDirectory() as name:
@@ -144,7 +144,7 @@ def damage(data: bytes, changes: list[tuple[float, str, bytes]]) -> bytes:
     return data
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.sampled_from(list(ROOTS)), edits)
 def test_damaged_files(file, changes):
     with tempfile.TemporaryDirectory() as name:
@@ -154,7 +154,7 @@ def test_damaged_files(file, changes):
         check(dump, folder)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(edits)
 def test_damaged_archives(changes):
     with tempfile.TemporaryDirectory() as name:
