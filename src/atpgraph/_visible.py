@@ -1,13 +1,15 @@
-"""Text from strangers on its way to a terminal: control characters are shown, not obeyed."""
+"""Text from strangers on its way to a terminal or a spreadsheet: shown, not obeyed."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Controls, the C1 range that 8-bit terminals obey, and what turns the direction of writing round.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -22,3 +24,16 @@ def visible(text: str, keep: str = "") -> str:
     two\x9b
     """
     return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else ascii(match[0])[1:-1], text)
+
+
+def no_formula(label: Any) -> Any:
+    """A label that no spreadsheet runs, with a ' in front if need be; numbers are safe.
+
+    Examples
+    --------
+    >>> no_formula("=1+1"), no_formula(-1)
+    ("'=1+1", -1)
+    """
+    if isinstance(label, (int, float)) or not str(label).startswith(_FORMULA):
+        return label
+    return f"'{label}"

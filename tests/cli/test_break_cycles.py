@@ -89,6 +89,16 @@ def test_the_two_files_are_the_graph_taken_apart(planted: tuple[Path, Path], suf
     assert (dag.read_bytes(), gone.read_bytes()) == first
 
 
+def test_levels_in_a_spreadsheet_are_no_formulas(tmp_path: Path) -> None:
+    graph = tmp_path / "g.csv"
+    graph.write_text('source,target\n=1+1,@x\n@x,"b\rc"\n')
+    for name, expected in (("l.csv", ["'=1+1", "'@x", "b\rc"]), ("l.tsv", ["=1+1", "@x", "b\rc"])):
+        assert run("hierarchy", graph, "-o", tmp_path / name, "-q").exit_code == 0
+        with (tmp_path / name).open(newline="") as file:
+            rows = list(csv.reader(file, delimiter="," if name == "l.csv" else "\t"))
+        assert rows == [["node", "level"], *([n, str(i)] for i, n in enumerate(expected, start=1))]
+
+
 def test_hierarchy_levels_rise_along_the_edges_that_stay(planted: tuple[Path, Path]) -> None:
     graph, _ = planted
     file, dag = graph.with_name("levels.csv"), graph.with_name("dag.txt")

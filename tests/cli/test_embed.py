@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from atpgraph import ATP
 from atpgraph.cli._app import app
-from atpgraph.graph import generators, write_edgelist
+from atpgraph.graph import generators, read_edgelist, write_edgelist
 
 
 def atp(*arguments: object) -> Result:
@@ -137,6 +137,15 @@ def test_integers_and_text_are_the_same_node(folder: Path) -> None:
     ATP(n_components=1).fit([(1, "b"), ("b", "2")]).save(folder / "mixed.npz")
     rows = json.loads(atp("predict", folder / "mixed.npz", 1, 2, "b", 2, "--json").stdout)["pairs"]
     assert [(row["source"], row["target"]) for row in rows] == [(1, "2"), ("b", "2")]
+
+
+@pytest.mark.parametrize("name", ["²", "1_0", "٣", "+1", "1.0", "0x1", "1e0"])
+def test_only_plain_digits_are_a_number(folder: Path, name: str) -> None:
+    refused = atp("predict", folder / "m.npz", "--", name, 3)
+    assert refused.exit_code == 2
+    assert f"no node '{name}'; its nodes are integers" in refused.stderr
+    (folder / "odd.csv").write_text(f"source,target\n{name},3\n1,3\n10,3\n3,11\n")
+    assert read_edgelist(folder / "odd.csv").n_nodes == 5
 
 
 def test_weights_get_one_note(folder: Path) -> None:

@@ -35,6 +35,7 @@ def hierarchy(
 
         from atpgraph._files import atomic_path, check_writable
         from atpgraph._progress import stage
+        from atpgraph._visible import no_formula
         from atpgraph.cycles import break_cycles
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
@@ -48,14 +49,23 @@ def hierarchy(
         width = np.bincount(level)[1:] if len(level) else np.zeros(0, dtype=np.int64)
         widest = int(width.argmax()) + 1 if len(width) else 0
         if output is not None:
-            comma = "," if output.suffix == ".csv" else "\t"
+            names, comma = read.labels.tolist(), "\t"
+            if output.suffix == ".csv":
+                names, comma = list(map(no_formula, names)), ","
+            # With "\n" for the ends of lines, the writer does not quote a "\r" by itself.
+            returns = any("\r" in str(name) for name in names)
             with (
                 atomic_path(output) as temporary,
                 temporary.open("w", encoding="utf-8", newline="") as file,
             ):
-                writer = csv.writer(file, delimiter=comma, lineterminator="\n")
+                writer = csv.writer(
+                    file,
+                    delimiter=comma,
+                    lineterminator="\n",
+                    quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+                )
                 writer.writerow(["node", "level"])
-                writer.writerows(zip(read.labels.tolist(), level.tolist(), strict=True))
+                writer.writerows(zip(names, level.tolist(), strict=True))
         payload = {
             "nodes": read.n_nodes,
             "edges": read.n_edges,

@@ -15,10 +15,9 @@ import numpy as np
 from atpgraph._files import atomic_folder, atomic_path
 from atpgraph._registry import Registry
 from atpgraph._typing import AnyArray
+from atpgraph._visible import no_formula
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError, MissingDependencyError
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path]:
@@ -96,15 +95,8 @@ def _csv(model: ATP, path: Path) -> list[Path]:
             strict=True,
         ):
             numbers = [f"{value:.7g}" for value in (*source.tolist(), *target.tolist())]
-            writer.writerow([_no_formula(label), level, *numbers])
+            writer.writerow([no_formula(label), level, *numbers])
     return [path]
-
-
-def _no_formula(label: Any) -> Any:
-    """A label that no spreadsheet runs; numbers are safe."""
-    if isinstance(label, (int, float)) or not str(label).startswith(_FORMULA):
-        return label
-    return f"'{label}"
 
 
 def _parquet(model: ATP, path: Path) -> list[Path]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +96,23 @@ def test_a_row_that_is_too_large_is_skipped_and_counted(monkeypatch, block_bytes
     ids = [number for part in pieces for number in parse_block(part, {"": ("Id",)}).columns[""][0]]
     assert ids == (["1", "3", "4"] if b"3" in last else ["1"])
     assert (blocks.oversized, blocks.truncated) == (1, last == b"")
+
+
+TOKENS = [b"<!--", b"<?", b"<![CDATA[", b"<row ", b'<row Id="', b'"', b"<", b"<!---->", b"-->"]
+
+
+@pytest.mark.parametrize("start", [b"", b'<posts><row Id="1"/>'], ids=["before", "within"])
+@pytest.mark.parametrize("token", TOKENS, ids=str)
+def test_what_is_never_closed_costs_no_quadratic_time(token, start):
+    """Three megabytes of it; one regular expression that starts over at each took hours."""
+    blocks = RowBlocks("Posts.xml", "posts")
+    data = start + token * (3_000_000 // len(token))
+    with contextlib.suppress(InputError):
+        for at in range(0, len(data), 1 << 16):
+            for block in blocks.feed(data[at : at + (1 << 16)]):
+                parse_block(block, {"": ("Id",)})
+        list(blocks.finish())
+        assert blocks.truncated
 
 
 def test_a_million_comments_at_the_end_cost_no_exponential_time():

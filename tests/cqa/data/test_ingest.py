@@ -212,6 +212,24 @@ def test_an_open_site_never_mixes_two_ingests(tmp_path):
     assert len(Site(site).questions) == 3
 
 
+@pytest.mark.parametrize("named", ["letters", "../letters", ".", "/", ""])
+def test_a_new_ingest_deletes_nothing_that_site_json_names(tmp_path, named):
+    site = tmp_path / "site"
+    ingest(write(tmp_path / "one", posts=[question(77)]), site)
+    manifest = json.loads((site / "site.json").read_text())
+    (site / "site.json").write_text(json.dumps({**manifest, "tables": named}))
+    for folder in (tmp_path, site):
+        (folder / "letters").mkdir()
+        (folder / "letters/dear.txt").write_text("dear")
+    with pytest.raises(InputError, match="other files"):
+        ingest(small(tmp_path / "two"), site)
+    (site / "letters/dear.txt").unlink()
+    (site / "letters").rmdir()
+    ingest(small(tmp_path / "three"), site)
+    assert len(Site(site).questions) == 3
+    assert (tmp_path / "letters/dear.txt").read_text() == "dear"
+
+
 def test_a_folder_with_other_files_is_not_touched(tmp_path):
     dump = small(tmp_path / "dump")
     (tmp_path / "home").mkdir()

@@ -132,7 +132,7 @@ def test_update_takes_in_a_later_dump(dump: Path, site: Site, tmp_path: Path) ->
         kept = [line for line in lines if 'CreationDate="' not in line or _date(line) < cut]
         (earlier / file.name).write_text("".join(kept), encoding="utf-8")
     ingest(earlier, tmp_path / "site")
-    old = Advisor.train(Site(tmp_path / "site"), plan=SMALL, n_components=8)
+    old = Advisor.train(Site(tmp_path / "site"), text="bm25", plan=SMALL, n_components=8)
     old = old.welcome([Newcomer(9_001, tags=(site.tags.names[0],))])
     new = old.update(site)
     assert new.history.n_questions == len(site.questions) > old.history.n_questions
