@@ -105,7 +105,7 @@ def test_shadow_asks_count_in_shadow_only(make_front: Make) -> None:
     live = make_front(folder="live", policy={"per_day": 1, "people": 1, "shadow": False})
     best = best_of(live)
     with live.service.database.write() as connection:
-        from atpgraph.serve.store.people import Ask, save_asks
+        from atpgraph.serve.store.asks import Ask, save_asks
 
         save_asks(connection, [Ask(best, NOW, "suggestion", shadow=True)])
     live.service.desk.book.add([Ask(best, NOW, "suggestion", shadow=True)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 from atpgraph.cqa import Advisor
+from atpgraph.cqa.routing.features.activity import monday
+from atpgraph.cqa.routing.features.space import WEEKS
 from atpgraph.serve.service import Service
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store import events
@@ -229,3 +232,36 @@ def test_graceful_shutdown_keeps_everything(model: Path, tmp_path: Path) -> None
         assert np.all(again.desk.current().history.questions.id[-1] >= 800_000)
     finally:
         again.stop()
+
+
+def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) -> None:
+    front = make_front()
+    service, done = front.service, threading.Event()
+
+    def forget() -> None:
+        service.forget(3)
+        done.set()
+
+    thread = threading.Thread(target=forget)
+    with service.snapshots.writing:  # as if one were being written
+        thread.start()
+        assert not done.wait(0.3)
+        service.snapshots.write()  # which has the person
+        assert not done.is_set()
+    thread.join(60)
+    assert done.is_set()
+    (left,) = service.snapshots.folder.iterdir()
+    assert int(Advisor.open(left).history.codes([3])[0]) < 0
+
+
+def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
+    front = make_front()
+    for number, hours in ((90_001, 0.0), (90_002, 24 * 7)):
+        front.clock.pass_hours(hours)
+        body = {"id": number, "title": "tomatoes", "at": front.clock.now / 1000}
+        front.call("POST", "/v1/questions", body)
+        front.service.settle()
+        records = front.service.desk.current().history.records
+        start = monday(front.clock.now)
+        # Would be computed now if it were not there.
+        assert records.memo.get(WEEKS, start, lambda: None) is not None  # type: ignore[arg-type, return-value]

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._typing import FloatArray, Int32Array
+from atpgraph._typing import FloatArray, Int32Array, Int64Array
 from atpgraph._work import WorkFolder
 from atpgraph.closure import HeldClosure, closure_from, hold_closure, parts_of
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import CycleBreak, break_cycles
 from atpgraph.embedding import purposes
 from atpgraph.embedding.reachability import fit_paths
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
@@ -161,7 +161,12 @@ def do_cycles(task: tuple[str, dict[str, Any]]) -> None:
     folder, params = WorkFolder.there(task[0]), task[1]
     graph = graph_from(folder.get("graph")[0])
     found = break_cycles(graph, params["method"], random_state=params["random_state"])
-    folder.put("cycles", {"removed": found.removed}, {})
+    folder.put("cycles", *parts_of_break(found))
+
+
+def parts_of_break(found: CycleBreak) -> tuple[dict[str, Int64Array], dict[str, str]]:
+    """What stage ``cycles`` keeps."""
+    return {"removed": found.removed}, {"method": found.method}
 
 
 def do_closure(task: tuple[str, dict[str, Any], int]) -> None:

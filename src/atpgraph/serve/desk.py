@@ -27,9 +27,10 @@ from atpgraph.errors import InputError
 from atpgraph.serve.gate import HOUR_MS, Decision, Gate, Ranked
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store import events, outbox, suggestions, tables
+from atpgraph.serve.store.asks import Ask, AskBook, save_asks
 from atpgraph.serve.store.database import Database, get_meta, put_meta
 from atpgraph.serve.store.events import Event, Forgetter, Stored
-from atpgraph.serve.store.people import Ask, AskBook, Directory, save_asks
+from atpgraph.serve.store.people import Directory
 from atpgraph.serve.turns import Turns
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -108,7 +109,7 @@ class Desk:
         with self.acting:
             advisor = self.current()
             history = advisor.history
-            declared = [person for person in self.directory if person.topics]
+            declared = self.directory.declaring()
             codes = history.codes([person.id for person in declared]).tolist()
             new = tuple(
                 Newcomer(person.id, tags=person.topics)
@@ -181,6 +182,8 @@ class Desk:
             if asked is not None and advice is not None:
                 made = self._record(connection, asked, advice, 0)
             put_meta(connection, APPLIED, str(rows[-1].seq))
+        if advisor.week_ms != before.week_ms:
+            advisor.warm_up(self.clock())  # here, not when the next caller asks
         self.advisor, self.seq = advisor, rows[-1].seq
         self.book.add(made)
         for seq in refused:

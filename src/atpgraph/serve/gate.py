@@ -13,7 +13,8 @@ from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.policies import Choice, Dispatcher, best
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.serve.settings import WEEKDAYS, Rules, parse_day, parse_hours, time_zone
-from atpgraph.serve.store.people import AskBook, Directory, Person
+from atpgraph.serve.store.asks import AskBook
+from atpgraph.serve.store.people import Directory, Person
 
 HOUR_MS = 3_600_000
 _FALLBACK_POOL = 200  # among so many of the best the least recently asked is looked for
@@ -148,15 +149,13 @@ class Gate(Dispatcher):
         codes = np.maximum(history.codes(candidates), 0)
         idle_ms = query.asked_ms - history.last_answer_ms[codes]
         active = idle_ms <= rules.inactive_days * DAY_MS
-        declared = [person.id for person in self.directory if person.topics]
+        declared = [person.id for person in self.directory.declaring()]
         enough = history.n_given[codes] >= rules.least_answers
         if declared:
             enough |= np.isin(candidates, declared)
         permitted = np.ones(len(candidates), dtype=np.bool_)
         if rules.groups:
-            wanted = set(rules.groups)
-            members = [person.id for person in self.directory if wanted & set(person.groups)]
-            permitted = np.isin(candidates, members)
+            permitted = np.isin(candidates, self.directory.members(rules.groups))
 
         def why(place: int) -> Decision:
             person = int(candidates[place])
@@ -172,23 +171,21 @@ class Gate(Dispatcher):
 
     def _adjusted(self, query: Query, candidates: Int64Array, scores: Float64Array) -> Float64Array:
         """Scores with what people declared, and less the load of the week."""
-        rules, now = self.rules, self.now_ms
-        change: dict[int, float] = {}
-        tags = set(query.question.tags)
-        if tags and rules.declared_bonus:
-            for person in self.directory:
-                if tags & set(person.topics):
-                    change[person.id] = rules.declared_bonus
-        if rules.spread:
-            for user, load in self.book.loads(now, 7.0).items():
-                change[user] = change.get(user, 0.0) - rules.spread * float(np.log2(1.0 + load))
-        if not change:
-            return scores
-        people = np.fromiter(change, dtype=np.int64)
-        place = np.minimum(np.searchsorted(candidates, people), len(candidates) - 1)
-        there = candidates[place] == people  # candidates ascend
+        rules, tags = self.rules, set(query.question.tags)
         adjusted = scores.astype(np.float64, copy=True)
-        adjusted[place[there]] += np.fromiter(change.values(), dtype=np.float64)[there]
+
+        def add(people: Int64Array, more: Float64Array) -> None:
+            place = np.minimum(np.searchsorted(candidates, people), len(candidates) - 1)
+            there = candidates[place] == people  # candidates ascend
+            adjusted[place[there]] += more[there]
+
+        if tags and rules.declared_bonus:
+            knowing = [p.id for p in self.directory.declaring() if tags.intersection(p.topics)]
+            people = np.array(sorted(knowing), dtype=np.int64)
+            add(people, np.full(len(people), rules.declared_bonus))
+        if rules.spread:
+            people, asked = self.book.week(self.now_ms)
+            add(people, -rules.spread * np.log2(1.0 + asked))
         return adjusted
 
     def _walk(

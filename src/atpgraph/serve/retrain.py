@@ -122,7 +122,7 @@ class Trainer:
     def _swap(self, found: dict[str, Any], name: str) -> None:
         weights = Router.from_json(found["router"])
         desk = self.desk
-        with desk.acting:
+        with self.snapshots.writing, desk.acting:
             desk.advisor = with_weights(desk.current(), weights)
             desk.model = name
             with desk.database.write(acting=True) as connection:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -14,6 +16,9 @@ from atpgraph.serve import logs
 from atpgraph.serve.api.app import create_app
 from atpgraph.serve.service import Service
 from atpgraph.serve.web.pages import add_pages
+
+# A route lets go of the interpreter a hundred times, and has to wait for it so long each time.
+_SWITCH_S = 0.001
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -60,6 +65,9 @@ def serve(
     logs.set_up(service.settings.log.level)
     app = create_app(service)
     add_pages(app)
+    gc.collect()
+    gc.freeze()  # the history stays: to look through it for garbage takes tenths of a second
+    sys.setswitchinterval(_SWITCH_S)
     server = uvicorn.Server(config_of(service, app))
     if started is not None:
         started()

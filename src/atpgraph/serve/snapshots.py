@@ -1,4 +1,7 @@
-"""Snapshots of the advisor: restart is the last one plus the events since."""
+"""Snapshots of the advisor: restart is the last one plus the events since.
+
+They are written by a copy of the process (:mod:`~atpgraph.serve.apart`): routes go on meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import hashlib
 import json
 import logging
 import shutil
+import threading
 from pathlib import Path
 
 from atpgraph.cqa.routing.advice.advisor import Advisor
 from atpgraph.errors import InputError
+from atpgraph.serve.apart import run_apart
 from atpgraph.serve.desk import Desk
 from atpgraph.serve.forget_history import forget_in_history
 from atpgraph.serve.store.database import get_meta, put_meta
@@ -27,12 +32,19 @@ class Snapshots:
     desk : Desk
     folder : path
         The work folder.
+
+    Attributes
+    ----------
+    writing : lock
+        Held while a snapshot is written. Who changes what the last snapshot may hold, as by
+        forgetting somebody, takes it before ``desk.acting``, so that no older one comes after.
     """
 
     def __init__(self, desk: Desk, folder: Path) -> None:
         self.desk = desk
         self.folder = folder / "snapshots"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.writing = threading.RLock()
         self.written_seq = 0
         self.written_ms = desk.clock()
 
@@ -66,17 +78,20 @@ class Snapshots:
 
     def write(self) -> Path:
         """Write the advisor as it is, then remove older snapshots."""
-        with self.desk.acting:
-            advisor, model, seq = self.desk.current(), self.desk.model, self.desk.seq
-        name = f"{seq:012d}-{self.desk.clock()}"
-        path = advisor.save(self.folder / name)
-        with self.desk.database.write(acting=True) as connection:
-            kept = {"name": name, "seq": seq, "model": model}
-            put_meta(connection, _META, json.dumps(kept))
-        for other in self.folder.iterdir():
-            if other.name != name:
-                shutil.rmtree(other, ignore_errors=True)
-        self.written_seq, self.written_ms = seq, self.desk.clock()
+        with self.writing:
+            with self.desk.acting:
+                advisor, model, seq = self.desk.current(), self.desk.model, self.desk.seq
+            name = f"{seq:012d}-{self.desk.clock()}"
+            path = self.folder / name
+            if not run_apart(lambda: advisor.save(path)):
+                advisor.save(path)
+            with self.desk.database.write(acting=True) as connection:
+                kept = {"name": name, "seq": seq, "model": model}
+                put_meta(connection, _META, json.dumps(kept))
+            for other in self.folder.iterdir():
+                if other.name != name:
+                    shutil.rmtree(other, ignore_errors=True)
+            self.written_seq, self.written_ms = seq, self.desk.clock()
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path
 

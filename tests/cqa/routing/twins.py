@@ -25,12 +25,23 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
     np.add.at(total, owner[owner >= 0], weight[owner >= 0])
 
 
-def plain_rows(
-    rows: np.ndarray, indptr: np.ndarray, values: np.ndarray, limit: int, found: np.ndarray
+def plain_answers(
+    questions: np.ndarray,
+    indptr: np.ndarray,
+    answers: np.ndarray,
+    limit: int,
+    late_question: np.ndarray,
+    late_answer: np.ndarray,
+    found: np.ndarray,
 ) -> int:
-    """Twin of ``list_rows``."""
-    listing = values[listed(rows, indptr)[1]]
-    listing = listing[listing < limit]
+    """Twin of ``list_answers``."""
+    listing: list[int] = []
+    for question in questions.tolist():
+        early = (
+            answers[indptr[question] : indptr[question + 1]] if question < len(indptr) - 1 else []
+        )
+        listing += [answer for answer in early if answer < limit]
+        listing += late_answer[late_question == question].tolist()
     found[: len(listing)] = listing
     return len(listing)
 
@@ -40,16 +51,9 @@ def plain_fetch(question: np.ndarray, like: np.ndarray, found: np.ndarray) -> No
     found[: len(question)] = like[np.minimum(question, len(like) - 1)]
 
 
-def plain_sum_answers(
-    codes: np.ndarray,
-    indptr: np.ndarray,
-    first: int,
-    accepted: np.ndarray,
-    faded: np.ndarray,
-    found: np.ndarray,
-    rows: np.ndarray,
-) -> None:
+def plain_sum_answers(codes: np.ndarray, answers: e.Given, rows: np.ndarray) -> None:
     """Twin of ``sum_answers``."""
+    indptr, accepted, faded, first, found = answers
     place, answer = listed(codes, indptr)
     near, match = found[answer - first].astype(np.float64).T
     square, won, fade = np.maximum(near, 0.0) ** 2, accepted[answer], faded[answer].T
@@ -64,21 +68,33 @@ def plain_sum_answers(
     np.maximum.at(rows[e.WORDS_MAX], place, match)
 
 
-def plain_sum_asked(
-    codes: np.ndarray,
-    indptr: np.ndarray,
-    first: int,
-    asked: np.ndarray,
-    n_questions: int,
-    found: np.ndarray,
-    rows: np.ndarray,
-) -> None:
+def plain_sum_asked(codes: np.ndarray, asked: e.Asked, n_questions: int, rows: np.ndarray) -> None:
     """Twin of ``sum_asked``."""
+    indptr, questions, first, found = asked
     place, at = listed(codes, indptr)
-    known = asked[at] < n_questions
+    known = questions[at] < n_questions
     near = np.maximum(found[at[known] - first, 0].astype(np.float64), 0.0)
     np.add.at(rows[e.ASKED], place[known], near**2)
     np.maximum.at(rows[e.ASKED_MAX], place[known], near)
+
+
+def plain_gather(
+    codes: np.ndarray,
+    given: e.Given,
+    given_late: e.Given,
+    asked: e.Asked,
+    asked_late: e.Asked,
+    n_questions: int,
+    since: np.ndarray,
+    rows: np.ndarray,
+) -> None:
+    """Twin of ``gather``."""
+    rows[:] = 0.0
+    for answers in (given, given_late):
+        plain_sum_answers(codes, answers, rows)
+    for questions in (asked, asked_late):
+        plain_sum_asked(codes, questions, n_questions, rows)
+    e.finish(rows, since)
 
 
 def plain_likeness(near: np.ndarray, match: np.ndarray, ideal: float, each: np.ndarray) -> None:
@@ -143,13 +159,12 @@ def plain_kernels() -> Iterator[None]:
     with ExitStack() as stack:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
-            ("timeline.history.list_rows", plain_rows),
+            ("timeline.history.list_answers", plain_answers),
             ("timeline.corpus.add_term", plain_term),
             ("features.similarity.put_side_by_side", plain_likeness),
             ("features.similarity.sum_tagged", plain_sum_tagged),
             ("features.evidence.fetch", plain_fetch),
-            ("features.evidence.sum_answers", plain_sum_answers),
-            ("features.evidence.sum_asked", plain_sum_asked),
+            ("features.evidence.gather", plain_gather),
         ):
             stack.enter_context(mock.patch(f"{routing}.{name}", twin))
         yield

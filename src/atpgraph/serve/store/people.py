@@ -1,22 +1,22 @@
-"""People as the service knows them: what they set themselves, and when they were asked."""
+"""People as the service knows them: what they set themselves."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, select
+import numpy as np
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from atpgraph.cqa.data.site import DAY_MS
+from atpgraph._typing import Int64Array
 from atpgraph.serve.store.database import Database
-from atpgraph.serve.store.tables import asks, people
+from atpgraph.serve.store.tables import people
 
-WEEK_MS = 7 * DAY_MS
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,15 @@ class Person:
 
 
 class Directory:
-    """Everybody who set something, in memory as in the table."""
+    """Everybody who set something, in memory as in the table.
+
+    It may hold the whole site, since hooks bring names along; what every question needs of it is
+    kept until somebody's topics or groups change.
+    """
 
     def __init__(self, known: Iterable[Person] = ()) -> None:
         self._people = {person.id: person for person in known}
+        self._kept: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -76,15 +81,40 @@ class Directory:
         """Somebody by name on the site."""
         return next((person for person in self if person.handle == handle), None)
 
+    def declaring(self) -> tuple[Person, ...]:
+        """Those who say what they know about."""
+        return self._keep("topics", lambda: tuple(person for person in self if person.topics))
+
+    def members(self, groups: Collection[str]) -> Int64Array:
+        """Ids of those who are in one of the groups, ascending."""
+        wanted = frozenset(groups)
+
+        def make() -> Int64Array:
+            found = sorted(person.id for person in self if wanted.intersection(person.groups))
+            return np.array(found, dtype=np.int64)
+
+        return self._keep(wanted, make)
+
     def put(self, person: Person) -> None:
         """Remember what the table holds now."""
         with self._lock:
+            old = self[person.id]
             self._people[person.id] = person
+            if (old.topics, old.groups) != (person.topics, person.groups):
+                self._kept.clear()
 
     def drop(self, user: int) -> None:
         """Forget somebody."""
         with self._lock:
             self._people.pop(user, None)
+            self._kept.clear()
+
+    def _keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            result: T = self._kept[key]
+        return result
 
 
 def save_person(database: Database, connection: Connection, person: Person, now_ms: int) -> None:
@@ -131,91 +161,3 @@ def _person(row: Any) -> Person:
         groups=tuple(json.loads(row.member_of)),
         topics=tuple(json.loads(row.topics)),
     )
-
-
-@dataclass(frozen=True)
-class Ask:
-    """Somebody was asked something: by a suggestion, by hand, or outside of the service."""
-
-    person: int
-    at_ms: int
-    kind: str
-    shadow: bool
-    suggestion: int | None = None
-
-
-class AskBook:
-    """Asks of the last week, in memory as in the table.
-
-    Shadow asks count only while the service is in shadow mode: its report should show what would
-    have happened, with the caps that would have held.
-    """
-
-    def __init__(self, known: Iterable[Ask] = ()) -> None:
-        self._asks: dict[int, list[Ask]] = defaultdict(list)
-        self._last: dict[int, int] = {}
-        self.add(known)
-
-    @classmethod
-    def load(cls, connection: Connection, now_ms: int) -> AskBook:
-        """From the table: the last week, and when everybody was last asked."""
-        query = select(asks).where(asks.c.at_ms > now_ms - 8 * WEEK_MS).order_by(asks.c.at_ms)
-        return cls(
-            Ask(row.person, row.at_ms, row.kind, bool(row.shadow), row.suggestion)
-            for row in connection.execute(query)
-        )
-
-    def add(self, new: Iterable[Ask]) -> None:
-        """Remember asks."""
-        for ask in new:
-            self._asks[ask.person].append(ask)
-            self._last[ask.person] = max(ask.at_ms, self._last.get(ask.person, 0))
-
-    def times(self, person: int, now_ms: int, days: float, *, shadow: bool) -> int:
-        """How often somebody was asked in the last days."""
-        since = now_ms - days * DAY_MS
-        found = self._asks.get(person, ())
-        return sum(1 for ask in found if ask.at_ms > since and (shadow or not ask.shadow))
-
-    def last(self, person: int, *, shadow: bool) -> int:
-        """When somebody was last asked, 0 for never (or too long ago to matter)."""
-        if shadow:
-            return self._last.get(person, 0)
-        times = [ask.at_ms for ask in self._asks.get(person, ()) if not ask.shadow]
-        return max(times, default=0)
-
-    def loads(self, now_ms: int, days: float) -> dict[int, int]:
-        """Asks of everybody in the last days, shadow ones included."""
-        since = now_ms - days * DAY_MS
-        counts = {
-            person: sum(1 for ask in found if ask.at_ms > since)
-            for person, found in list(self._asks.items())
-        }
-        return {person: count for person, count in counts.items() if count}
-
-    def drop(self, person: int) -> None:
-        """Forget somebody."""
-        self._asks.pop(person, None)
-        self._last.pop(person, None)
-
-    def sweep(self, now_ms: int) -> None:
-        """Drop what no rule looks at any more."""
-        for person, found in list(self._asks.items()):
-            kept = [ask for ask in found if ask.at_ms > now_ms - 8 * WEEK_MS]
-            if kept:
-                self._asks[person] = kept
-            else:
-                self.drop(person)
-
-
-def save_asks(connection: Connection, new: Iterable[Ask]) -> None:
-    """Append to the table."""
-    rows = [
-        {
-            "person": ask.person, "suggestion": ask.suggestion, "at_ms": ask.at_ms,
-            "kind": ask.kind, "shadow": ask.shadow,
-        }
-        for ask in new
-    ]  # fmt: skip
-    if rows:
-        connection.execute(insert(asks), rows)

@@ -22,6 +22,7 @@ from atpgraph.serve.api.problems import ProblemError
 from atpgraph.serve.api.routes import Cursor, PersonId, RowId, person_view, service_of
 from atpgraph.serve.contract import MOST, FeedbackIn, PersonIn
 from atpgraph.serve.quality import cases, quality
+from atpgraph.serve.service import Service
 from atpgraph.serve.store import outbox, suggestions, tables, tokens
 from atpgraph.serve.store.tokens import SCOPES, Token
 from atpgraph.serve.web.charts import figures
@@ -215,7 +216,7 @@ def people(
         wanted += [p.id for p in service.desk.directory if find.lower() in p.handle.lower()][:50]
         rows, further = wanted, ""
     else:
-        loads = service.desk.book.loads(service.clock(), 7.0)
+        loads = _loads(service)
         known = {person.id for person in service.desk.directory} | set(loads)
         order = sorted(known, key=lambda user: (-loads.get(user, 0), user))
         at = suggestions.read_cursor(cursor) if cursor else 0
@@ -272,10 +273,16 @@ def quality_page(request: Request, token: Token = MaySee) -> Response:
     service = service_of(request)
     with service.database.read() as connection:
         found = quality(cases(connection, service.clock() - DAYS * DAY_MS), DAYS)
-    loads = service.desk.book.loads(service.clock(), 7.0)
+    loads = _loads(service)
     most = sorted(loads.items(), key=lambda pair: (-pair[1], pair[0]))[:12]
     asks = [(service.desk.directory[u].handle or f"user {u}", count) for u, count in most]
     return render(request, "quality.html", token, q=found, figures=figures(found, asks))
+
+
+def _loads(service: Service) -> dict[int, int]:
+    """How often people were asked in the last week."""
+    people, asked = service.desk.book.week(service.clock())
+    return dict(zip(people.tolist(), asked.tolist(), strict=True))
 
 
 @router.get("/shadow")

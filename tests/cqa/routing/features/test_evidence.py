@@ -17,6 +17,7 @@ from atpgraph.cqa.routing.features.evidence import (
     add_up,
     fetch,
     finish,
+    gather,
     span,
     sum_answers,
     sum_asked,
@@ -29,7 +30,13 @@ from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.meaning import UNIT, Meaning, dots
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
-from tests.cqa.routing.twins import listed, plain_fetch, plain_sum_answers, plain_sum_asked
+from tests.cqa.routing.twins import (
+    listed,
+    plain_fetch,
+    plain_gather,
+    plain_sum_answers,
+    plain_sum_asked,
+)
 
 
 class Planted:
@@ -70,13 +77,23 @@ def test_evidence_is_what_plain_sums_give(seed: int, answers: int, people: int) 
     accepted, faded = rng.random(len(owner)) < 0.5, rng.random((len(owner), 3)).astype(np.float32)
     one = rng.random((N_ROWS, people))
     two = one.copy()
-    sum_answers(some, indptr, first, accepted, faded, found, one)
-    plain_sum_answers(some, indptr, first, accepted, faded, found, two)
+    answers_of = indptr, accepted, faded, first, found
+    sum_answers(some, answers_of, one)
+    plain_sum_answers(some, answers_of, two)
     limit = int(rng.integers(0, questions + 1))
     asked = np.concatenate([np.sort(part) for part in np.split(question, indptr[1:-1])])
-    sum_asked(some, indptr, first, asked, limit, found, one)
-    plain_sum_asked(some, indptr, first, asked, limit, found, two)
+    asked_by = indptr, asked, first, found
+    sum_asked(some, asked_by, limit, one)
+    plain_sum_asked(some, asked_by, limit, two)
     np.testing.assert_allclose(one, two)
+    nothing = np.zeros(1, dtype=np.int64), asked[:0], 0, found[:0]
+    none_late = nothing[0], accepted[:0], faded[:0], 0, found[:0]
+    for late in (answers_of, none_late):
+        everything = answers_of, late, asked_by, nothing, limit, rng.random(3)
+        one, two = one[:, : len(some)].copy(), two[:, : len(some)].copy()
+        gather(some, *everything, one)
+        plain_gather(some, *everything, two)
+        np.testing.assert_allclose(one, two)
 
 
 def test_from_sums_to_what_logarithms_are_taken_of() -> None:

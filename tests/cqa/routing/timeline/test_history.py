@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.cqa.routing.timeline.candidates import active_users
-from atpgraph.cqa.routing.timeline.history import History, list_rows, sum_by_owner
+from atpgraph.cqa.routing.timeline.history import History, list_answers, sum_by_owner
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
-from tests.cqa.routing.twins import plain_rows, plain_sums
+from tests.cqa.routing.twins import plain_answers, plain_sums
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
@@ -23,12 +23,16 @@ def test_sums_by_owner(seed: int, answers: int, people: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_values_of_rows(seed: int, n: int, size: int) -> None:
+def test_answers_of_questions(seed: int, n: int, size: int) -> None:
     rng = np.random.default_rng(seed)
-    indptr = np.searchsorted(np.sort(rng.integers(0, size, n)), np.arange(size + 1))
-    values, rows = rng.integers(0, 9, n), rng.permutation(size)[: int(rng.integers(0, size + 1))]
-    one, two = np.zeros((2, n), dtype=np.int64)
-    assert list_rows(rows, indptr, values, 5, one) == plain_rows(rows, indptr, values, 5, two)
+    known = int(rng.integers(0, size + 1))  # questions in the index
+    early = np.sort(rng.integers(0, max(known, 1), n if known else 0))
+    indptr = np.searchsorted(early, np.arange(known + 1))
+    late = np.sort(rng.integers(0, size, n))
+    questions = np.flatnonzero(rng.random(size) < 0.5)
+    rows = questions, indptr, rng.integers(0, 9, len(early)), 5, late, 9 + np.arange(n)
+    one, two = np.zeros((2, 2 * n), dtype=np.int64)
+    assert list_answers(*rows, one) == plain_answers(*rows, two)
     assert one.tolist() == two.tolist()
 
 

@@ -19,6 +19,7 @@ from atpgraph.cqa.routing.advice.model_folder import ModelFolder, write_model
 from atpgraph.cqa.routing.advice.newcomers import MOST_ANSWERS, welcome
 from atpgraph.cqa.routing.advice.policies import AskLog, Dispatcher, Policy
 from atpgraph.cqa.routing.advice.suggest import LEAST_CONFIDENCE, Suggestions, suggest
+from atpgraph.cqa.routing.features.activity import monday
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.model.training import TrainingPlan
 from atpgraph.cqa.routing.timeline.events import Event, Forgotten
@@ -203,11 +204,24 @@ class Advisor:
             least_confidence=least_confidence,
         )
 
-    def warm_up(self) -> None:
-        """Compute what all questions share, so that the first one does not have to wait for it."""
-        last = self.history.n_questions - 1
-        again = Query.again(self.history.records, last).question if last >= 0 else Question()
-        self.ask(again, top=1)
+    def warm_up(self, now_ms: int = 0) -> None:
+        """Compute what all questions share, so that the first one does not have to wait for it.
+
+        Parameters
+        ----------
+        now_ms : int
+            When the next events and questions will come, if that is later than the last post.
+        """
+        history = self._open
+        soon = replace(history, now=max(history.now, now_ms))
+        last = history.n_questions - 1
+        again = Query.again(history.records, last).question if last >= 0 else Question()
+        suggest(self.router, Query.now(soon, again), hierarchy=self.hierarchy, top=1)
+
+    @property
+    def week_ms(self) -> int:
+        """The start of the week as of which people are counted; a new one has to be warmed up."""
+        return monday(self.history.now)
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
         """An advisor that also suggests newcomers, by what they declare or their first answers.

@@ -23,7 +23,7 @@ from atpgraph._typing import (
 )
 from atpgraph.cqa.routing.features.fading import Fading
 from atpgraph.cqa.routing.features.names import FEW_MOST, MEANING, TEXT
-from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.cqa.routing.timeline.history import History, Listed
 
 # Rows of evidence. The first are logarithms: of sums over answers by words (all, accepted, fading),
 # by meaning (all, accepted, halved every 180, 30, 10 days), of activity, of questions asked.
@@ -56,6 +56,10 @@ MADE_OF: dict[str, tuple[tuple[int, float], ...]] = {
     "tag_share": ((GIVEN, -1.0),),
 }
 _LEAST, _LEAST_MEAN, _CALM = 0.02, 0.05, 5.0
+# Answers by person: where each person's begin, whether accepted, how faded, and the likeness of
+# their questions from a first one on; and questions by asker, with the same likeness.
+Given = tuple[Int64Array, BoolArray, Float32Array, int, Float32Array]
+Asked = tuple[Int64Array, Int32Array, int, Float32Array]
 # People whose evidence stays in the processor's cache; not a power of 2, or the rows of one person
 # would push each other out of it.
 _BLOCK = 4000
@@ -96,27 +100,23 @@ def gathered(
         fetch(questions[first:end], like, found)
         return first, found
 
-    # The answers in the index of people, then those that came since: sums go on by date.
-    given = [
-        (answers, faded, *fetched(answers.indptr, answers.question))
-        for answers, faded in ((mine.base, fading.each), (mine.late, fading.late))
-        if len(answers.question)
-    ]
-    wanted = [
-        (indptr, questions, *fetched(indptr, questions))
-        for indptr, questions in ((asked.base, asked.late) if likeness.by_meaning else ())
-        if len(questions)
-    ]
+    def of_answers(part: Listed, faded: Float32Array) -> Given:
+        return part.indptr, part.accepted, faded, *fetched(part.indptr, part.question)
+
+    def of_questions(indptr: Int64Array, questions: Int32Array) -> Asked:
+        return indptr, questions, *fetched(indptr, questions)
+
+    # What is in the index of people, then what came since: sums go on by date.
+    given, given_late = of_answers(mine.base, fading.each), of_answers(mine.late, fading.late)
+    nothing = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    early, late = (asked.base, asked.late) if likeness.by_meaning else (nothing, nothing)
+    wanted, wanted_late = of_questions(*early), of_questions(*late)
     buffer = np.empty((N_ROWS, min(_BLOCK, max(len(codes), 1))))
     for start in range(0, len(codes), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(codes)))
-        some, rows = codes[part], buffer[:, : part.stop - part.start]
-        rows[:] = 0.0
-        for answers, faded, first, found in given:
-            sum_answers(some, answers.indptr, first, answers.accepted, faded, found, rows)
-        for indptr, questions, first, found in wanted:
-            sum_asked(some, indptr, first, questions, history.n_questions, found, rows)
-        finish(rows, fading.since)
+        rows = buffer[:, : part.stop - part.start]
+        known = history.n_questions
+        gather(codes[part], given, given_late, wanted, wanted_late, known, fading.since, rows)
         np.log(rows[:N_LOGS], out=rows[:N_LOGS])
         yield part, rows
 
@@ -147,16 +147,9 @@ def fetch(question: Int32Array, like: Float32Array, found: Float32Array) -> None
 
 
 @kernel
-def sum_answers(
-    codes: Int64Array,
-    indptr: Int64Array,
-    first: int,
-    accepted: BoolArray,
-    faded: Float32Array,
-    found: Float32Array,
-    rows: Float64Array,
-) -> None:
-    """Go on with the sums over people's answers; `found` has their likeness from `first` on."""
+def sum_answers(codes: Int64Array, answers: Given, rows: Float64Array) -> None:
+    """Go on with the sums over people's answers."""
+    indptr, accepted, faded, first, found = answers
     for place in range(len(codes)):
         person = codes[place]
         if person >= len(indptr) - 1:
@@ -194,23 +187,16 @@ def sum_answers(
 
 
 @kernel
-def sum_asked(
-    codes: Int64Array,
-    indptr: Int64Array,
-    first: int,
-    asked: Int32Array,
-    n_questions: int,
-    found: Float32Array,
-    rows: Float64Array,
-) -> None:
+def sum_asked(codes: Int64Array, asked: Asked, n_questions: int, rows: Float64Array) -> None:
     """The same over the questions that people asked, up to the `n_questions`-th of the site."""
+    indptr, questions, first, found = asked
     for place in range(len(codes)):
         person = codes[place]
         if person >= len(indptr) - 1:
             continue
         total, largest = rows[ASKED, place], rows[ASKED_MAX, place]
         for at in range(indptr[person], indptr[person + 1]):
-            if asked[at] >= n_questions:
+            if questions[at] >= n_questions:
                 break
             value = max(float(found[at - first, 0]), 0.0)
             total += value * value
@@ -238,6 +224,29 @@ def finish(rows: Float64Array, since: Float64Array) -> None:
         rows[GIVEN, place] = given
         rows[WORDS_MAX, place] = np.sqrt(rows[WORDS_MAX, place])
         rows[CLOSE_PLAIN, place] /= given
+
+
+@kernel
+def gather(
+    codes: Int64Array,
+    given: Given,
+    given_late: Given,
+    asked: Asked,
+    asked_late: Asked,
+    n_questions: int,
+    since: Float64Array,
+    rows: Float64Array,
+) -> None:
+    """All rows of some people but for their logarithms.
+
+    One call: whoever holds the interpreter keeps us waiting after each.
+    """
+    rows[:] = 0.0
+    sum_answers(codes, given, rows)
+    sum_answers(codes, given_late, rows)
+    sum_asked(codes, asked, n_questions, rows)
+    sum_asked(codes, asked_late, n_questions, rows)
+    finish(rows, since)
 
 
 @kernel

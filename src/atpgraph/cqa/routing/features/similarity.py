@@ -47,7 +47,7 @@ def likeness(query: Query) -> Likeness:
     history, near = query.history, query.closeness
     ideal = 1.0
     if query.best_match > 0.0:
-        ideal = max(history.corpus.ideal(query.terms, history.questions.present), 1e-9)
+        ideal = max(float(sum(query.worth.tolist())), 1e-9)
     each = np.empty((history.n_questions, 2), dtype=np.float32)
     nowhere = np.zeros(history.n_questions, dtype=np.float32)
     put_side_by_side(nowhere if near is None else near, query.match, ideal, each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 
 Columns = dict[str, Float64Array]
+_HISTORIES = 4  # of which sums over everybody are kept
 AXES_AT = slice(NAMES.index(AXES[0]), NAMES.index(AXES[0]) + len(AXES))
 
 
@@ -101,28 +103,32 @@ class Case:
 class Shared:
     """The part of everybody's weighted sum that does not depend on what is asked, but on when.
 
-    It is kept for the latest history; where a few answers came since, only the people who gave
+    It is kept for the last few histories; where a few answers came since, only the people who gave
     them are looked at anew.
     """
 
     def __init__(self) -> None:
-        self._latest: tuple[int, Float64Array] | None = None
+        self._latest: list[tuple[int, Float64Array]] = []  # replaced, never changed
 
     def of(self, query: Query, week: Week, weight: Float64Array) -> Float64Array:
         """One number per user; not to be changed."""
         history, kept = query.history, self._latest
-        if kept is None or kept[0] > history.n_answers or len(kept[1]) > history.n_users:
+        n = history.n_answers
+        # Others may rank by what came since, while this question is still about what was before.
+        fit = [one for one in kept if one[0] <= n and len(one[1]) <= history.n_users]
+        if not fit:
             total = _weigh(week.columns(query), history.n_given, weight)
         else:
-            total = kept[1]
-            owner = history.answers.owner[kept[0] :]
+            known, total = max(fit, key=itemgetter(0))
+            owner = history.answers.owner[known:]
             newer = np.arange(len(total), history.n_users)
             changed = np.unique(np.concatenate([owner[owner >= 0], newer]))
             if len(changed):
                 total = np.concatenate([total, np.zeros(len(newer))])
                 columns = week.columns(query, changed)
                 total[changed] = _weigh(columns, history.n_given[changed], weight)
-        self._latest = history.n_answers, total
+        if all(one[0] != n for one in kept):
+            self._latest = sorted([*kept, (n, total)], key=itemgetter(0))[-_HISTORIES:]
         return total
 
 

@@ -82,7 +82,7 @@ class Corpus:
     counts : sparse matrix in compressed columns
         Questions × words; the rows in a column ascend, so a column's prefix is its past.
     tail : Tail or None
-        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`ideal` know of them, and
+        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`worth` know of them, and
         :meth:`settled` gives a corpus that has them in `counts`.
     """
 
@@ -204,22 +204,22 @@ class Corpus:
         terms: tuple[Int64Array, Float64Array],
         present: BoolArray,
         damped: Float64Array | None = None,
+        worth: Float64Array | None = None,
     ) -> Float64Array:
         """BM25 of every question so far (one entry of `present` each) for the terms of another.
 
-        Everything, the rarity of a word included, is counted over the questions so far. `damped`,
-        where given, is :meth:`damped` of the same questions; the result does not depend on it.
+        Everything, the rarity of a word included, is counted over the questions so far. `damped`
+        and `worth`, where given, are what the methods of that name make of the same questions; the
+        result does not depend on them.
         """
-        scores = np.zeros(len(present))
-        total = int(np.count_nonzero(present))
-        if not total or not len(terms[0]):
+        scores, codes = np.zeros(len(present)), terms[0]
+        if not len(codes) or not present.any():
             return scores
+        worth = self.worth(terms, present) if worth is None else worth
         length, flat, slope = self._lengths(present)
         indices, data = self.counts.indices, self.counts.data
-        # Repeats in a long question count less than linearly, as they do in a document.
-        factors = self._worth(terms, present)
-        uses = self._uses(terms[0], len(present)).tolist()
-        for (start, end), factor in zip(uses, factors.tolist(), strict=True):
+        uses = self._uses(codes, len(present)).tolist()
+        for (start, end), factor in zip(uses, worth.tolist(), strict=True):
             rows = indices[start:end]
             if damped is not None:
                 add_scaled(rows, damped[start:end], factor, scores)
@@ -231,8 +231,8 @@ class Corpus:
                 tail.indptr,
                 tail.codes,
                 tail.counts,
-                terms[0],
-                factors,
+                codes,
+                worth,
                 present[first:],
                 length[first:],
                 flat,
@@ -242,8 +242,11 @@ class Corpus:
             )
         return scores
 
-    def _worth(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> Float64Array:
-        """What a match of each term is worth: its weight and its rarity so far."""
+    def worth(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> Float64Array:
+        """What a match of each term is worth: its weight, and its rarity in the questions so far.
+
+        Their sum is about the BM25 score of a question of mean length with the very same words.
+        """
         total = int(np.count_nonzero(present))
         uses = self._uses(terms[0], len(present))
         used = uses[:, 1] - uses[:, 0]
@@ -254,6 +257,7 @@ class Corpus:
         if tail is not None and len(present) > first:
             count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
         rarity = np.log1p((total - used + 0.5) / (used + 0.5))
+        # Repeats in a long question count less than linearly, as they do in a document.
         return np.asarray(rarity * np.sqrt(terms[1]))
 
     def damped(self, present: BoolArray) -> Float64Array | None:
@@ -290,13 +294,6 @@ class Corpus:
         length = self.length[: len(present)]
         mean = max(float(length.mean() if present.all() else length[present].mean()), 1e-9)
         return length, _K1 * (1 - _B), _K1 * _B / mean
-
-    def ideal(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> float:
-        """About the BM25 score of a question of mean length that has the very same words."""
-        score = 0.0
-        for worth in self._worth(terms, present).tolist():
-            score += worth
-        return score
 
 
 @kernel

@@ -83,7 +83,8 @@ class Lines(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            return [self._all[k] for k in range(*place.indices(self._size))]
+            start, stop, step = place.indices(self._size)
+            return self._all[start:stop:step] if step > 0 else self._all[: self._size][place]
         if not -self._size <= place < self._size:
             raise IndexError(place)
         return self._all[place % self._size]

@@ -166,19 +166,21 @@ class History:
         return len(self.records.votes) > 0
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
-        """The answers given so far to some questions."""
-        base = self.records.base
-        indptr, answers = base.by_question
-        early = positions[positions < len(base.questions)]
-        given = np.empty(int((indptr[early + 1] - indptr[early]).sum()), dtype=np.int64)
-        given = given[: list_rows(early, indptr, answers, self.n_answers, given)]
-        late = self.answers.question[len(base.answers) :]
-        if not len(late):
-            return given
-        given = np.append(given, len(base.answers) + np.flatnonzero(np.isin(late, positions)))
-        place = np.argsort(positions, kind="stable")
-        place = place[np.searchsorted(positions, self.answers.question[given], sorter=place)]
-        return np.asarray(given[np.lexsort((given, place))])
+        """The answers given so far to some questions, whose positions ascend; by question."""
+        indptr, answers = self.records.base.by_question
+        early = positions[: int(np.searchsorted(positions, len(indptr) - 1))]
+        most = int((indptr[early + 1] - indptr[early]).sum()) + len(self._late_answers[0])
+        given = np.empty(most, dtype=np.int64)
+        found = list_answers(positions, indptr, answers, self.n_answers, *self._late_answers, given)
+        return given[:found]
+
+    @cached_property
+    def _late_answers(self) -> tuple[Int64Array, Int64Array]:
+        """Question, ascending, and number of every answer that is not in the index."""
+        first = len(self.records.base.answers)
+        question = self.answers.question[first:]
+        order = np.argsort(question, kind="stable")
+        return question[order], first + order
 
     def asked_by(self, code: int) -> Int64Array:
         """Positions of the questions that a user asked so far, by date."""
@@ -423,14 +425,32 @@ def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -
 
 
 @kernel
-def list_rows(
-    rows: Int64Array, indptr: Int64Array, values: Int64Array, limit: int, found: Int64Array
+def list_answers(
+    questions: Int64Array,
+    indptr: Int64Array,
+    answers: Int64Array,
+    limit: int,
+    late_question: Int64Array,
+    late_answer: Int64Array,
+    found: Int64Array,
 ) -> int:
-    """Write the values below a limit of some compressed rows to `found`; how many."""
-    n = 0
-    for place in range(len(rows)):
-        for at in range(indptr[rows[place]], indptr[rows[place] + 1]):
-            if values[at] < limit:
-                found[n] = values[at]
-                n += 1
+    """Write the answers to some questions to `found`; how many.
+
+    Those below `limit` in compressed rows come first, then those that came after the rows were
+    made. Both `questions` and `late_question` ascend.
+    """
+    n = late = 0
+    for place in range(len(questions)):
+        question = questions[place]
+        if question < len(indptr) - 1:
+            for at in range(indptr[question], indptr[question + 1]):
+                if answers[at] < limit:
+                    found[n] = answers[at]
+                    n += 1
+        while late < len(late_question) and late_question[late] < question:
+            late += 1
+        while late < len(late_question) and late_question[late] == question:
+            found[n] = late_answer[late]
+            n += 1
+            late += 1
     return n

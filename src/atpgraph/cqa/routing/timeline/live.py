@@ -199,9 +199,9 @@ class _Batch:
         """The answer whose acceptance is recorded, even if it counts only from later on; or −1."""
         if question >= self.n_questions:
             return NOBODY
-        records = self.before.records
-        theirs = History(records).answers_to(np.array([question]))
-        hit = theirs[np.isin(theirs, records.acceptances.answer)] if len(theirs) else theirs
+        theirs = self.before.answers_to(np.array([question]))
+        later = self.before.records.acceptances.answer[self.before.n_acceptances :]
+        hit = theirs[self.before.is_accepted[theirs] | np.isin(theirs, later)]
         return int(hit[0]) if len(hit) else NOBODY
 
     def history(self) -> History:
@@ -213,7 +213,9 @@ class _Batch:
             return before
         old = before.records
         room, memo = Room(), Memo()
-        if old.grown is not None and old.grown.room.claim(old.grown.step):
+        if old.grown is None:
+            memo = old.memo if old.memo.claim() else memo
+        elif old.grown.room.claim(old.grown.step):
             room, memo = old.grown.room, old.grown.memo
         records = self._records(old, room, memo)
         now = max(before.now, self.last_ms + 1) if self.asked or self.given else before.now

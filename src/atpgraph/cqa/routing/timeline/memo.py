@@ -45,6 +45,7 @@ class Memo:
 
     def __init__(self) -> None:
         self._shelves: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._claimed = False
         self._lock = Lock()
 
     def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
@@ -65,6 +66,12 @@ class Memo:
             while len(kept) > shelf.keep:
                 kept.popitem(last=False)
         return result
+
+    def claim(self) -> bool:
+        """Whether the caller is the first to go on from what these results were made from."""
+        with self._lock:
+            first, self._claimed = not self._claimed, True
+        return first
 
     def clear(self) -> None:
         """Forget everything."""

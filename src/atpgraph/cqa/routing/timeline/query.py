@@ -137,7 +137,13 @@ class Query:
     def match(self) -> Float64Array:
         """BM25 of every earlier question."""
         history = self.history
-        return history.corpus.bm25(self.terms, history.questions.present, history.damped_counts)
+        present, damped = history.questions.present, history.damped_counts
+        return history.corpus.bm25(self.terms, present, damped, self.worth)
+
+    @cached_property
+    def worth(self) -> Float64Array:
+        """What a match of each of the terms is worth."""
+        return self.history.corpus.worth(self.terms, self.history.questions.present)
 
     @cached_property
     def best_match(self) -> float:
