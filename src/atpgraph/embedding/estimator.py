@@ -286,13 +286,14 @@ class ATP(Growing):
         job: Job,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
-        if settings.solver == "pairs" and job.spread is not None:
+        exact = isinstance(closure, ExactClosure)
+        if settings.solver == "pairs" and exact and job.spread is not None:
             return job.spread.pairs(table, settings.regularization, settings.max_iter)
         if settings.solver == "pairs":
             return fit_paths(
                 closure, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, loop=job.loop(),
+                random_state=seed, loop=job.loop(), spread=job.spread,
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
