@@ -135,9 +135,7 @@ def flow_solvers(report: Report) -> None:
         found = {}
         for budget in (0, shipped):
             circulation.WORK_PER_EDGE = budget
-            found[budget] = best_of(
-                2, lambda core=core: circulation.largest_circulation(core.sources, core.targets)
-            )
+            found[budget] = best_of(2, lambda core=core: circulation.largest_circulation(core))
         circulation.WORK_PER_EDGE = shipped
         alone, both = found[0], found[shipped]
         if alone[2].sum() != both[2].sum():

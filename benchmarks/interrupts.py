@@ -1,7 +1,7 @@
 """How long Ctrl-C waits, in every stage of the long commands.
 
-Run: python benchmarks/interrupts.py [--names path,cycle,random,links,ingest,train] [--presses 6]
-     [--nodes 150000] [--seed 0] [--output FILE]
+Run: python benchmarks/interrupts.py [--nodes 150000] [--presses 6] [--seed 0] [--output FILE]
+     [--names path,cycle,random,sketch,purpose,links,ingest,train]
 
 listening: the command runs once with a timer that ticks every 20 ms. Python hears a signal only
 between two of its own steps, so the longest time between two ticks that it heard is the longest
@@ -201,6 +201,9 @@ def presses(
         typed = COMMANDS[name].typed.format(d=folders[name]).split()
         moments = (np.arange(count) + rng.random(count)) / count * spent[name]
         ends = [end for at in moments if (end := press(typed, folders[name], at)) is not None]
+        if not ends:
+            yield [name, 0, *[None] * 6]
+            continue
         worst = max(ends, key=lambda end: end.seconds)
         yield [
             name, len(ends), float(np.median([end.seconds for end in ends])), worst.seconds,
@@ -217,6 +220,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     names = options.names.split(",")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     report = Report("How long Ctrl-C waits", " ".join(["python", *sys.argv]), options.output)
     with tempfile.TemporaryDirectory() as scratch:
         folders = {}

@@ -93,9 +93,7 @@ def test_how_good_the_vectors_are_is_told(folder: Path) -> None:
 
 def test_same_command_same_bytes(folder: Path) -> None:
     atp("embed", folder / "g.txt", "-o", folder / "again.npz", "--dim", 8, "--threads", 2)
-    assert (folder / "again.npz").read_bytes() != b""
-    first, again = ATP.load(folder / "m.npz"), ATP.load(folder / "again.npz")
-    assert first.source_.tobytes() == again.source_.tobytes()
+    assert (folder / "again.npz").read_bytes() == (folder / "m.npz").read_bytes()
     (folder / "again.npz").unlink()
 
 

@@ -25,17 +25,17 @@ def test_any_share_of_the_two_solvers_gives_the_same_optimum(
         generators.gnm(300, 900, 1),
         generators.noisy_hierarchy(400, 1500, 200, random_state=2).graph,
     ]
-    expected = [circulation.largest_circulation(g.sources, g.targets).sum() for g in graphs]
+    expected = [circulation.largest_circulation(g).sum() for g in graphs]
     monkeypatch.setattr(circulation, "WORK_PER_EDGE", work)
     for graph, best in zip(graphs, expected, strict=True):
-        chosen = circulation.largest_circulation(graph.sources, graph.targets)
+        chosen = circulation.largest_circulation(graph)
         assert balanced(graph, chosen)
         assert chosen.sum() == best
 
 
 @given(digraphs(self_loops=False))
 def test_the_circulation_is_balanced(graph: DiGraph) -> None:
-    assert balanced(graph, circulation.largest_circulation(graph.sources, graph.targets))
+    assert balanced(graph, circulation.largest_circulation(graph))
 
 
 def test_no_kernel_reads_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,10 +46,10 @@ def test_no_kernel_reads_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) 
         return np.full(shape, worst, dtype=dtype)
 
     graphs = [generators.gnm(60, 300, seed) for seed in range(3)]
-    expected = [circulation.largest_circulation(g.sources, g.targets) for g in graphs]
+    expected = [circulation.largest_circulation(g) for g in graphs]
     for name in ("_cheapest_path", "move", "_tight_graph", "_saturate"):
         monkeypatch.setattr(circulation, name, getattr(circulation, name).py_func)
     monkeypatch.setattr(np, "empty", poisoned)
     for graph, chosen in zip(graphs, expected, strict=True):
-        again = circulation.largest_circulation(graph.sources, graph.targets)
+        again = circulation.largest_circulation(graph)
         assert again.tolist() == chosen.tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -160,7 +162,7 @@ def test_any_small_graph_embeds(graph: DiGraph, kernel: str, purpose: str) -> No
 
 
 @pytest.mark.parametrize("purpose", ["reachability", "links"])
-def test_same_seed_same_bytes_for_any_number_of_threads(purpose: str) -> None:
+def test_same_seed_same_bytes_for_any_number_of_threads(purpose: str, tmp_path: Path) -> None:
     graph = generators.gnm(400, 1600, 0)
     one, two = (
         ATP(n_components=16, purpose=purpose, n_jobs=jobs, random_state=3).fit(graph)
@@ -169,6 +171,9 @@ def test_same_seed_same_bytes_for_any_number_of_threads(purpose: str) -> None:
     assert one.source_.tobytes() == two.source_.tobytes()
     assert one.target_.tobytes() == two.target_.tobytes()
     assert one.fidelity_ == two.fidelity_
+    one.save(tmp_path / "one")
+    two.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     other = ATP(n_components=16, purpose=purpose, random_state=4).fit(graph)
     assert other.source_.tobytes() != one.source_.tobytes()
 

@@ -14,6 +14,7 @@ import pytest
 from atpgraph import ATP, InputError, gnm
 from atpgraph.embedding import spread
 from atpgraph.errors import AtpError
+from atpgraph.factorization import panels
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
@@ -24,6 +25,7 @@ pytestmark = [
 GRAPH = gnm(500, 1500, random_state=1)
 CASES = {
     "reachability-sketch": {"purpose": "reachability", "closure": "sketch", "max_iter": 3},
+    "reachability-exact": {"purpose": "reachability", "closure": "exact", "max_iter": 3},
     "links-sketch": {"purpose": "links", "closure": "sketch", "max_iter": 2},
     "links-exact": {"purpose": "links", "closure": "exact", "max_iter": 2},
 }
@@ -33,6 +35,14 @@ CASES = {
 def client() -> Iterator[Any]:
     with spread.connected("local:2") as found:
         yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def several_tasks() -> Iterator[None]:
+    """A small graph as several ranges of rows, as a large one is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(panels, "_ROWS", 64)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -58,21 +68,22 @@ def test_bytes_are_those_of_threads(
     assert not left & {"half"}
 
 
+@pytest.mark.parametrize("name", ["links-sketch", "reachability-sketch"])
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_number_of_workers_does_not_matter(
-    workers: int, client: Any, whole: dict[str, ATP], tmp_path: Path
+    name: str, workers: int, client: Any, whole: dict[str, ATP], tmp_path: Path
 ) -> None:
     client.cluster.scale(workers)
     client.wait_for_workers(workers)
-    found = ATP(8, **CASES["links-sketch"]).fit(GRAPH, work=tmp_path / "w", client=client)
+    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
     client.cluster.scale(2)
-    assert same(found, whole["links-sketch"])
+    assert same(found, whole[name])
 
 
 @pytest.mark.parametrize(
     ("name", "stage"),
     [("links-sketch", "do_rows"), ("links-sketch", "do_closure"), ("links-exact", "do_cycles"),
-     ("reachability-sketch", "do_pairs")],
+     ("reachability-sketch", "do_learn"), ("reachability-exact", "do_pairs")],
 )  # fmt: skip
 def test_a_killed_worker_costs_its_tasks_only(
     name: str, stage: str, client: Any, whole: dict[str, ATP], tmp_path: Path,

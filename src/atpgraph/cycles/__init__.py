@@ -6,7 +6,6 @@ from atpgraph.cycles.breaking import (
     CycleBreak,
     CycleBreaker,
     break_cycles,
-    settled_method,
 )
 from atpgraph.cycles.methods import METHODS
 from atpgraph.cycles.pagerank import pagerank
@@ -22,6 +21,5 @@ __all__ = [
     "agony",
     "break_cycles",
     "pagerank",
-    "settled_method",
     "trueskill",
 ]

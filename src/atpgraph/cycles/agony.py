@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array
+from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cycles.circulation import move, priced_circulation
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.scc import strongly_connected_components
+from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
+
+_Rows = tuple[Int64Array, Int32Array, BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +47,15 @@ class Agony:
         return (self.lowest + self.highest) / 2.0
 
 
-def agony(graph: DiGraph) -> Agony:
+def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     """Minimum agony of a graph, with the lowest and the highest optimal ranks.
 
     Parameters
     ----------
     graph : DiGraph
         Any directed graph; self-loops and edge weights do not influence the ranks.
+    core : CyclicCore, optional
+        What lies on its cycles, where that is known.
 
     Returns
     -------
@@ -70,45 +74,65 @@ def agony(graph: DiGraph) -> Agony:
     Gupte et al., "Finding hierarchy in directed online social networks", WWW 2011; Tatti, "Faster
     way to agony: discovering hierarchies in directed graphs", ECML PKDD 2014.
     """
-    sources, targets = graph.sources, graph.targets
-    component = strongly_connected_components(graph)
-    proper = sources != targets
-    cyclic = proper & (component[sources] == component[targets])
-    on_circulation = np.zeros(graph.n_edges, dtype=np.bool_)
-    on_circulation[cyclic], prices, fit = priced_circulation(sources[cyclic], targets[cyclic])
-    del cyclic
-    value = int(np.count_nonzero(on_circulation))
-    up = proper & ~on_circulation
-    # r(v) ≥ r(u) + 1 off the circulation, r(u) ≥ r(v) − 1 on it; reversed for the highest ranks.
-    tails = np.concatenate([sources[up], targets[on_circulation]])
-    heads = np.concatenate([targets[up], sources[on_circulation]])
-    steps = np.full(len(tails), -1, dtype=np.int8)
-    steps[: len(tails) - value] = 1
-    some = np.zeros(graph.n_nodes, dtype=np.int64)
-    some[: len(prices)] = prices
+    core = cyclic_core(graph) if core is None else core
+    circulating, prices, fit = priced_circulation(core.graph)
+    value = int(np.count_nonzero(circulating))
     if not fit:
-        inside = component[tails] == component[heads]
-        _relax(*_by_tail(graph.n_nodes, tails[inside], heads[inside], steps[inside]), some)
+        out, into = _both_ways(core.graph, circulating)
+        _relax(*out, *into, prices)
+    some = np.zeros(graph.n_nodes, dtype=np.int64)
+    some[core.nodes] = prices
+    del prices
+    component = strongly_connected_components(graph)
     _lift(graph.indptr, graph.targets, component, np.argsort(-component, kind="stable"), some)
+    del component
+    on = np.zeros(graph.n_edges, dtype=np.bool_)
+    on[core.edges] = circulating
+    del circulating
+    out, into = _both_ways(graph, on)
     lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int64)
-    _lower(*_by_tail(graph.n_nodes, tails, heads, steps), some, lowest)
-    _lower(*_by_tail(graph.n_nodes, heads, tails, steps), some.max(initial=0) - some, highest)
+    _lower(*out, *into, some, lowest)
+    _lower(*into, *out, some.max(initial=0) - some, highest)
     top = int(lowest.max(initial=0))
     return Agony(value, lowest, top - highest)
 
 
-def _by_tail(
-    n: int, tails: Int32Array, heads: Int32Array, steps: AnyArray
-) -> tuple[Int64Array, Int32Array, AnyArray]:
-    """The constraints r(head) ≥ r(tail) + step as rows of their tails."""
-    order = np.argsort(tails, kind="stable")
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(tails, minlength=n), out=indptr[1:])
-    return indptr, heads[order], steps[order]
+def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
+    """Rows of targets and rows of sources: bounds, ends, and whether edges are on the circulation.
+
+    What follows for ranks: r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1
+    along one that is on it.
+    """
+    bounds = np.zeros(graph.n_nodes + 1, dtype=np.int64)
+    sources, into_on = np.empty(graph.n_edges, dtype=np.int32), np.empty_like(on)
+    _turn_round(graph.indptr, graph.targets, on, bounds, sources, into_on)
+    return (graph.indptr, graph.targets, on), (bounds, sources, into_on)
 
 
 @kernel
-def _relax(indptr: Any, heads: Any, steps: Any, rank: Any) -> None:
+def _turn_round(
+    indptr: Any, targets: Any, on: Any, bounds: Any, sources: Any, into_on: Any
+) -> None:
+    """Rows of sources, ascending, from rows of targets; `bounds` comes as zeros."""
+    n = len(indptr) - 1
+    for target in targets:
+        bounds[target + 1] += 1
+    for v in range(n):
+        bounds[v + 1] += bounds[v]
+    for u in range(n):
+        for e in range(indptr[u], indptr[u + 1]):
+            place = bounds[targets[e]]
+            sources[place], into_on[place] = u, on[e]
+            bounds[targets[e]] += 1
+    for v in range(n, 0, -1):
+        bounds[v] = bounds[v - 1]
+    bounds[0] = 0
+
+
+@kernel
+def _relax(
+    indptr: Any, targets: Any, on: Any, bounds: Any, sources: Any, into_on: Any, rank: Any
+) -> None:
     """Raise ranks until they meet the constraints, first-in first-out."""
     n = len(rank)
     queue = np.empty(n, dtype=np.int64)
@@ -122,10 +146,15 @@ def _relax(indptr: Any, heads: Any, steps: Any, rank: Any) -> None:
         head = head + 1 if head + 1 < n else 0
         size -= 1
         queued[v] = False
-        for e in range(indptr[v], indptr[v + 1]):
-            w = heads[e]
-            reached = rank[v] + steps[e]
-            if reached > rank[w]:
+        out = indptr[v + 1] - indptr[v]
+        for i in range(out + bounds[v + 1] - bounds[v]):
+            if i < out:
+                w, bound = targets[indptr[v] + i], not on[indptr[v] + i]
+                reached = rank[v] + 1
+            else:
+                w, bound = sources[bounds[v] + i - out], into_on[bounds[v] + i - out]
+                reached = rank[v] - 1
+            if bound and reached > rank[w]:
                 rank[w] = reached
                 if not queued[w]:
                     queued[w] = True
@@ -148,8 +177,17 @@ def _lift(indptr: Any, targets: Any, component: Any, order: Any, rank: Any) -> N
 
 
 @kernel
-def _lower(indptr: Any, heads: Any, steps: Any, some: Any, least: Any) -> None:
-    """The least ranks that meet the constraints, given some that do.
+def _lower(
+    indptr: Any,
+    heads: Any,
+    on: Any,
+    bounds: Any,
+    tails: Any,
+    into_on: Any,
+    some: Any,
+    least: Any,
+) -> None:
+    """The least ranks that meet the constraints, given some that do; self-loops are none.
 
     Measured by what `some` has to spare, no constraint is negative, so the distance that a node
     keeps to its rank in `some` is a shortest path: Dial's algorithm from all nodes at once, each
@@ -174,5 +212,11 @@ def _lower(indptr: Any, heads: Any, steps: Any, some: Any, least: Any) -> None:
             least[v] = some[v] - d
             for e in range(indptr[v], indptr[v + 1]):
                 w = heads[e]
-                spare = some[w] - some[v] - steps[e]
-                move(w, d + spare, far, distance, first, after, before)
+                if w != v and not on[e]:
+                    spare = some[w] - some[v] - 1
+                    move(w, d + spare, far, distance, first, after, before)
+            for e in range(bounds[v], bounds[v + 1]):
+                if into_on[e]:
+                    w = tails[e]
+                    spare = some[w] - some[v] + 1
+                    move(w, d + spare, far, distance, first, after, before)

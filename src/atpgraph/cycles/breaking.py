@@ -12,7 +12,7 @@ import numpy as np
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import interruptible
 from atpgraph._typing import Float64Array, Int64Array, IntArray
-from atpgraph.cycles.methods import AUTO_EDGES, METHODS, Workspace
+from atpgraph.cycles.methods import METHODS, Workspace
 from atpgraph.graph.digraph import DiGraph
 
 
@@ -138,19 +138,6 @@ class CycleBreaker:
         removed, scores = removed[order], scores[order]
         timings = {"components": prepared - started, "choose": solved - prepared}
         return CycleBreak(method, self.graph, removed, scores, timings)
-
-
-def settled_method(graph: DiGraph, method: str) -> str:
-    """The method that :func:`break_cycles` uses on a graph when asked for `method`.
-
-    Examples
-    --------
-    >>> settled_method(DiGraph.from_edges([(0, 1), (1, 0)]), "auto")
-    'h-voting'
-    """
-    if method == "auto" and graph.n_edges <= AUTO_EDGES:
-        return "h-voting"  # no need to look for cycles
-    return interruptible(Workspace(graph, 0).settle, method)
 
 
 def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState = 0) -> CycleBreak:

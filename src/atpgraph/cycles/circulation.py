@@ -23,50 +23,35 @@ from atpgraph.graph.digraph import DiGraph
 WORK_PER_EDGE = 1000  # edge scans per edge before OR-Tools takes over
 
 
-def largest_circulation(sources: Int32Array, targets: Int32Array) -> BoolArray:
+def largest_circulation(graph: DiGraph) -> BoolArray:
     """Edges of a largest subgraph in which every node has as many in- as out-edges.
 
     Examples
     --------
     Of two triangles that share an edge, only one can be a circulation:
 
-    >>> largest_circulation(np.array([0, 1, 1, 2, 3]), np.array([1, 2, 3, 0, 0])).sum()
+    >>> largest_circulation(DiGraph.from_codes([0, 1, 1, 2, 3], [1, 2, 3, 0, 0], 4)).sum()
     np.int64(3)
     """
-    return priced_circulation(sources, targets)[0]
+    return priced_circulation(graph)[0]
 
 
-def priced_circulation(
-    sources: Int32Array, targets: Int32Array
-) -> tuple[BoolArray, Int32Array, bool]:
-    """A largest circulation, a price for every node up to the highest, and whether they fit it.
+def priced_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array, bool]:
+    """A largest circulation, a price for every node, and whether they fit it.
 
     Prices that fit are a proof: price[v] ≤ price[u] + 1 along every edge of the circulation, and
     price[v] ≥ price[u] + 1 along every other. Where OR-Tools finished the work, they nearly do.
     """
-    if not len(sources):
-        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int32), True
-    present = np.zeros(max(sources.max(), targets.max()) + 1, dtype=np.int64)
-    present[sources] = 1
-    present[targets] = 1
-    number = np.cumsum(present) - 1
-    number = number.astype(np.int32)
-    tails, heads = number[sources], number[targets]
-    graph = DiGraph.from_codes(tails, heads, int(number[-1]) + 1)
-    as_given = None
-    if not (np.array_equal(graph.sources, tails) and np.array_equal(graph.targets, heads)):
-        as_given = graph.find_edges(tails, heads)
-    del sources, targets, tails, heads
     left_out = np.zeros(graph.n_edges, dtype=np.bool_)
-    excess = (graph.out_degree - graph.in_degree).astype(np.int32)
+    excess = graph.out_degree.astype(np.int32)
+    excess -= graph.in_degree.astype(np.int32)
     price = np.zeros(graph.n_nodes, dtype=np.int32)
     _route(graph, left_out, excess, price)
     routed = not np.any(excess)
     if not routed:
         left_out ^= _finish(graph, left_out, excess, price)
-    if as_given is not None:
-        left_out = left_out[as_given]
-    return ~left_out, price[number], routed
+    np.logical_not(left_out, out=left_out)
+    return left_out, price, routed
 
 
 def _finish(
@@ -107,9 +92,8 @@ def _route(
     n, m = graph.n_nodes, graph.n_edges
     # 32 bits where they are enough, because a large graph waits for memory.
     wide = np.int32 if 2 * m < 2**31 else np.int64
-    rev_indptr, rev_sources = np.zeros(n + 1, dtype=np.int64), np.empty(m, dtype=np.int32)
-    rev_edge = np.empty(m, dtype=wide)
-    _turn_round(graph.indptr, graph.targets, rev_indptr, rev_sources, rev_edge)
+    rev_indptr, rev_edge = np.zeros(n + 1, dtype=wide), np.empty(m, dtype=wide)
+    _turn_round(graph.targets, rev_indptr, rev_edge)
     distance = np.empty(n, dtype=np.int32)
     start = np.empty(n + 1, dtype=wide)
     budget = WORK_PER_EDGE * m
@@ -118,8 +102,8 @@ def _route(
         step, scanned = _cheapest_path(
             graph.indptr,
             graph.targets,
+            graph.sources,
             rev_indptr,
-            rev_sources,
             rev_edge,
             left_out,
             excess,
@@ -132,21 +116,19 @@ def _route(
         # Each tight edge has an entry at either end.
         entries = 2 * _count_tight(graph.indptr, graph.targets, price)
         heads, usable = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.bool_)
-        mate, edge_of = np.empty(entries, dtype=wide), np.empty(entries, dtype=wide)
-        _tight_graph(
-            graph.sources, graph.targets, left_out, price, start, heads, mate, usable, edge_of
-        )
+        mate = np.empty(entries, dtype=wide)
+        _tight_graph(graph.sources, graph.targets, left_out, price, start, heads, mate, usable)
         budget -= scanned
         budget -= _saturate(start, heads, mate, usable, excess, distance, budget)
-        _take_over(heads, usable, edge_of, start[n], graph.targets, left_out)
+        _take_over(graph.sources, graph.targets, price, start, usable, left_out)
 
 
 @kernel
 def _cheapest_path(
     indptr: Any,
     targets: Any,
+    sources: Any,
     rev_indptr: Any,
-    rev_sources: Any,
     rev_edge: Any,
     left_out: Any,
     excess: Any,
@@ -187,7 +169,7 @@ def _cheapest_path(
                     move(w, d + 1 + price[v] - price[w], far, distance, first, after, before)
             for k in range(rev_indptr[v], rev_indptr[v + 1]):
                 if left_out[rev_edge[k]]:
-                    w = rev_sources[k]
+                    w = sources[rev_edge[k]]
                     move(w, d - 1 + price[v] - price[w], far, distance, first, after, before)
     return -1, scanned
 
@@ -213,21 +195,16 @@ def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before
 
 
 @kernel
-def _turn_round(
-    indptr: Any, targets: Any, rev_indptr: Any, rev_sources: Any, rev_edge: Any
-) -> None:
-    """The sources of the edges into each node, ascending, and which edges they are."""
-    n = len(indptr) - 1
+def _turn_round(targets: Any, rev_indptr: Any, rev_edge: Any) -> None:
+    """The edges into each node, ascending; `rev_indptr` comes as zeros."""
+    n = len(rev_indptr) - 1
     for target in targets:
         rev_indptr[target + 1] += 1
     for v in range(n):
         rev_indptr[v + 1] += rev_indptr[v]
-    for u in range(n):
-        for e in range(indptr[u], indptr[u + 1]):
-            place = rev_indptr[targets[e]]
-            rev_sources[place] = u
-            rev_edge[place] = e
-            rev_indptr[targets[e]] += 1
+    for e in range(len(targets)):
+        rev_edge[rev_indptr[targets[e]]] = e
+        rev_indptr[targets[e]] += 1
     for v in range(n, 0, -1):
         rev_indptr[v] = rev_indptr[v - 1]
     rev_indptr[0] = 0
@@ -254,7 +231,6 @@ def _tight_graph(
     heads: Any,
     mate: Any,
     usable: Any,
-    edge_of: Any,
 ) -> None:
     """Adjacency of the edges with price[target] = price[source] + 1, an entry at either end.
 
@@ -281,17 +257,22 @@ def _tight_graph(
             heads[i], heads[j] = v, u
             mate[i], mate[j] = j, i
             usable[i], usable[j] = not left_out[e], left_out[e]
-            edge_of[i], edge_of[j] = e, e
 
 
 @kernel
 def _take_over(
-    heads: Any, usable: Any, edge_of: Any, entries: int, targets: Any, left_out: Any
+    sources: Any, targets: Any, price: Any, start: Any, usable: Any, left_out: Any
 ) -> None:
-    """Write back which tight edges are left out: those whose entry at the source is not usable."""
-    for i in range(entries):
-        if heads[i] == targets[edge_of[i]]:
-            left_out[edge_of[i]] = not usable[i]
+    """Write back which tight edges are left out: those whose entry at the source is not usable.
+
+    Entries are met in the order of :func:`_tight_graph`; `start` is scratch afterwards.
+    """
+    for e in range(len(targets)):
+        u, v = sources[e], targets[e]
+        if price[v] == price[u] + 1:
+            left_out[e] = not usable[start[u]]
+            start[u] += 1
+            start[v] += 1
 
 
 @kernel

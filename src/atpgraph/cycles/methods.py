@@ -20,9 +20,11 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from atpgraph._jit import kernel
 from atpgraph._registry import Registry
 from atpgraph._threads import Workers, checkpoint, result_of
 from atpgraph._typing import (
@@ -36,13 +38,13 @@ from atpgraph._typing import (
 )
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
-from atpgraph.cycles.offline_scc import closes_cycle
+from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.cycles.pagerank import pagerank
 from atpgraph.cycles.posterior import downward_probability
 from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.scc import cyclic_edges
+from atpgraph.graph.scc import CyclicCore, cyclic_core
 
 log = logging.getLogger(__name__)
 
@@ -79,31 +81,28 @@ class Workspace:
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
+    def _core(self) -> CyclicCore:
+        return cyclic_core(self.graph)
+
+    @property
     def core_edges(self) -> IntArray:
         """Indices of the edges on cycles, without self-loops."""
-        proper = self.graph.sources != self.graph.targets
-        edges = np.flatnonzero(cyclic_edges(self.graph) & proper)
-        return edges.astype(np.int32) if self.graph.n_edges < 2**31 else edges
+        return self._core.edges
 
-    @cached_property
+    @property
     def core_nodes(self) -> Int64Array:
         """Indices of the nodes on cycles."""
-        on_cycle = np.zeros(self.graph.n_nodes, dtype=np.bool_)
-        on_cycle[self.graph.sources[self.core_edges]] = True
-        return np.flatnonzero(on_cycle)
+        return self._core.nodes
 
-    @cached_property
+    @property
     def core(self) -> DiGraph:
         """The edges on cycles; node i of it is ``core_nodes[i]``."""
-        number = np.zeros(self.graph.n_nodes, dtype=np.int32)
-        number[self.core_nodes] = np.arange(len(self.core_nodes), dtype=np.int32)
-        ends = self.graph.sources[self.core_edges], self.graph.targets[self.core_edges]
-        return DiGraph.from_codes(number[ends[0]], number[ends[1]], len(self.core_nodes))
+        return self._core.graph
 
     @cached_property
     def agony(self) -> Agony:
         """Minimum agony of the graph and its ranks."""
-        return agony(self.graph)
+        return agony(self.graph, self._core)
 
     @cached_property
     def trueskill(self) -> TrueSkill:
@@ -147,28 +146,24 @@ def remove_by_edge(
 
     `acyclic` marks edges that come before all others and close no cycle among themselves.
     """
-    return _closing(space, _edge_times(space, keys, name, acyclic), acyclic)
+    return _closing(space, _edge_order(space, keys, name, acyclic))
 
 
-def _closing(space: Workspace, time: Int32Array, acyclic: BoolArray | None) -> BoolArray:
+def _closing(space: Workspace, order: Int32Array) -> BoolArray:
     core = space.core
-    return closes_cycle(core.n_nodes, core.sources, core.targets, time, acyclic)
+    return closes_in_order(core.n_nodes, core.sources, core.targets, order)
 
 
-def _edge_times(
+def _edge_order(
     space: Workspace, keys: tuple[AnyArray, ...], name: str, acyclic: BoolArray | None
 ) -> Int32Array:
-    """When each edge arrives: the smallest keys first."""
-    n_edges = space.core.n_edges
-    draw = space.rng(f"ties of {name}").random(n_edges)
-    asked = slice(None) if acyclic is None else np.flatnonzero(~acyclic)
-    order = np.lexsort([draw[asked], *(key[asked] for key in reversed(keys))])
-    del draw
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    time = np.zeros(n_edges, dtype=np.int32)
-    time[asked] = rank
-    return time
+    """The edges that are not there from the start, smallest keys first."""
+    draw = space.rng(f"ties of {name}").random(space.core.n_edges)
+    if acyclic is None:
+        return np.lexsort([draw, *reversed(keys)]).astype(np.int32)
+    asked = np.flatnonzero(~acyclic).astype(np.int32)
+    draw = draw[asked]
+    return asked[np.lexsort([draw, *(key[asked] for key in reversed(keys))])]
 
 
 def remove_by_node(
@@ -179,16 +174,30 @@ def remove_by_node(
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
     at = np.empty(core.n_nodes, dtype=np.int32)
     at[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
-    time = at[core.sources]
-    at_target = at[core.targets]
-    keeps = np.where(
-        time > at_target, ~loses_out_edges[core.sources], loses_out_edges[core.targets]
-    )
-    np.maximum(time, at_target, out=time)
-    del at_target
+    lost, time = _lost_edges(core.indptr, core.targets, at, loses_out_edges)
     # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
-    # at its latest node one is lost, and arrives with that node.
-    return _closing(space, time, keeps)
+    # at its latest node one is lost, and arrives with that node. Those that a node loses may arrive
+    # in any order: none of them needs another to close a cycle, which passes the node but once.
+    return _closing(space, lost[np.argsort(time, kind="stable")])
+
+
+@kernel
+def _lost_edges(
+    indptr: Any, targets: Any, at: Any, loses_out_edges: Any
+) -> tuple[Int32Array, Int32Array]:
+    """The edges that their later end loses, and where that end stands."""
+    lost = np.empty(len(targets), dtype=np.int32)
+    time = np.empty(len(targets), dtype=np.int32)
+    count = 0
+    for u in range(len(indptr) - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            v = targets[e]
+            source_is_later = at[u] > at[v]
+            end = u if source_is_later else v
+            if loses_out_edges[end] == source_is_later:
+                lost[count], time[count] = e, at[end]
+                count += 1
+    return lost[:count].copy(), time[:count].copy()
 
 
 def _greedy(space: Workspace, drop: Float64Array, name: str) -> tuple[BoolArray, FloatArray]:
@@ -201,9 +210,9 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
     if rule == "g":
         drop = space.drop(score)
         up = drop < 0
-        time = _edge_times(space, (drop,), name, up)
-        del drop
-        return _closing(space, time, up)
+        order = _edge_order(space, (drop,), name, up)
+        del drop, up
+        return _closing(space, order)
     out = np.full(space.core.n_nodes, rule == "f")
     return remove_by_node(space, score if rule == "f" else -score, out, name=name)
 
@@ -232,9 +241,9 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
         drop += space.drop(score) / max(float(np.std(score)), 1e-12)
     # What no strategy removes is part of what one of them leaves, which is acyclic.
     nobody = votes == 0
-    time = _edge_times(space, (votes, drop), name, nobody)
-    del drop
-    return _closing(space, time, nobody), votes.astype(np.float32)
+    order = _edge_order(space, (votes, drop), name, nobody)
+    del drop, nobody
+    return _closing(space, order), votes.astype(np.float32)
 
 
 def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:

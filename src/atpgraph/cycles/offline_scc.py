@@ -24,139 +24,146 @@ from atpgraph.graph.scc import tarjan
 
 
 @kernel
-def _closes_cycle(n: int, u: Any, v: Any, time: Any, first_time: int, closes: Any) -> None:
-    """Set closes[i] where the ends of edge i are in one SCC of the edges up to time[i].
+def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> None:
+    """Set closes[when[i]] where the ends of edge i are in one SCC of the edges up to its time.
 
-    The edges come sorted by time; all of them lie inside SCCs of the whole graph. Those before
-    `first_time` are not asked about. `u` and `v` are scratch afterwards.
+    The edges come sorted by source, u → v, and all of them lie inside SCCs of the whole graph.
+    Those that are asked about are numbered from 1 on in `when`, in the order of their `time`; the
+    others, which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
 
-    A subproblem is a slice of the edges, sorted by time, whose ends all are in one SCC once the
-    whole slice is there. Edges with time < `low_time` are older than the subproblem: they carry
-    connectivity and have been answered. `at` has the place that each edge came in.
+    A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
+    whole slice is there; so each of its nodes is a source. What is asked about in it are the
+    numbers from `low` to `high`; edges with smaller ones carry connectivity and have been answered.
     """
     m = len(u)
-    at = np.empty(m, dtype=np.int32)
-    for i in range(m):
-        at[i] = i
-    number = np.empty(n, dtype=np.int32)
-    for x in range(n):
-        number[x] = -1
-    seen = np.empty(n, dtype=np.int32)
     # All of 32 bits: a large graph waits for memory, not for arithmetic.
+    number = np.empty(n, dtype=np.int32)
     indptr = np.empty(n + 1, dtype=np.int32)
     component = np.empty(n, dtype=np.int32)
-    low = np.empty(n, dtype=np.int32)
+    low_link = np.empty(n, dtype=np.int32)
     stack = np.empty(n, dtype=np.int32)
     path = np.empty(n, dtype=np.int32)
     cursor = np.empty(n, dtype=np.int32)
     later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
-    later_at = np.empty(m, dtype=np.int32)
-    targets, fill = later_u, cursor  # not needed at the same time
-    # Halving the new edges at each level bounds the depth, and with it the pending slices.
-    tasks = np.empty((256, 3), dtype=np.int64)
-    tasks[0, 0], tasks[0, 1], tasks[0, 2] = 0, m, first_time
-    pending = 1
+    later_when = np.empty(m, dtype=np.int32)
+    targets = later_u  # not needed at the same time
+    # Halving the numbers at each level bounds the depth, and with it the pending slices.
+    tasks = np.empty((256, 4), dtype=np.int64)
+    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = 0, m, 1, len(time) - 1
+    pending = 1 if len(time) > 1 else 0
     while pending > 0:
         pending -= 1
-        begin, end, low_time = tasks[pending, 0], tasks[pending, 1], tasks[pending, 2]
-        # First edge of the slice that is not older than the subproblem.
-        a, b = begin, end
-        while a < b:
-            half = (a + b) // 2
-            if time[at[half]] < low_time:
-                a = half + 1
-            else:
-                b = half
-        new = a
-        if new == end:
+        begin, end = tasks[pending, 0], tasks[pending, 1]
+        low, high = tasks[pending, 2], tasks[pending, 3]
+        if time[low] == time[high]:
+            for i in range(begin, end):  # one arrival joins everything: each closes a cycle
+                if when[i] >= low:
+                    closes[when[i]] = True
             continue
-        last = time[at[end - 1]]
-        if time[at[new]] == last:
-            for i in range(new, end):  # one arrival joins everything: each new edge closes a cycle
-                closes[at[i]] = True
-            continue
-        middle = time[at[(new + end - 1) // 2]]
-        if middle == last:
-            # Step back to the last earlier time, so that both halves have new edges.
-            i = (new + end - 1) // 2
-            while time[at[i]] == middle:
-                i -= 1
-            middle = time[at[i]]
+        # The last number of the first half: equal times stay together, and both halves have some.
+        middle = (low + high) // 2
+        if time[middle] == time[high]:
+            while time[middle] == time[high]:
+                middle -= 1
+        else:
+            while time[middle + 1] == time[middle]:
+                middle += 1
         # Number the nodes of the slice compactly and build the graph of the first half.
         count: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
+        last = -1
         for i in range(begin, end):
-            for side in range(2):
-                x = u[i] if side == 0 else v[i]
-                if number[x] < 0:
-                    number[x] = count
-                    seen[count] = x
-                    indptr[count] = 0
-                    count += 1
-            u[i], v[i] = number[u[i]], number[v[i]]
-        indptr[count] = 0
-        for i in range(count):
-            number[seen[i]] = -1
-        split = begin
-        while split < end and time[at[split]] <= middle:
-            indptr[u[split] + 1] += 1
-            split += 1
-        for i in range(count):
-            indptr[i + 1] += indptr[i]
-            fill[i] = indptr[i]
-        for i in range(begin, split):
-            targets[fill[u[i]]] = v[i]
-            fill[u[i]] += 1
-        n_components = tarjan(count, indptr, targets, component, low, stack, path, cursor)
-        # Edges inside a component of the first half stay; the rest go on, contracted, those of the
-        # first half before the others.
+            if u[i] != last:
+                last = u[i]
+                number[last] = count
+                count += 1
+            u[i] = count - 1
+        filled = 0
+        last = -1
+        for i in range(begin, end):
+            v[i] = number[v[i]]
+            if u[i] != last:
+                last = u[i]
+                indptr[last] = filled
+            if when[i] <= middle:
+                targets[filled] = v[i]
+                filled += 1
+        indptr[count] = filled
+        n_components = tarjan(count, indptr, targets, component, low_link, stack, path, cursor)
+        # Edges inside a component of the first half stay; the rest go on, contracted.
         keep = begin
         later = 0
-        for i in range(begin, split):
-            cu, cv = component[u[i]], component[v[i]]
-            if cu == cv:
-                u[keep], v[keep], at[keep] = u[i], v[i], at[i]
+        first_low, first_high = middle + 1, low - 1
+        for i in range(begin, end):
+            cu, cv, at = component[u[i]], component[v[i]], when[i]
+            if cu != cv:
+                later_u[later], later_v[later], later_when[later] = cu, cv, at
+                later += 1
+            elif at > middle:
+                closes[at] = True
+            else:
+                u[keep], v[keep], when[keep] = u[i], v[i], at
                 keep += 1
-            else:
-                later_u[later], later_v[later], later_at[later] = cu, cv, at[i]
-                later += 1
-        older = later
-        for i in range(split, end):
-            cu, cv = component[u[i]], component[v[i]]
-            if cu == cv:
-                closes[at[i]] = True
-            else:
-                later_u[later], later_v[later], later_at[later] = cu, cv, at[i]
-                later += 1
+                if at >= low:
+                    first_low, first_high = min(first_low, at), max(first_high, at)
         # Of the components, edges of the first half lead from higher numbers to lower ones.
+        degree, link, into = low_link, stack, path
         for forward in (True, False):
-            degree, link, into = low, stack, path
             for c in range(n_components):
                 degree[c] = 0
                 link[c] = -1
             for i in range(later):
                 tail, head = (later_u[i], later_v[i]) if forward else (later_v[i], later_u[i])
                 degree[head] += 1
-                if i < older:
+                if later_when[i] <= middle:
                     link[head] = tail
             for k in range(n_components):
                 c = n_components - 1 - k if forward else k
                 into[c] = into[link[c]] if degree[c] == 1 and link[c] >= 0 else c
-            left, left_older = 0, 0
+            left = 0
             for i in range(later):
-                cu, cv = into[later_u[i]], into[later_v[i]]
+                cu, cv, at = into[later_u[i]], into[later_v[i]], later_when[i]
                 if cu != cv:
-                    later_u[left], later_v[left], later_at[left] = cu, cv, later_at[i]
+                    later_u[left], later_v[left], later_when[left] = cu, cv, at
                     left += 1
-                    if i < older:
-                        left_older += 1
-                elif i >= older:
-                    closes[later_at[i]] = True
-            later, older = left, left_older
+                elif at > middle:
+                    closes[at] = True
+            later = left
+        # Sorted by source again, behind those that stay.
+        next_low, next_high = high + 1, middle
+        place = cursor
+        for c in range(n_components):
+            place[c] = 0
         for i in range(later):
-            u[keep + i], v[keep + i], at[keep + i] = later_u[i], later_v[i], later_at[i]
-        tasks[pending, 0], tasks[pending, 1], tasks[pending, 2] = keep, keep + later, middle + 1
-        tasks[pending + 1, 0], tasks[pending + 1, 1], tasks[pending + 1, 2] = begin, keep, low_time
-        pending += 2
+            place[later_u[i]] += 1
+            if later_when[i] > middle:
+                next_low, next_high = min(next_low, later_when[i]), max(next_high, later_when[i])
+        if next_low <= next_high:
+            total = keep
+            for c in range(n_components):
+                total += place[c]
+                place[c] = total - place[c]
+            for i in range(later):
+                to = place[later_u[i]]
+                place[later_u[i]] += 1
+                u[to], v[to], when[to] = later_u[i], later_v[i], later_when[i]
+            # Of edges side by side, one from the first half is enough.
+            beside = low_link
+            for c in range(n_components):
+                beside[c] = -1
+            left = keep
+            for i in range(keep, keep + later):
+                if when[i] > middle or beside[v[i]] != u[i]:
+                    if when[i] <= middle:
+                        beside[v[i]] = u[i]
+                    u[left], v[left], when[left] = u[i], v[i], when[i]
+                    left += 1
+            tasks[pending, 0], tasks[pending, 1] = keep, left
+            tasks[pending, 2], tasks[pending, 3] = next_low, next_high
+            pending += 1
+        if first_low <= first_high:
+            tasks[pending, 0], tasks[pending, 1] = begin, keep
+            tasks[pending, 2], tasks[pending, 3] = first_low, first_high
+            pending += 1
 
 
 def closes_cycle(
@@ -187,28 +194,48 @@ def closes_cycle(
     >>> closes_cycle(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([0, 1, 2])).tolist()
     [False, False, True]
     """
-    order, arrival = _arrivals(len(sources), time, acyclic)
-    by_time = np.zeros(len(order), dtype=np.bool_)
-    u, v = (np.asarray(ends, dtype=np.int32)[order] for ends in (sources, targets))
-    _closes_cycle(n, u, v, arrival, 1, by_time)
-    del u, v, arrival
-    closes = np.empty(len(order), dtype=np.bool_)
-    closes[order] = by_time
+    asked = np.arange(len(sources)) if acyclic is None else np.flatnonzero(~acyclic)
+    order = asked[np.argsort(time[asked], kind="stable")].astype(np.int32)
+    del asked
+    return closes_in_order(n, sources, targets, order, np.diff(time[order], prepend=0) != 0)
+
+
+def closes_in_order(
+    n: int,
+    sources: IntArray,
+    targets: IntArray,
+    order: Int32Array,
+    later: BoolArray | None = None,
+) -> BoolArray:
+    """What :func:`closes_cycle` tells, for edges that arrive in an order given.
+
+    Parameters
+    ----------
+    n, sources, targets
+        As for :func:`closes_cycle`.
+    order : int32 array
+        The edges that are asked about, the first to arrive first; all others are there before.
+    later : bool array, optional
+        Whether each edge of `order` arrives after the one before it, not with it; by default all.
+
+    Examples
+    --------
+    >>> ring = np.array([0, 1, 2]), np.array([1, 2, 0])
+    >>> closes_in_order(3, *ring, np.array([2, 0], dtype=np.int32)).tolist()
+    [True, False, False]
+    """
+    closes = np.zeros(len(sources), dtype=np.bool_)
+    by_time = np.zeros(len(order) + 1, dtype=np.bool_)
+    time = np.arange(len(order) + 1, dtype=np.int32)
+    if later is not None:
+        np.cumsum(later, out=time[1:])
+    when = np.zeros(len(sources), dtype=np.int32)
+    when[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+    u, v = (np.array(ends, dtype=np.int32) for ends in (sources, targets))
+    if np.any(u[1:] < u[:-1]):
+        by_source = np.argsort(u, kind="stable")
+        u, v, when = u[by_source], v[by_source], when[by_source]
+    _closes_cycle(n, u, v, when, time, by_time)
+    del u, v, when
+    closes[order] = by_time[1:]
     return closes
-
-
-def _arrivals(m: int, time: IntArray, acyclic: BoolArray | None) -> tuple[Int32Array, Int32Array]:
-    """The edges by time, and the rank of the time of each: 0 for what is there from the start."""
-    if acyclic is None:
-        asked = np.arange(m, dtype=np.int32)
-        first = asked[:0]
-    else:
-        asked, first = (np.flatnonzero(part).astype(np.int32) for part in (~acyclic, acyclic))
-    asked = asked[np.argsort(time[asked], kind="stable")]
-    arrival = np.zeros(m, dtype=np.int32)
-    later = arrival[len(first) :]
-    if len(later):
-        later[0] = 1
-        later[1:] = np.diff(time[asked]) != 0
-        np.cumsum(later, out=later)
-    return np.concatenate([first, asked]), arrival

@@ -27,7 +27,7 @@ from atpgraph._typing import (
     Int64Array,
 )
 from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
-from atpgraph.cycles import break_cycles, settled_method
+from atpgraph.cycles import break_cycles
 from atpgraph.embedding import model_file, purposes
 from atpgraph.embedding.growing import Growing
 from atpgraph.embedding.job import Job
@@ -237,9 +237,8 @@ class ATP(Growing):
         memory = self._left_for_the_forests(graph.n_nodes)
         solver = purposes.check(self.get_params())
         with _timed("cycles", timings):
-            self.method_ = settled_method(graph, self.method)
-            removed = job.removed(
-                lambda: break_cycles(graph, self.method_, random_state=self.random_state).removed
+            removed, self.method_ = job.removed(
+                lambda: break_cycles(graph, self.method, random_state=self.random_state)
             )
             dag = graph.without_edges(removed)
         with _timed("hierarchy", timings):
@@ -287,13 +286,14 @@ class ATP(Growing):
         job: Job,
     ) -> Factorization:
         k, seed = self.n_components, self.random_state
-        if settings.solver == "pairs" and job.spread is not None:
+        exact = isinstance(closure, ExactClosure)
+        if settings.solver == "pairs" and exact and job.spread is not None:
             return job.spread.pairs(table, settings.regularization, settings.max_iter)
         if settings.solver == "pairs":
             return fit_paths(
                 closure, level, table, n_components=k, max_iter=settings.max_iter,
                 regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, loop=job.loop(),
+                random_state=seed, loop=job.loop(), spread=job.spread,
             )  # fmt: skip
         if isinstance(closure, ExactClosure) and settings.solver == "svd":
             return svdm(*closure.sides, level, table, n_components=k, random_state=seed)

@@ -12,8 +12,9 @@ from atpgraph._typing import Int32Array, Int64Array
 from atpgraph._version import __version__
 from atpgraph._work import Loop, WorkFolder, digest
 from atpgraph.closure import HeldClosure, closure_from, parts_of
+from atpgraph.cycles import CycleBreak
 from atpgraph.embedding import purposes
-from atpgraph.embedding.spread import Spread
+from atpgraph.embedding.spread import Spread, parts_of_break
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
@@ -68,14 +69,15 @@ class Job:
             spread.share(graph)
             yield cls(folder, spread)
 
-    def removed(self, work: Callable[[], Int64Array]) -> Int64Array:
-        """The edges whose removal breaks the cycles."""
+    def removed(self, work: Callable[[], CycleBreak]) -> tuple[Int64Array, str]:
+        """The edges whose removal breaks the cycles, and the method that chose them."""
         if self._folder is None:
-            return work()
+            broken = work()
+            return broken.removed, broken.method
         if self.spread is not None and not self._folder.has("cycles"):
             self.spread.cycles()
-        parts, _ = self._folder.stage("cycles", lambda: ({"removed": work()}, {}))
-        return parts["removed"]
+        parts, facts = self._folder.stage("cycles", lambda: parts_of_break(work()))
+        return parts["removed"], str(facts["method"])
 
     def closure(
         self, dag: DiGraph, levels: Int32Array, memory: int, work: Callable[[], HeldClosure]

@@ -35,7 +35,7 @@ _HINT = "an atpgraph model; make one with 'atp embed'"
 
 def save(model: Embedding, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the same model gives the same bytes."""
-    params = model.get_params()
+    params = model.get_params() | {"n_jobs": None}  # which says nothing of the vectors
     if callable(params["kernel"]):
         params["kernel"] = None  # a function cannot be written; its values are in kernel_table
     if not isinstance(params["random_state"], int):

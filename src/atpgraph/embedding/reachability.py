@@ -6,16 +6,21 @@ from typing import Any
 
 from atpgraph._typing import FloatArray, Int32Array
 from atpgraph.closure import ExactClosure, HeldClosure
-from atpgraph.factorization import Factorization, fit_pairs, fit_panels
+from atpgraph.factorization import Factorization, RowSpread, fit_pairs, fit_panels
 
 
 def fit_paths(
-    closure: HeldClosure, levels: Int32Array, table: FloatArray, **options: Any
+    closure: HeldClosure,
+    levels: Int32Array,
+    table: FloatArray,
+    *,
+    spread: RowSpread | None = None,
+    **options: Any,
 ) -> Factorization:
     """Vectors that tell the paths of `closure`, by :func:`~atpgraph.factorization.fit_pairs` where
     it can tell any of them, else by :func:`~atpgraph.factorization.fit_panels`; they take the
-    options.
+    options, and panels `spread` as well.
     """
     if isinstance(closure, ExactClosure):
         return fit_pairs(closure.paths, levels, table, **options)
-    return fit_panels(*closure.panel_sources(), levels, table, **options)
+    return fit_panels(*closure.panel_sources(), levels, table, spread=spread, **options)

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._typing import FloatArray, Int32Array
+from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph._work import WorkFolder
 from atpgraph.closure import HeldClosure, closure_from, hold_closure, parts_of
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import CycleBreak, break_cycles
 from atpgraph.embedding import purposes
 from atpgraph.embedding.reachability import fit_paths
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
-from atpgraph.factorization import Factorization, Matrix, matrices_of
+from atpgraph.factorization import Factorization, Matrix, Task, learn_range, matrices_of
 from atpgraph.graph.archive import graph_arrays, graph_from
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
@@ -126,7 +126,9 @@ class Spread:
         self._run(do_closure, memory)
 
     def pairs(self, table: FloatArray, regularization: float, max_iter: int) -> Factorization:
-        """Fit pairs, on one worker with all its cores: every step needs the one before it."""
+        """Fit the pairs of a closure forest, on one worker with all its cores: every step needs the
+        one before it.
+        """
         if not self._folder.has("fit"):
             self._run(do_pairs, table, regularization, max_iter)
         parts, facts = self._folder.get("fit")
@@ -151,9 +153,31 @@ class Spread:
         for _, _, _, some, part in work:
             solved = self._folder.get(part)[0]["x"]
             x[np.concatenate([matrix.rows(task) for task in some])] = solved
-        for stage in [name, *(part for *_, part in work)]:
-            shutil.rmtree(self._folder.path / stage, ignore_errors=True)
+        self._clear(name, *(part for *_, part in work))
         return sum(values)
+
+    def learn(self, number: int, given: dict[str, Any], tasks: list[Task]) -> list[Float64Array]:
+        """Let the rows of half a round over panels learn, in parts; see :func:`do_learn`."""
+        name = f"half-{number}"
+        arrays = {key: value for key, value in given.items() if np.ndim(value)}
+        numbers = {key: value for key, value in given.items() if not np.ndim(value)}
+        facts = {"order": list(given), "numbers": numbers}
+        self._folder.stage(name, lambda: (arrays, facts))
+        parts = np.array_split(np.arange(len(tasks)), min(_PARTS, len(tasks)))
+        work = [
+            (self._path, name, [tasks[at] for at in part.tolist()], f"{name}-{index}")
+            for index, part in enumerate(parts)
+        ]
+        told = [np.array(value) for some in self.map(do_learn, work) for value in some]
+        for *_, some, part in work:
+            learnt, rows = self._folder.get(part)[0], _nodes_of(some, given)
+            given["near"][rows], given["seen"][rows] = learnt["near"], learnt["seen"]
+        self._clear(name, *(part for *_, part in work))
+        return told
+
+    def _clear(self, *stages: str) -> None:
+        for stage in stages:
+            shutil.rmtree(self._folder.path / stage, ignore_errors=True)
 
 
 def do_cycles(task: tuple[str, dict[str, Any]]) -> None:
@@ -161,7 +185,12 @@ def do_cycles(task: tuple[str, dict[str, Any]]) -> None:
     folder, params = WorkFolder.there(task[0]), task[1]
     graph = graph_from(folder.get("graph")[0])
     found = break_cycles(graph, params["method"], random_state=params["random_state"])
-    folder.put("cycles", {"removed": found.removed}, {})
+    folder.put("cycles", *parts_of_break(found))
+
+
+def parts_of_break(found: CycleBreak) -> tuple[dict[str, Int64Array], dict[str, str]]:
+    """What stage ``cycles`` keeps."""
+    return {"removed": found.removed}, {"method": found.method}
 
 
 def do_closure(task: tuple[str, dict[str, Any], int]) -> None:
@@ -176,7 +205,7 @@ def do_closure(task: tuple[str, dict[str, Any], int]) -> None:
 
 
 def do_pairs(task: tuple[str, dict[str, Any], FloatArray, float, int]) -> None:
-    """Stage ``fit``, for the solver of pairs."""
+    """Stage ``fit``, for the pairs of a closure forest."""
     path, params, table, regularization, max_iter = task
     folder = WorkFolder.there(path)
     dag, level = _dag(folder)
@@ -209,6 +238,24 @@ def do_rows(task: tuple[str, str, int, list[tuple[int, int]], str]) -> list[floa
         rows = np.concatenate([matrix.rows(some) for some in ranges])
         folder.put(part, {"x": x[rows]}, {"values": values})
     return list(folder.get(part)[1]["values"])
+
+
+def do_learn(task: tuple[str, str, list[Task], str]) -> list[list[float]]:
+    """A part of half a round over panels: its vectors, and what each of its ranges tells."""
+    path, name, ranges, part = task
+    folder = WorkFolder.there(path)
+    if not folder.has(part):
+        parts, facts = folder.get(name)
+        found: dict[str, Any] = {**parts, **facts["numbers"]}
+        given = {key: found[key] for key in facts["order"]}
+        told = [learn_range(some, given).tolist() for some in ranges]
+        rows = _nodes_of(ranges, given)
+        folder.put(part, {key: given[key][rows] for key in ("near", "seen")}, {"told": told})
+    return list(folder.get(part)[1]["told"])
+
+
+def _nodes_of(ranges: list[Task], given: dict[str, Any]) -> Int32Array:
+    return np.concatenate([given["nodes"][first:stop] for first, stop, _ in ranges])
 
 
 def _dag(folder: WorkFolder) -> tuple[DiGraph, Int32Array]:

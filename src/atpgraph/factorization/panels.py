@@ -26,6 +26,8 @@ from atpgraph.factorization._panel_rows import learn_rows, project
 from atpgraph.factorization.nnls import Factorization
 from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
 
+Task = tuple[int, int, int]  # positions from … to, and a seed
+
 _ROWS = 8192  # of a task, a fraction of a second
 # Squared gradients that first vectors count as having seen, so that they take small steps: any of
 # them, and for its squared length one that landmarks gave.
@@ -41,6 +43,15 @@ class PanelSource(Protocol):
 
     def renew(self, draws: int, rng: np.random.Generator, workers: Workers) -> PanelRound:
         """What a round draws from, up to `draws` descendants of every node."""
+
+
+class RowSpread(Protocol):
+    """Lets rows learn elsewhere."""
+
+    def learn(self, number: int, given: dict[str, Any], tasks: list[Task]) -> list[Float64Array]:
+        """Half a round, the `number`-th: what :func:`learn_range` does to ``given["near"]`` and
+        ``given["seen"]`` for all tasks, and what it tells, in their order.
+        """
 
 
 def fit_panels(
@@ -59,6 +70,7 @@ def fit_panels(
     start: Start = None,
     rows: tuple[IntArray, IntArray] | None = None,
     loop: Loop | None = None,
+    spread: RowSpread | None = None,
 ) -> Factorization:
     """What :func:`~atpgraph.factorization.fit_pairs` fits, from panels in place of a closure.
 
@@ -82,6 +94,8 @@ def fit_panels(
         paths from either end, and ``descent.edges`` edges.
     loop : Loop, optional
         Where the state is kept after a round, and taken up again.
+    spread : RowSpread, optional
+        Who lets the rows learn; by default threads. Panels and sketches are drawn here.
 
     Examples
     --------
@@ -101,7 +115,7 @@ def fit_panels(
         first = [side.renew(1, rng, workers) for side in (paths, back)]
         learning = _PanelLearning(
             paths, back, first, level, values, n_components, regularization, descent or Descent(),
-            rows,
+            rows, spread,
         )  # fmt: skip
         if start is None:
             learning.land(first, workers, rng)
@@ -124,12 +138,13 @@ class _PanelLearning(PathVectors):
         regularization: float,
         descent: Descent,
         rows: tuple[IntArray, IntArray] | None,
+        spread: RowSpread | None,
     ) -> None:
         some = np.flatnonzero(first[0].counts > 0)
         ends = first[0].node_of[first[0].found[some, 0]]
         climbs = levels[ends] - levels[first[0].nodes[some]]
         super().__init__(paths.sizes, levels, table, climbs, k, regularization, descent)
-        self.sides = paths, back
+        self.sides, self.spread, self.rounds = (paths, back), spread, 0
         self.only: list[BoolArray] = [np.ones(len(levels), dtype=np.bool_) for _ in self.sides]
         for at, nodes in enumerate(rows or ()):
             self.only[at][:] = False
@@ -201,7 +216,16 @@ class _PanelLearning(PathVectors):
             if in_round:
                 passes = -(-self.descent.fewest // in_round)
                 told += self.learn(at, drawn, passes, workers, rng)
+        self.rounds += 1
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
+
+    def resume(
+        self, parts: dict[str, AnyArray], facts: dict[str, Any], rng: np.random.Generator
+    ) -> tuple[list[float], bool]:
+        """Take up what an earlier run kept; its losses, and whether it was done."""
+        history, converged = super().resume(parts, facts, rng)
+        self.rounds = len(history)
+        return history, converged
 
     def learn(
         self,
@@ -214,23 +238,36 @@ class _PanelLearning(PathVectors):
         """Steps for all vectors of a side; the sum of losses and the number of paths."""
         near, far = (self.source, self.target)[:: 1 - 2 * at]
         n, how = len(near), self.descent
-        shared: Any = (
-            passes, how.draws, how.edges, how.negatives, drawn.nodes, *drawn.successors,
-            drawn.columns,
-            drawn.uniform, drawn.popular, drawn.own, drawn.bits, drawn.found, drawn.counts,
-            drawn.node_of, self.only[at], self.levels, self.table, near, far, far[drawn.columns],
-            self.seen[at], self.bias + 1 - at if self.bias >= 0 else -1, np.float32(how.margin),
-            np.float32(how.clip), np.float32(how.rate), self.decay,
-        )  # fmt: skip
-
-        def work(task: tuple[int, int]) -> AnyArray:
-            first, seed = task
-            told = np.zeros(2)
-            task_of: Any = (first, min(first + _ROWS, n), np.uint64(seed), *shared, told)
-            learn_rows(*task_of)
-            return told
-
+        indptr, successors = drawn.successors
+        given = {
+            "passes": passes, "draws": how.draws, "edges": how.edges, "negatives": how.negatives,
+            "nodes": drawn.nodes, "indptr": indptr, "successors": successors,
+            "columns": drawn.columns, "uniform": drawn.uniform, "popular": drawn.popular,
+            "own": drawn.own, "bits": drawn.bits, "found": drawn.found, "counts": drawn.counts,
+            "node_of": drawn.node_of, "only": self.only[at], "levels": self.levels,
+            "table": self.table, "near": near, "far": far, "panel": far[drawn.columns],
+            "seen": self.seen[at], "constant": self.bias + 1 - at if self.bias >= 0 else -1,
+            "margin": how.margin, "clip": how.clip, "rate": how.rate, "decay": float(self.decay),
+        }  # fmt: skip
         starts = range(0, n, _ROWS)
         seeds = rng.integers(1, 2**63, len(starts)).tolist()
-        found = list(workers.map(work, zip(starts, seeds, strict=True)))
+        tasks = [(i, min(i + _ROWS, n), seed) for i, seed in zip(starts, seeds, strict=True)]
+        if self.spread is not None:
+            found = self.spread.learn(2 * self.rounds + at, given, tasks)
+        else:
+            found = list(workers.map(lambda task: learn_range(task, given), tasks))
         return np.asarray(sum(found, np.zeros(2)))
+
+
+def learn_range(task: Task, given: dict[str, Any]) -> Float64Array:
+    """Steps for the vectors of a range of positions, and what they tell.
+
+    `given` has the arguments of :func:`~atpgraph.factorization._panel_rows.learn_rows` by name and
+    in its order; numbers with a fraction become float32 there.
+    """
+    first, stop, seed = task
+    told = np.zeros(2)
+    rest = [np.float32(x) if isinstance(x, float) else x for x in given.values()]
+    arguments: Any = (first, stop, np.uint64(seed), *rest, told)
+    learn_rows(*arguments)
+    return told

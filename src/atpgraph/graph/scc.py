@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Int32Array
+from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.graph.digraph import DiGraph
 
 
@@ -90,8 +91,70 @@ def strongly_connected_components(graph: DiGraph) -> Int32Array:
 
 def cyclic_edges(graph: DiGraph) -> BoolArray:
     """True for the edges that lie on a cycle: both ends in one component (self-loops too)."""
+    inside = np.empty(graph.n_edges, dtype=np.bool_)
     component = strongly_connected_components(graph)
-    return np.asarray(component[graph.sources] == component[graph.targets])
+    _mark_inside(graph.indptr, graph.targets, component, inside)
+    return inside
+
+
+@kernel
+def _mark_inside(indptr: Any, targets: Any, component: Any, inside: Any) -> None:
+    for u in range(len(component)):
+        for e in range(indptr[u], indptr[u + 1]):
+            inside[e] = component[targets[e]] == component[u]
+
+
+@dataclass(frozen=True, eq=False)
+class CyclicCore:
+    """What lies on cycles, self-loops apart.
+
+    Attributes
+    ----------
+    edges, nodes : integer arrays
+        Their indices in the whole graph, ascending.
+    graph : DiGraph
+        The same as a graph: node i of it is ``nodes[i]``, edge e is ``edges[e]``.
+    """
+
+    edges: IntArray
+    nodes: Int64Array
+    graph: DiGraph
+
+
+def cyclic_core(graph: DiGraph) -> CyclicCore:
+    """The edges on cycles, and their ends.
+
+    Examples
+    --------
+    >>> core = cyclic_core(DiGraph.from_edges([(7, 8), (8, 7), (8, 9), (9, 9)]))
+    >>> core.edges.tolist(), core.nodes.tolist(), core.graph
+    ([0, 1], [0, 1], DiGraph(nodes=2, edges=2, self_loops=0))
+    """
+    inside = cyclic_edges(graph)
+    degree = np.zeros(graph.n_nodes, dtype=np.int64)
+    _leave_out_loops(graph.indptr, graph.targets, inside, degree)
+    edges = np.flatnonzero(inside)
+    if graph.n_edges < 2**31:
+        edges = edges.astype(np.int32)
+    del inside
+    # On a cycle every node has an edge out; a new numbering in the old order keeps rows sorted.
+    nodes = np.flatnonzero(degree)
+    number = np.zeros(graph.n_nodes, dtype=np.int32)
+    number[nodes] = np.arange(len(nodes), dtype=np.int32)
+    indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
+    np.cumsum(degree[nodes], out=indptr[1:])
+    return CyclicCore(edges, nodes, DiGraph(indptr, number[graph.targets[edges]], nodes))
+
+
+@kernel
+def _leave_out_loops(indptr: Any, targets: Any, inside: Any, degree: Any) -> None:
+    """Take self-loops out of the edges marked, and count those of every node."""
+    for u in range(len(degree)):
+        for e in range(indptr[u], indptr[u + 1]):
+            if targets[e] == u:
+                inside[e] = False
+            elif inside[e]:
+                degree[u] += 1
 
 
 def condense(graph: DiGraph) -> tuple[Int32Array, DiGraph]:

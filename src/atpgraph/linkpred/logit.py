@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from atpgraph.errors import InputError, MissingDependencyError
 RIDGE = 1.0
 CHOICE_RIDGE = 10.0
 _AT_ONCE = 256  # queries whose weighted terms are held
+_ROWS = 1 << 16
 
 
 def log_odds(base_rate: float) -> float:
@@ -86,7 +88,9 @@ def fit_choice(
         Penalty on standardised weights.
     """
     mean, scale = _standard(terms)
-    x = (terms - mean) / scale
+    x = np.empty_like(terms)
+    for at in range(0, len(terms), _ROWS):  # in parts, so that Ctrl-C is heard in between
+        x[at : at + _ROWS] = (terms[at : at + _ROWS] - mean) / scale
     few = len(starts) // 8
     start = np.zeros(x.shape[1])
     if few >= _AT_ONCE:  # the minimum of some of the queries is near that of all
@@ -95,7 +99,10 @@ def fit_choice(
     best = _minimum(x, starts, log_weight, ridge, start)
     others = np.ones(len(x), dtype=bool)
     others[starts] = False
-    usual = terms[others].mean(axis=0) if others.any() else mean
+    usual = mean.copy()
+    if others.any():
+        for some in _columns(terms):
+            usual[some] = terms[others, some].mean(axis=0)
     return Head(best / scale, float(-mean @ (best / scale)), usual)
 
 
@@ -144,5 +151,12 @@ def _minimum(
 
 def _standard(terms: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Mean and spread of each term; a term that never varies gets an infinite one, so no weight."""
-    spread = terms.std(axis=0)
+    spread = np.concatenate([terms[:, some].std(axis=0) for some in _columns(terms)])
     return terms.mean(axis=0), np.where(spread > 1e-9, spread, np.inf)
+
+
+def _columns(terms: Float64Array) -> list[slice]:
+    """About eight at a time; never one alone, whose sum NumPy would take in another order."""
+    n = terms.shape[1]
+    bounds = np.linspace(0, n, n // 8 + 2, dtype=np.int64).tolist()
+    return [slice(*ends) for ends in pairwise(bounds) if ends[0] < ends[1]]

@@ -49,7 +49,7 @@ _FIELDS = GRAPH_FIELDS | {
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted predictor; the same predictor gives the same bytes."""
-    params = model.get_params()
+    params = model.get_params() | {"n_jobs": None}  # which says nothing of the links
     if not isinstance(params["random_state"], int):
         params["random_state"] = None
     if not isinstance(params["evidence"], str):
