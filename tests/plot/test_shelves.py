@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atpgraph import DiGraph, levels, random_dag
@@ -18,6 +18,7 @@ from atpgraph.plot import plot_hierarchy
 from atpgraph.plot._layout import GAP
 from atpgraph.plot._shelves import PAGES, Sheet, arranged
 
+few = settings(max_examples=25)  # a drawing takes its time, and has up to 60 nodes
 HEIGHT = 0.27  # of a node's box
 BEND = 0.4 * GAP  # the room of an edge that passes a row
 
@@ -38,6 +39,7 @@ def drawings(draw) -> tuple[DiGraph, np.ndarray, np.ndarray, Sheet]:
     return dag, width, *sheet_of(dag, width)
 
 
+@few
 @given(drawings())
 def test_boxes_do_not_overlap(drawing) -> None:
     dag, width, _, sheet = drawing
@@ -47,6 +49,7 @@ def test_boxes_do_not_overlap(drawing) -> None:
         assert beside or above, (u, v)
 
 
+@few
 @given(drawings())
 def test_parts_without_an_edge_between_them_keep_apart(drawing) -> None:
     dag, width, _, sheet = drawing
@@ -67,6 +70,7 @@ def test_parts_without_an_edge_between_them_keep_apart(drawing) -> None:
         assert beside or above
 
 
+@few
 @given(drawings())
 def test_edges_point_up_and_join_their_ends(drawing) -> None:
     dag, _, _, sheet = drawing
@@ -76,6 +80,7 @@ def test_edges_point_up_and_join_their_ends(drawing) -> None:
         assert np.all(np.diff(route[:, 1]) > 0)
 
 
+@few
 @given(drawings())
 def test_nodes_stand_on_the_rows_of_their_level(drawing) -> None:
     _, _, level, sheet = drawing
@@ -89,6 +94,7 @@ def test_nodes_stand_on_the_rows_of_their_level(drawing) -> None:
         assert np.all(np.diff(np.concatenate([row.heights for row in rows])) > HEIGHT)
 
 
+@few
 @given(drawings())
 def test_the_page_is_bounded(drawing) -> None:
     dag, _, _, sheet = drawing

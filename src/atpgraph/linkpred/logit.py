@@ -15,6 +15,7 @@ from atpgraph.errors import InputError, MissingDependencyError
 RIDGE = 1.0
 CHOICE_RIDGE = 10.0
 _AT_ONCE = 256  # queries whose weighted terms are held
+_ROWS = 1 << 16
 
 
 def log_odds(base_rate: float) -> float:
@@ -88,8 +89,8 @@ def fit_choice(
     """
     mean, scale = _standard(terms)
     x = np.empty_like(terms)
-    for some in _columns(terms):  # a few at a time, so that Ctrl-C is heard in between
-        x[:, some] = (terms[:, some] - mean[some]) / scale[some]
+    for at in range(0, len(terms), _ROWS):  # in parts, so that Ctrl-C is heard in between
+        x[at : at + _ROWS] = (terms[at : at + _ROWS] - mean) / scale
     few = len(starts) // 8
     start = np.zeros(x.shape[1])
     if few >= _AT_ONCE:  # the minimum of some of the queries is near that of all

@@ -149,9 +149,15 @@ SPOILT = {
     "votes_value": lambda a: a * 9,
     "users": lambda a: a[::-1].copy(),
     "tags_indptr": lambda a: np.where(np.arange(len(a)) == 5, 10**9, a),
+    "tags_indptr falls": lambda a: np.where(np.arange(len(a)) == 5, 0, a),
+    "tags_indptr ends early": lambda a: np.minimum(a, a[-1] - 1),
+    "tags_indptr starts late": lambda a: np.maximum(a, 1),
     "tags_tags": lambda a: np.where(np.arange(len(a)) == 0, 10**6, a),
-    "words_indices": lambda a: a[::-1].copy(),
+    "words_indices backwards": lambda a: a[::-1].copy(),
     "words_indptr": lambda a: np.minimum(a, a[2]),
+    "words_indptr falls": lambda a: np.where(np.arange(len(a)) == 5, 0, a),
+    "words_indices one past the end": lambda a: np.where(a == a.max(), a.max() + 1, a),
+    "words_indices": lambda a: np.where(np.arange(len(a)) == len(a) // 2, 2**31 - 1, a),
     "words_data": lambda a: np.where(np.arange(len(a)) == 0, np.nan, a),
     "titles": lambda a: np.frombuffer(b'["one"]', np.uint8),
     "words": lambda a: np.frombuffer(b"[1, 2]", np.uint8),
@@ -161,7 +167,8 @@ SPOILT = {
 
 @pytest.mark.parametrize("name", list(SPOILT))
 def test_arrays_are_checked_before_they_are_used(copy: Path, name: str) -> None:
-    change(copy, "timeline.npz", **{name: SPOILT[name](arrays(copy)[name])})
+    array = name.partition(" ")[0]
+    change(copy, "timeline.npz", **{array: SPOILT[name](arrays(copy)[array])})
     with pytest.raises(InputError, match="damaged"):
         Advisor.open(copy)
 
