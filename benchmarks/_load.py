@@ -118,9 +118,10 @@ def load(given: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         folder = given.folder or Path(place)
         found: dict[str, Any] = direct(folder, given.people, given.text)
-        questions = found.pop("questions")
+        site = Site(found.pop("questions"), found.pop("users"))
+        found["past"] = site.live(Path(place) / "work", given.past)
         with service(found.pop("model"), Path(place) / "work") as (pid, url, token):
-            play = Play(pid, url, token, questions, found.pop("users"))
+            play = Play(pid, url, token, site)
             play.run(20, 5, given.events)  # compile and fill caches
             found["alone"] = play.run(given.trial, 4, 0)
             found["trials"] = trials(play, given)
@@ -188,16 +189,75 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     }
 
 
-class Play:
-    """A site that asks for routes and sends events at given rates."""
+class Site:
+    """What happens on a site: of ten events, a question, two answers, an acceptance, six votes."""
 
-    def __init__(
-        self, pid: int, url: str, token: str, questions: list[dict[str, Any]], users: Any
-    ) -> None:
-        self.pid, self.url, self.token = pid, url, token
+    def __init__(self, questions: list[dict[str, Any]], users: Any) -> None:
         self.questions, self.users = questions, users
         self.rng = np.random.default_rng(0)
         self.next_id = self.asked = self.given = 10**9
+
+    def question(self) -> dict[str, Any]:
+        """What somebody might ask."""
+        return self.questions[int(self.rng.integers(len(self.questions)))]
+
+    def event(self, number: int, at: float) -> tuple[str, dict[str, Any]]:
+        """The number-th event, to be sent at a time."""
+        self.next_id += 1
+        turn = number % 10
+        if turn == 0:
+            self.asked = self.next_id
+            return "/v1/questions", {**self.question(), "id": self.asked, "at": at}
+        if turn in (2, 5):
+            self.given = self.next_id
+            user = int(self.rng.choice(self.users))
+            body = {"id": self.given, "question": self.asked, "user": user, "at": at}
+            return "/v1/answers", body
+        if turn == 9:
+            body = {"question": self.asked, "answer": self.given, "at": at}
+            return "/v1/acceptances", body
+        body = {"id": f"v{self.next_id}", "answer": self.given, "value": 1, "at": at}
+        return "/v1/votes", body
+
+    def live(self, folder: Path, n: int) -> int:
+        """Leave a work folder as a service does that took so many events in the last hour.
+
+        Two people were asked about every question; suggestions and projections are left out.
+        """
+        from atpgraph.serve import contract
+        from atpgraph.serve.desk import APPLIED
+        from atpgraph.serve.service import DATABASE
+        from atpgraph.serve.store import asks, database, events
+
+        if not n:
+            return 0
+        kinds = {
+            "/v1/questions": contract.QuestionIn, "/v1/answers": contract.AnswerIn,
+            "/v1/acceptances": contract.AcceptanceIn, "/v1/votes": contract.VoteIn,
+        }  # fmt: skip
+        folder.mkdir()
+        store, now = database.Database(f"sqlite:///{folder / DATABASE}"), time.time()
+        store.migrate()
+        told = (self.event(number, now - 3600 * (1 - number / n)) for number in range(n))
+        arrivals = [kinds[path].model_validate(body).arrival() for path, body in told]
+        asked = [
+            asks.Ask(int(person), arrival.event.at_ms, "suggestion", shadow=True)
+            for arrival in arrivals[::10]
+            for person in self.rng.choice(self.users, 2)
+        ]
+        with store.write() as connection:
+            numbers = events.append(store, connection, arrivals, round(1000 * now))
+            asks.save_asks(connection, asked)
+            database.put_meta(connection, APPLIED, str(max(filter(None, numbers))))
+        store.close()
+        return n
+
+
+class Play:
+    """Asks for routes and sends the events of a site at given rates."""
+
+    def __init__(self, pid: int, url: str, token: str, site: Site) -> None:
+        self.pid, self.url, self.token, self.site = pid, url, token, site
 
     def run(self, seconds: float, routes: float, events: float) -> dict[str, Any]:
         """Send for so long; what was seen."""
@@ -221,35 +281,16 @@ class Play:
 
     def _requests(self, seconds: float, routes: float, events: float) -> Iterator[Request]:
         for due in self._moments(seconds, routes):
-            body = self.questions[int(self.rng.integers(len(self.questions)))]
-            yield Request("route", due, "/v1/route", body)
+            yield Request("route", due, "/v1/route", self.site.question())
         start = time.time()
         for number, due in enumerate(self._moments(seconds, events)):
-            yield Request("event", due, *self._event(number % 10, start + due))
+            yield Request("event", due, *self.site.event(number, start + due))
 
     def _moments(self, seconds: float, rate: float) -> list[float]:
         """Each somewhere in its slot: evenly spaced, routes and events would always meet."""
         slots = np.arange(int(seconds * rate))
-        moments: list[float] = ((slots + self.rng.random(len(slots))) / rate).tolist()
+        moments: list[float] = ((slots + self.site.rng.random(len(slots))) / rate).tolist()
         return moments
-
-    def _event(self, turn: int, at: float) -> tuple[str, dict[str, Any]]:
-        """Of ten events, a question, two answers, an acceptance and six votes."""
-        self.next_id += 1
-        if turn == 0:
-            self.asked = self.next_id
-            asked = self.questions[int(self.rng.integers(len(self.questions)))]
-            return "/v1/questions", {**asked, "id": self.asked, "at": at}
-        if turn in (2, 5):
-            self.given = self.next_id
-            user = int(self.rng.choice(self.users))
-            body = {"id": self.given, "question": self.asked, "user": user, "at": at}
-            return "/v1/answers", body
-        if turn == 9:
-            body = {"question": self.asked, "answer": self.given, "at": at}
-            return "/v1/acceptances", body
-        body = {"id": f"v{self.next_id}", "answer": self.given, "value": 1, "at": at}
-        return "/v1/votes", body
 
 
 def figures(kind: str, answers: list[Answer]) -> dict[str, Any]:
@@ -275,6 +316,7 @@ def tell_load(found: dict[str, Any]) -> str:
     used = 1000 * alone["server_cores"] / alone["rate"]
     return (
         f"{found['people']:,} people who answered, text: {found['text']}; SQLite; "
+        f"{found.get('past', 0):,} events before the start; "
         f"{run['events']:g} events a second beside the routes: of ten, a question, which is "
         "routed as well, two answers, an acceptance and six votes. The last row is the "
         f"long run.\n\n{table}\n\n"

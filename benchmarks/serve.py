@@ -1,6 +1,7 @@
 """The service: load on loopback, kills, a database that goes away, Schemathesis.
 
-    python benchmarks/serve.py load [--folder DIR] [--trial 30] [--seconds 600]
+    python benchmarks/serve.py load [--folder DIR] [--past 30000] [--trial 30] [--seconds 600]
+    python benchmarks/serve.py stages [--folder DIR]
     python benchmarks/serve.py kills [--kills 100] [--database sqlite]
     python benchmarks/serve.py outage [--seconds 60]
     python benchmarks/serve.py requests [--requests 5000]
@@ -36,6 +37,7 @@ from _common import ROOT, cpu_model
 from _faults import kills, outage, tell_kills, tell_outage
 from _load import load, tell_load
 from _service import service, small_model
+from _stages import stages, tell_stages
 
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -83,6 +85,7 @@ def tell_fuzz(found: dict[str, Any]) -> str:
 
 SECTIONS: dict[str, tuple[str, Callable[..., dict[str, Any]], Callable[..., str]]] = {
     "load": ("Load on loopback", load, tell_load),
+    "stages": ("Where the time of a route goes", stages, tell_stages),
     "kills-sqlite": ("`kill -9` at random moments, SQLite", kills, tell_kills),
     "kills-postgresql": ("`kill -9` at random moments, PostgreSQL", kills, tell_kills),
     "outage": ("The database goes away", outage, tell_outage),
@@ -126,7 +129,7 @@ def keep(name: str, found: dict[str, Any], results: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("section", choices=("load", "kills", "outage", "requests"))
+    parser.add_argument("section", choices=("load", "stages", "kills", "outage", "requests"))
     parser.add_argument("--folder", type=Path, help="keep the large site here, or find it")
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--text", default="static", help="bm25, static or dense; auto is static")
@@ -135,6 +138,7 @@ def main() -> None:
     parser.add_argument("--routes", type=float, help="rate of the long run, not the best trial")
     parser.add_argument("--seconds", type=float, help="of the long run (600), of the outage (60)")
     parser.add_argument("--events", type=float, default=50)
+    parser.add_argument("--past", type=int, default=0, help="events before the load begins")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--requests", type=int, default=5000)

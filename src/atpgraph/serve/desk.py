@@ -183,7 +183,7 @@ class Desk:
                 made = self._record(connection, asked, advice, 0)
             put_meta(connection, APPLIED, str(rows[-1].seq))
         if advisor.week_ms != before.week_ms:
-            advisor.warm_up(self.clock())  # here, not when the next caller asks
+            advisor.warm_up()  # here, not when the next caller asks
         self.advisor, self.seq = advisor, rows[-1].seq
         self.book.add(made)
         for seq in refused:

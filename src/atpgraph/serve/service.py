@@ -76,7 +76,7 @@ class Service:
             self.desk = Desk(self.database, settings, clock)
             self.snapshots = Snapshots(self.desk, self.folder)
             self.snapshots.open(model)
-            self.desk.current().warm_up(self.clock())  # ready: the first route need not wait
+            self.desk.current().warm_up()  # ready means that the first route need not wait
             self.courier = Courier(self.database, settings, clock, resolver)
             self.courier.recover()
             self.trainer = Trainer(self.desk, self.snapshots, self.folder)

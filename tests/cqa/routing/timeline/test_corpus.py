@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.cqa.routing.timeline.corpus import Corpus, add_term, words
+from atpgraph.cqa.routing.timeline.growth import Room
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
 from tests.cqa.routing.twins import plain_term
@@ -71,6 +74,33 @@ def test_bm25_of_any_prefix(
     first = corpus.first(n)
     same = first.query(" ".join(letter * 3 for letter in asked), "", ())
     np.testing.assert_allclose(first.bm25(same, present), found)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=12),
+    st.lists(st.sampled_from("abcdz"), max_size=5),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_a_corpus_that_grew_is_one_made_at_once(
+    letters: list[list[str]], asked: list[str], unsorted: int, data: st.DataObject
+) -> None:
+    titles = [" ".join(letter * 3 for letter in text) for text in letters]
+    at_once = Corpus.of(titles, [""] * len(titles), [[]] * len(titles))
+    n = data.draw(st.integers(1, len(titles) - 1))
+    corpus, room = Corpus.of(titles[:n], [""] * n, [[]] * n), Room()
+    with mock.patch("atpgraph.cqa.routing.timeline.corpus._UNSORTED", unsorted):
+        for title in titles[n:]:
+            corpus = corpus.grown(room, [(title, "", ())])
+    assert corpus.tail is not None
+    assert (corpus.tail.index is None) == (len(titles) - n < unsorted)
+    known = data.draw(st.integers(1, len(titles)))
+    present = np.arange(known) != data.draw(st.integers(-1, known - 1))
+    terms, same = (
+        made.query(" ".join(letter * 3 for letter in asked), "", ()) for made in (corpus, at_once)
+    )
+    np.testing.assert_array_equal(corpus.worth(terms, present), at_once.worth(same, present))
+    np.testing.assert_array_equal(corpus.bm25(terms, present), at_once.bm25(same, present))
 
 
 def test_words_are_numbered_by_first_use(records: Records) -> None:

@@ -204,19 +204,11 @@ class Advisor:
             least_confidence=least_confidence,
         )
 
-    def warm_up(self, now_ms: int = 0) -> None:
-        """Compute what all questions share, so that the first one does not have to wait for it.
-
-        Parameters
-        ----------
-        now_ms : int
-            When the next events and questions will come, if that is later than the last post.
-        """
-        history = self._open
-        soon = replace(history, now=max(history.now, now_ms))
-        last = history.n_questions - 1
-        again = Query.again(history.records, last).question if last >= 0 else Question()
-        suggest(self.router, Query.now(soon, again), hierarchy=self.hierarchy, top=1)
+    def warm_up(self) -> None:
+        """Compute what all questions share, so that the first one does not have to wait for it."""
+        last = self.history.n_questions - 1
+        again = Query.again(self.history.records, last).question if last >= 0 else Question()
+        self.ask(again, top=1)
 
     @property
     def week_ms(self) -> int:

@@ -7,7 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cqa.routing.timeline.growth import Room
+from atpgraph.cqa.routing.timeline.postings import Postings
 
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
 _PART = 1 << 20
+_UNSORTED = 512  # so many questions of the tail are not yet in its index
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
 
 
@@ -62,6 +64,8 @@ class Tail:
         Words of every question, those counted before included.
     n_words : int
         Words known now; the vocabulary may have grown since.
+    index : Postings or None
+        The first of these questions by word; the others are few and are looked through.
     """
 
     indptr: Int64Array
@@ -69,6 +73,7 @@ class Tail:
     counts: Float64Array
     length: Float64Array
     n_words: int
+    index: Postings | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +150,12 @@ class Corpus:
             room.extend("tail_counts", tail.counts, counts),
             room.extend("tail_length", tail.length, lengths),
             len(vocabulary),
+            tail.index,
         )
+        if len(made.indptr) - 1 - (0 if made.index is None else made.index.size) >= _UNSORTED:
+            first = self.counts.shape[0]
+            index = Postings.of(first, made.indptr, made.codes, made.counts)
+            made = replace(made, index=index)
         return Corpus(vocabulary, self.counts, made)
 
     def settled(self) -> Corpus:
@@ -217,18 +227,21 @@ class Corpus:
             return scores
         worth = self.worth(terms, present) if worth is None else worth
         length, flat, slope = self._lengths(present)
-        indices, data = self.counts.indices, self.counts.data
-        uses = self._uses(codes, len(present)).tolist()
-        for (start, end), factor in zip(uses, worth.tolist(), strict=True):
-            rows = indices[start:end]
-            if damped is not None:
-                add_scaled(rows, damped[start:end], factor, scores)
-            else:
-                add_term(rows, data[start:end], present, length, flat, slope, _K1, factor, scores)
-        first, tail = self.counts.shape[0], self.tail
+        for part in self._indexed(len(present)):
+            uses = part.uses(codes, len(present)).tolist()
+            there, words_of = present[part.first :], length[part.first :]
+            into = scores[part.first :]
+            for (start, end), factor in zip(uses, worth.tolist(), strict=True):
+                rows = part.rows[start:end]
+                if damped is not None:
+                    add_scaled(rows, damped[start:end], factor, into)
+                else:
+                    counts = part.counts[start:end]
+                    add_term(rows, counts, there, words_of, flat, slope, _K1, factor, into)
+        first, tail = self._scanned_from, self.tail
         if tail is not None and len(present) > first:
             add_tail(
-                tail.indptr,
+                tail.indptr[first - self.counts.shape[0] :],
                 tail.codes,
                 tail.counts,
                 codes,
@@ -248,14 +261,18 @@ class Corpus:
         Their sum is about the BM25 score of a question of mean length with the very same words.
         """
         total = int(np.count_nonzero(present))
-        uses = self._uses(terms[0], len(present))
-        used = uses[:, 1] - uses[:, 0]
-        if total < len(present):
+        used = np.zeros(len(terms[0]), dtype=np.int64)
+        for part in self._indexed(len(present)):
+            uses = part.uses(terms[0], len(present))
+            if total == len(present):
+                used += uses[:, 1] - uses[:, 0]
+                continue
             for place, (start, end) in enumerate(uses.tolist()):
-                used[place] = np.count_nonzero(present[self.counts.indices[start:end]])
-        first, tail = self.counts.shape[0], self.tail
+                used[place] += np.count_nonzero(present[part.first :][part.rows[start:end]])
+        first, tail = self._scanned_from, self.tail
         if tail is not None and len(present) > first:
-            count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
+            indptr = tail.indptr[first - self.counts.shape[0] :]
+            count_tail(indptr, tail.codes, terms[0], present[first:], used)
         rarity = np.log1p((total - used + 0.5) / (used + 0.5))
         # Repeats in a long question count less than linearly, as they do in a document.
         return np.asarray(rarity * np.sqrt(terms[1]))
@@ -277,17 +294,19 @@ class Corpus:
             result[part] = tf * (_K1 + 1.0) / (tf + (flat + slope * of))
         return result
 
-    def _uses(self, codes: Int64Array, n_questions: int) -> Int64Array:
-        """Where the counts of words in the first `n_questions` questions begin and end."""
-        counts = self.counts
-        result = np.zeros((len(codes), 2), dtype=np.int64)
-        known = codes < counts.shape[1]
-        for end in (0, 1):
-            result[known, end] = counts.indptr[codes[known] + end]
-        if n_questions < counts.shape[0]:
-            for use in result:
-                use[1] = use[0] + np.searchsorted(counts.indices[use[0] : use[1]], n_questions)
-        return result
+    def _indexed(self, n_questions: int) -> list[Postings]:
+        """Indexes that know some of the first `n_questions` questions."""
+        counts, tail = self.counts, self.tail
+        parts = [Postings(0, counts.shape[0], None, counts.indptr, counts.indices, counts.data)]
+        if tail is not None and tail.index is not None and tail.index.first < n_questions:
+            parts.append(tail.index)
+        return parts
+
+    @property
+    def _scanned_from(self) -> int:
+        """The first question that is in no index."""
+        index = None if self.tail is None else self.tail.index
+        return int(self.counts.shape[0]) + (0 if index is None else index.size)
 
     def _lengths(self, present: BoolArray) -> tuple[Float64Array, float, float]:
         """Words of every question so far, and how length damps a count: intercept and slope."""
