@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 
 from atpgraph.graph import DiGraph
-from atpgraph.graph.scc import cyclic_edges, strongly_connected_components
+from atpgraph.graph.scc import cyclic_core, cyclic_edges, strongly_connected_components
 from tests.strategies import digraphs
 
 
@@ -27,3 +27,15 @@ def test_a_path_of_a_million_nodes_needs_no_recursion() -> None:
     assert np.all(cyclic_edges(ring))
     path = ring.keep_edges(ring.sources != n - 1)
     assert len(np.unique(strongly_connected_components(path))) == n
+
+
+@given(digraphs())
+def test_the_core_is_what_lies_on_cycles(graph: DiGraph) -> None:
+    component = strongly_connected_components(graph)
+    u, v = graph.sources, graph.targets
+    edges = np.flatnonzero((component[u] == component[v]) & (u != v))
+    core = cyclic_core(graph)
+    assert core.edges.tolist() == edges.tolist()
+    assert core.nodes.tolist() == sorted({*u[edges].tolist(), *v[edges].tolist()})
+    assert core.nodes[core.graph.sources].tolist() == u[edges].tolist()
+    assert core.nodes[core.graph.targets].tolist() == v[edges].tolist()

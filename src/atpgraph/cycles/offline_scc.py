@@ -9,7 +9,9 @@ contracted to single nodes. So each edge is in one subproblem per level of the r
 
 In the second half, an edge of the first that is the only way into its head, or out of its tail, is
 contracted as well: whoever reaches one end later reaches the other, and the answers are the same.
-So a long cycle, which closes with its last edge only, shrinks by half at each level.
+So a long cycle, which closes with its last edge only, shrinks by half at each level. And of edges
+of the first half that now stand side by side one is kept: a large component soon has thousands of
+them to each node that joins it later. On random graphs that leaves a quarter of the work.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Spread:
         numbers = {
             str(at): float(value) for at, value in enumerate(arguments) if not np.ndim(value)
         }
-        self._folder.stage(name, lambda: (arrays | {"x": x}, {"numbers": numbers}))
+        self._offer(name, arrays | {"x": x}, {"numbers": numbers})
         work = [
             (self._path, name, number % 2, [tasks[at] for at in part.tolist()], f"{name}-{at}")
             for at, part in enumerate(parts)
@@ -161,8 +161,7 @@ class Spread:
         name = f"half-{number}"
         arrays = {key: value for key, value in given.items() if np.ndim(value)}
         numbers = {key: value for key, value in given.items() if not np.ndim(value)}
-        facts = {"order": list(given), "numbers": numbers}
-        self._folder.stage(name, lambda: (arrays, facts))
+        self._offer(name, arrays, {"order": list(given), "numbers": numbers})
         parts = np.array_split(np.arange(len(tasks)), min(_PARTS, len(tasks)))
         work = [
             (self._path, name, [tasks[at] for at in part.tolist()], f"{name}-{index}")
@@ -174,6 +173,13 @@ class Spread:
             given["near"][rows], given["seen"][rows] = learnt["near"], learnt["seen"]
         self._clear(name, *(part for *_, part in work))
         return told
+
+    def _offer(self, name: str, parts: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Put what the tasks need where they find it; what an earlier run left there is checked."""
+        if self._folder.has(name):
+            self._folder.get(name)
+        else:
+            self._folder.put(name, parts, facts)
 
     def _clear(self, *stages: str) -> None:
         for stage in stages:
