@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from atpgraph import ATP, InputError
+from atpgraph import ATP, DiGraph, InputError
 from tests.embedding.models import model
 
 
@@ -142,4 +143,25 @@ def test_newer_versions_and_arrays_that_do_not_fit_are_refused(tmp_path: Path) -
     model().save(path)
     change(path, source=np.zeros((2, 3), dtype=np.float32))
     with pytest.raises(InputError, match="'source' has 2 entries"):
+        ATP.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("source", lambda a: np.full_like(a, np.nan)),
+        ("target", lambda a: np.where(np.arange(a.shape[1]) == 0, np.inf, a)),
+        ("levels", lambda a: np.full_like(a, -(2**31))),
+        ("weights", lambda a: np.ones(len(a) + 1)),
+        ("labels", lambda a: np.full_like(a, a[0])),
+    ],
+)
+def test_garbage_is_not_accepted_in_silence(tmp_path: Path, name: str, spoil: Any) -> None:
+    path = tmp_path / "m.npz"
+    ATP(n_components=2).fit(DiGraph.from_edges([(1, 2), (2, 3)], weights=[0.5, 2.0])).save(path)
+    ATP.load(path)
+    with np.load(path) as archive:
+        whole = archive[name]
+    change(path, **{name: spoil(whole)})
+    with pytest.raises(InputError, match="damaged"):
         ATP.load(path)
