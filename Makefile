@@ -76,7 +76,7 @@ test-min: dist ## test the wheel on the oldest versions of its dependencies
 	tar -xzf dist/*.tar.gz -C $(MIN)
 	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests
 
-attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, hours; goes on where it was stopped
+attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, about 20 core-minutes; goes on where it was stopped
 	$(BIN)/python -m tests.attack
 
 # Small settings on generated data: they show that the scripts run and what order of magnitude to
