@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from atpgraph._courtesy import breathe
 from atpgraph.serve.run import listen
 from atpgraph.serve.turns import Turns
 
@@ -80,3 +81,45 @@ def test_stored_questions_do_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) 
     assert order == ["stored"]
     with turns.taken(caller=False):  # every place was given back
         assert turns._free == 0
+
+
+def test_a_caller_interrupts_the_ranking_of_a_stored_question() -> None:
+    """And gets its place, even if there is only one."""
+    turns, order = Turns(1), list[str]()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def stored() -> None:
+        with turns.taken(caller=False):
+            begun.set()
+            assert go_on.wait(20)
+            breathe()
+            order.append("stored")
+
+    def caller() -> None:
+        with turns.taken(caller=True):
+            breathe()  # a caller waits for nobody
+            order.append("caller")
+
+    threads = [threading.Thread(target=work) for work in (stored, caller)]
+    threads[0].start()
+    assert begun.wait(20)
+    threads[1].start()
+    _waiting(turns, 1)
+    assert order == []
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["caller", "stored"]
+    with turns.taken(caller=True):
+        assert turns._free == 0
+
+
+def test_a_stream_of_callers_does_not_stop_a_stored_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("atpgraph.serve.turns._PATIENCE_S", 0.0)
+    turns = Turns(2)
+    with turns.taken(caller=True), turns.taken(caller=False):
+        breathe()
+        assert turns._free == 0
+    turns.give_way(60.0)  # nobody is left

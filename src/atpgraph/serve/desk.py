@@ -36,6 +36,7 @@ from atpgraph.serve.turns import Turns
 LOG = logging.getLogger("atpgraph.serve")
 APPLIED = "applied_seq"
 BATCH = 200  # how many events are read at once
+_GIVE_WAY_S = 0.25  # events wait no longer than this for callers
 
 
 def now_ms() -> int:
@@ -156,6 +157,7 @@ class Desk:
 
     def apply(self, limit: int = BATCH) -> int:
         """Apply stored events; how many there were."""
+        self.turns.give_way(_GIVE_WAY_S)
         with self.acting:
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph._courtesy import breathe
 from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
@@ -95,6 +96,11 @@ def suggest(
     # Activity is looked at by the hour, so that the questions of an hour share the work.
     hourly = replace(query, asked_ms=query.asked_ms // HOUR_MS * HOUR_MS)
     notes = _unknown(hourly)
+    breathe()
+    _ = hourly.closeness  # the slow parts one by one, so that there is a moment between them
+    breathe()
+    _ = hourly.match
+    breathe()
     codes = active_codes(query)
     people = query.history.users[codes]
     if not len(people):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atpgraph._courtesy import breathe
 from atpgraph._jit import fast_kernel, kernel
 from atpgraph._typing import (
     BoolArray,
@@ -113,6 +114,7 @@ def gathered(
     wanted, wanted_late = of_questions(*early), of_questions(*late)
     buffer = np.empty((N_ROWS, min(_BLOCK, max(len(codes), 1))))
     for start in range(0, len(codes), _BLOCK):
+        breathe()
         part = slice(start, min(start + _BLOCK, len(codes)))
         rows = buffer[:, : part.stop - part.start]
         known = history.n_questions
