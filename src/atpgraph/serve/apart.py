@@ -32,9 +32,9 @@ def run_apart(work: Callable[[], object], patience_s: float = _PATIENCE_S) -> bo
     if sys.platform != "linux":
         return False  # elsewhere libraries do not survive it
     parent = os.getpid()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads: see above
-        child = os.fork()
+    # Threads: see above. For good, since putting filters back would undo what other threads set.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+    child = os.fork()
     if not child:
         code = 1
         try:
