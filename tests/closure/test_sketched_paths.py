@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from atpgraph._threads import Workers
 from atpgraph.closure import PanelRound, SketchedPaths
 from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.sketch import Sketcher
 from atpgraph.closure.sketched_paths import SHEETS, take
 from atpgraph.graph import DiGraph
-from atpgraph.hierarchy import levels
 from tests.dags import closure_matrix, dags, random_dag
 
 
 def paths_of(dag: DiGraph) -> SketchedPaths:
     reach = closure_matrix(dag)
-    return SketchedPaths(dag, levels(dag), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
+    return SketchedPaths(Sketcher(dag), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
 
 
 def drawn(
@@ -53,6 +53,9 @@ def test_draws_are_descendants_and_the_panel_is_exact(dag: DiGraph, count: int, 
         np.bincount(u, minlength=dag.n_nodes), np.minimum(reach.sum(axis=1), count)
     )
     assert len(np.unique(u * dag.n_nodes + v)) == len(u), "a descendant drawn twice"
+    starts, ends = panel.some_paths()
+    assert reach[starts, ends].all()
+    np.testing.assert_array_equal(np.sort(starts), np.flatnonzero(reach.any(axis=1)))
     reached = np.flatnonzero(reach.any(axis=0))
     uniform = panel.columns[: panel.uniform]
     np.testing.assert_array_equal(np.sort(uniform), reached)  # small graphs are all panel
