@@ -10,6 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Where several processes test at once, threads of BLAS only stand in each other's way: small matrix
+# products take five times the processor. Set before NumPy is imported, and for child processes.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
 settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
