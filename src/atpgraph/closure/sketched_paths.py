@@ -121,13 +121,11 @@ def take(
     node_of: Int32Array,
     words: UInt64Array,
     targets: Int32Array,
-    slots: Int32Array,
 ) -> None:
     """Draw descendants of position i at even distances, from a place in [0, 1) on.
 
     Of the first `uniform` columns of the panel where it reaches so many, as these are drawn for
-    each position by itself; else of its sketch. `slots` gets the places in the panel, −1 for
-    members of the sketch. `words` is room for the bits of a row.
+    each position by itself; else of its sketch. `words` is room for the bits of a row.
     """
     one = np.uint64(1)
     used = (uniform + 63) >> 6
@@ -145,7 +143,6 @@ def take(
         for part in range(drawn):
             member = np.int64((part + place) * counts[i] / drawn)
             targets[part] = node_of[found[i, member]]
-            slots[part] = -1
         return
     # The bits wanted come in ascending order: one walk over the words finds them all.
     w = -1
@@ -161,5 +158,4 @@ def take(
         for _ in range(wanted - before):
             word &= word - one
         low = word & (~word + one)
-        slots[part] = 64 * w + np.int64(popcount(low - one))
-        targets[part] = columns[slots[part]]
+        targets[part] = columns[64 * w + np.int64(popcount(low - one))]
