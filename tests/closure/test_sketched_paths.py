@@ -27,14 +27,11 @@ def drawn(
     for i in range(0, len(panel.nodes), step):
         u = int(panel.nodes[i])
         many = min(int(panel.counts[i]), count)
-        targets, slots = np.empty((2, count), dtype=np.int32)
+        targets = np.empty(count, dtype=np.int32)
         take(
             i, many, rng.random(), panel.nodes, panel.columns, panel.uniform, panel.own,
-            panel.bits, panel.found, panel.counts, panel.node_of, words, targets, slots,
+            panel.bits, panel.found, panel.counts, panel.node_of, words, targets,
         )  # fmt: skip
-        inside = slots[:many] >= 0
-        np.testing.assert_array_equal(panel.columns[slots[:many][inside]], targets[:many][inside])
-        assert inside.all() or not inside.any()
         pairs += [(u, v) for v in targets[:many].tolist()]
     u, v = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return u, v

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from atpgraph.cycles import METHODS, CycleBreaker, break_cycles
 from atpgraph.cycles.baselines import degree_ratio
-from atpgraph.cycles.methods import Workspace, remove_by_edge, remove_by_node
+from atpgraph.cycles.methods import Workspace, remove_by_edge, remove_by_node, sorted_by
 from atpgraph.graph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 from tests.cycles import naive
@@ -24,6 +24,13 @@ def core_edges(space: Workspace, which: np.ndarray | None = None) -> set[tuple[i
     return set(
         zip(space.core.sources[select].tolist(), space.core.targets[select].tolist(), strict=True)
     )
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2), st.integers(0, 9))))
+def test_sorting_ties_alone_gives_the_order_of_lexsort(rows: list[tuple[int, int, int]]) -> None:
+    keys = [np.array([row[at] for row in rows]) / 2 for at in range(3)]
+    for some in (keys, keys[1:]):
+        assert sorted_by(*some).tolist() == np.lexsort(some[::-1]).tolist()
 
 
 @given(digraphs(), seeds)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from atpgraph import ATP, DiGraph, break_cycles, gnm, noisy_hierarchy
 from atpgraph.cycles import methods, springs
@@ -47,6 +50,25 @@ def slow_positions(graph: DiGraph) -> np.ndarray:
 @given(digraphs(self_loops=False))
 def test_positions_equal_their_slow_twin(graph: DiGraph) -> None:
     assert springs.spring_positions(graph) == pytest.approx(slow_positions(graph), abs=1e-3)
+
+
+@given(digraphs(self_loops=False), st.integers(1, 9))
+def test_parts_change_nothing_and_threads_no_byte(graph: DiGraph, part: int) -> None:
+    with mock.patch.object(springs, "PART", part):
+        one, three = (springs.spring_positions(graph, threads=count) for count in (1, 3))
+    assert one.tobytes() == three.tobytes()
+    assert one == pytest.approx(slow_positions(graph), abs=1e-3)
+
+
+def test_parts_hold_every_node_once() -> None:
+    graph = gnm(300, 900, 0)
+    ends = graph.indptr + graph.reverse().indptr
+    with mock.patch.object(springs, "PART", 100):
+        parts = springs._parts(ends)
+    assert [u for first, stop in parts for u in range(first, stop)] == list(range(300))
+    sizes = [int(ends[stop] - ends[first]) for first, stop in parts]
+    assert len(parts) == 10
+    assert max(sizes) - min(sizes) < 40  # about twice the largest degree
 
 
 def test_springs_find_planted_edges() -> None:

@@ -181,13 +181,11 @@ def take(
     node_of: Int32Array,
     words: UInt64Array,
     targets: Int32Array,
-    slots: Int32Array,
 ) -> None:
     """Draw descendants of position i at even distances, from a place in [0, 1) on.
 
     Of the first `uniform` columns of the panel where it reaches so many, as these are drawn for
-    each position by itself; else of its sketch. `slots` gets the places in the panel, −1 for
-    members of the sketch. `words` is room for the bits of a row.
+    each position by itself; else of its sketch. `words` is room for the bits of a row.
     """
     one = np.uint64(1)
     used = (uniform + 63) >> 6
@@ -205,7 +203,6 @@ def take(
         for part in range(drawn):
             member = np.int64((part + place) * counts[i] / drawn)
             targets[part] = node_of[found[i, member]]
-            slots[part] = -1
         return
     # The bits wanted come in ascending order: one walk over the words finds them all.
     w = -1
@@ -221,8 +218,7 @@ def take(
         for _ in range(wanted - before):
             word &= word - one
         low = word & (~word + one)
-        slots[part] = 64 * w + np.int64(popcount(low - one))
-        targets[part] = columns[slots[part]]
+        targets[part] = columns[64 * w + np.int64(popcount(low - one))]
 
 
 @kernel
@@ -240,13 +236,13 @@ def one_of_each(
 ) -> None:
     """A descendant of every `step`-th position, −1 where there is none."""
     words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
-    targets, slots = np.empty((2, 1), dtype=np.int32)
+    targets = np.empty(1, dtype=np.int32)
     for at in range(len(ends)):
         i = at * step
         ends[at] = -1
         if counts[i] > 0:
             take(
                 i, 1, 0.5, nodes, columns, uniform, own, bits, found, counts, node_of, words,
-                targets, slots,
+                targets,
             )  # fmt: skip
             ends[at] = targets[0]

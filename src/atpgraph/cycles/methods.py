@@ -121,7 +121,7 @@ class Workspace:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
         return self.agony_score if kind == "sa" else self.trueskill_score
 
-    def drop(self, score: Float64Array) -> Float64Array:
+    def drop(self, score: FloatArray) -> FloatArray:
         """How far each core edge goes down: score of the source minus score of the target."""
         return np.asarray(score[self.core.sources] - score[self.core.targets])
 
@@ -160,10 +160,32 @@ def _edge_order(
     """The edges that are not there from the start, smallest keys first."""
     draw = space.rng(f"ties of {name}").random(space.core.n_edges)
     if acyclic is None:
-        return np.lexsort([draw, *reversed(keys)]).astype(np.int32)
+        return sorted_by(*keys, draw).astype(np.int32)
     asked = np.flatnonzero(~acyclic).astype(np.int32)
-    draw = draw[asked]
-    return asked[np.lexsort([draw, *(key[asked] for key in reversed(keys))])]
+    return asked[sorted_by(*(key[asked] for key in keys), draw[asked])]
+
+
+def sorted_by(*keys: AnyArray) -> Int64Array:
+    """The order by the first key, ties by the next: what ``np.lexsort`` gives for `keys` reversed.
+
+    Faster where few values of the key before the last are equal: the last sorts only those.
+
+    Examples
+    --------
+    >>> sorted_by(np.array([1, 0, 0]), np.array([0.5, 0.7, 0.1])).tolist()
+    [2, 1, 0]
+    """
+    *first, key, last = keys
+    order = np.argsort(key, kind="stable")
+    ranked = key[order]
+    starts = np.ones(len(order) + 1, dtype=np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=starts[1:-1])
+    tied = np.flatnonzero(~(starts[1:] & starts[:-1]))
+    some = order[tied]
+    order[tied] = some[np.lexsort([last[some], np.cumsum(starts[:-1])[tied]])]
+    for key in reversed(first):
+        order = order[np.argsort(key[order], kind="stable")]
+    return order
 
 
 def remove_by_node(
@@ -200,7 +222,7 @@ def _lost_edges(
     return lost[:count].copy(), time[:count].copy()
 
 
-def _greedy(space: Workspace, drop: Float64Array, name: str) -> tuple[BoolArray, FloatArray]:
+def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, FloatArray]:
     return remove_by_edge(space, drop, name=name, acyclic=drop < 0), drop
 
 

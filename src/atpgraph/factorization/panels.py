@@ -17,13 +17,14 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
     IntArray,
+    UInt64Array,
 )
 from atpgraph._work import Loop
 from atpgraph.closure.panel import COLUMNS, WORDS
 from atpgraph.closure.sketched_paths import PanelRound
 from atpgraph.factorization._first_vectors import first_vectors
 from atpgraph.factorization._landmarks import singular_vectors
-from atpgraph.factorization._panel_rows import learn_rows
+from atpgraph.factorization._panel_rows import GROUP, learn_rows
 from atpgraph.factorization.nnls import Factorization
 from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
 
@@ -274,14 +275,15 @@ class _PanelLearning(PathVectors):
         near, far = (self.source, self.target)[:: 1 - 2 * at]
         n, how = len(near), self.descent
         indptr, successors = drawn.successors
+        rivals = _rivals(drawn, rng)
         given = {
-            "passes": passes, "draws": how.draws, "edges": how.edges, "negatives": how.negatives,
-            "nodes": drawn.nodes, "indptr": indptr, "successors": successors,
-            "columns": drawn.columns, "uniform": drawn.uniform, "popular": drawn.popular,
-            "own": drawn.own, "bits": drawn.bits, "found": drawn.found, "counts": drawn.counts,
-            "node_of": drawn.node_of, "only": self.only[at], "levels": self.levels,
-            "table": self.table, "near": near, "far": far, "panel": far[drawn.columns],
-            "seen": self.seen[at], "constant": self.bias + 1 - at if self.bias >= 0 else -1,
+            "passes": passes, "draws": how.draws, "edges": how.edges, "nodes": drawn.nodes,
+            "indptr": indptr, "successors": successors, "columns": drawn.columns,
+            "uniform": drawn.uniform, "own": drawn.own, "bits": drawn.bits, "rivals": rivals,
+            "found": drawn.found, "counts": drawn.counts, "node_of": drawn.node_of,
+            "only": self.only[at], "levels": self.levels, "table": self.table, "near": near,
+            "far": far, "panel": far[drawn.columns[rivals]], "seen": self.seen[at],
+            "constant": self.bias + 1 - at if self.bias >= 0 else -1,
             "margin": how.margin, "clip": how.clip, "rate": how.rate, "decay": float(self.decay),
         }  # fmt: skip
         tasks = tasks_of(n, rng)
@@ -290,6 +292,17 @@ class _PanelLearning(PathVectors):
         else:
             found = list(workers.map(lambda task: learn_range(task, given), tasks))
         return np.asarray(sum(found, np.zeros(2)))
+
+
+def _rivals(drawn: PanelRound, rng: np.random.Generator) -> UInt64Array:
+    """The columns of a panel in groups, as they are met: half of each drawn uniformly, the other
+    half by popularity.
+    """
+    half = GROUP // 2
+    every = np.arange(-(-drawn.uniform // half) * half).reshape(-1, half)
+    popular = rng.permutation(drawn.popular)
+    groups = np.hstack([every % drawn.uniform, popular[every % len(popular)]])
+    return groups.astype(np.uint64).ravel()
 
 
 def learn_range(task: Task, given: dict[str, Any]) -> Float64Array:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
-from atpgraph.graph._csr import sorted_rows
+from atpgraph.graph._csr import sorted_rows, turned_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,21 +280,13 @@ class DiGraph:
         return self.keep_edges(keep)
 
     @cached_property
-    def _reversed(self) -> tuple[DiGraph, Int64Array]:
-        # A stable sort by target keeps sources ascending inside each target.
-        order = np.argsort(self.targets, kind="stable")
-        weights = None if self.weights is None else self.weights[order]
-        indptr = _indptr(self.targets[order], self.n_nodes)
-        return DiGraph(indptr, self.sources[order], self.labels, weights), order
+    def _reversed(self) -> DiGraph:
+        indptr, targets, weights = turned_rows(self.indptr, self.targets, self.weights)
+        return DiGraph(indptr, targets, self.labels, weights)
 
     def reverse(self) -> DiGraph:
         """The graph with every edge reversed."""
-        return self._reversed[0]
-
-    @property
-    def reverse_order(self) -> Int64Array:
-        """Edge *k* of :meth:`reverse` is edge ``reverse_order[k]`` of this graph."""
-        return self._reversed[1]
+        return self._reversed
 
     def to_scipy(self) -> sp.csr_array:
         """The adjacency matrix, with the weights or ones."""

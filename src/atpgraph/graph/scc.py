@@ -20,9 +20,12 @@ def tarjan(
 
     Components are numbered in reverse topological order: an edge between two of them goes from
     the higher number to the lower. The other arrays are scratch of at least `n` entries.
+
+    A large graph waits for memory, and an edge looks at one number only: ``low`` of its target is
+    −1 before that is seen, `n` once its component is known, else the lowest number, in the order
+    in which nodes are seen, that it is known to reach.
     """
     for v in range(n):
-        component[v] = -1
         low[v] = -1
     count = 0
     clock = 0
@@ -31,43 +34,50 @@ def tarjan(
         if low[root] >= 0:
             continue
         depth = 0
-        path[0] = root
-        edge[root] = indptr[root]
-        low[root] = clock
+        v, e, end = root, indptr[root], indptr[root + 1]
+        lowest, is_root = clock, True  # of v: a root so far, it reaches no older open node
+        low[v] = clock
         clock += 1
-        while depth >= 0:
-            v = path[depth]
-            e = edge[v]
-            # component[v]: −1 a root so far, −2 not a root (an older open node is reachable).
-            end = indptr[v + 1]
-            opened = False
+        while True:
             while e < end:
                 w = targets[e]
-                if low[w] < 0:
-                    edge[v] = e  # looked at again afterwards, to take over low[w]
-                    depth += 1
-                    path[depth] = w
-                    edge[w] = indptr[w]
-                    low[w] = clock
-                    clock += 1
-                    opened = True
-                    break
-                if component[w] < 0 and low[w] < low[v]:
-                    low[v] = low[w]
-                    component[v] = -2
                 e += 1
-            if opened:
-                continue
-            depth -= 1
-            if component[v] == -2:
-                stack[top] = v
-                top += 1
-            else:
-                while top > 0 and low[stack[top - 1]] >= low[v]:
+                if low[w] < 0:
+                    low[v] = lowest
+                    path[depth] = v
+                    edge[depth] = e if is_root else -1 - e
+                    depth += 1
+                    v, e, end = w, indptr[w], indptr[w + 1]
+                    lowest, is_root = clock, True
+                    low[v] = clock
+                    clock += 1
+                elif low[w] < lowest:
+                    lowest, is_root = low[w], False
+            if is_root:
+                while top > 0 and low[stack[top - 1]] >= lowest:
                     top -= 1
                     component[stack[top]] = count
+                    low[stack[top]] = n
                 component[v] = count
+                low[v] = n
                 count += 1
+                reached = n
+            else:
+                low[v] = lowest
+                stack[top] = v
+                top += 1
+                reached = lowest
+            if depth == 0:
+                break
+            depth -= 1
+            v, e = path[depth], edge[depth]
+            is_root = e >= 0
+            if not is_root:
+                e = -1 - e
+            end = indptr[v + 1]
+            lowest = low[v]
+            if reached < lowest:
+                lowest, is_root = reached, False
     return count
 
 
