@@ -33,7 +33,7 @@ from atpgraph import (
 )
 from atpgraph.closure import closure_forest, estimate_closure
 from atpgraph.cycles import METHODS, agony
-from atpgraph.factorization import _gram, _update, row_solver
+from atpgraph.factorization import _gram, _panel_rows, _update, row_solver
 from atpgraph.graph.generators import plant_cycles, random_dag
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.linkpred.baselines import APP, LINE, NRP
@@ -157,6 +157,10 @@ def _add_row(out, o, source, s, factor):
     out[o] += factor * source[s]
 
 
+def _dot_rows(out, x, u, vectors, v):
+    out[:] = vectors[v : v + len(out)] @ x[u]
+
+
 @contextlib.contextmanager
 def plain_instructions() -> Iterator[None]:
     """NumPy in place of the vector instructions, which exist inside compiled code only."""
@@ -165,6 +169,7 @@ def plain_instructions() -> Iterator[None]:
             stack.enter_context(mock.patch.object(_gram, name, _tile(height, width)))
         for module in (_gram, _update, row_solver):
             stack.enter_context(mock.patch.object(module, "add_row", _add_row))
+        stack.enter_context(mock.patch.object(_panel_rows, "dot_rows", _dot_rows))
         # Integers wrap around in compiled code without a word: hashes and random states.
         stack.enter_context(np.errstate(over="ignore"))
         yield

@@ -90,6 +90,15 @@ class Workers:
         while futures:
             yield result_of(futures.pop())
 
+    def both(self, work: Callable[[int, Workers], R]) -> list[R]:
+        """Results of `work` for 0 and 1, done at the same time, each with half of the threads."""
+
+        def one(at: int) -> R:
+            with Workers(max(self.threads // 2, 1)) as some:
+                return work(at, some)
+
+        return list(self.map(one, (0, 1)))
+
     def _run(self) -> None:
         _pool.given_up = self.given_up
         while (item := self._tasks.get()) is not None and not self.given_up.is_set():

@@ -44,7 +44,7 @@ def test_sketches_of_everything_count_exactly() -> None:
 
 def test_the_size_of_a_sketch_follows_the_budget() -> None:
     assert sketch_size_for(1000, "auto", 10**9) == 64
-    assert sketch_size_for(10**6, "auto", 5 * 10**8) == 32
+    assert sketch_size_for(10**6, "auto", 6 * 10**8) == 32
     assert sketch_size_for(10**6, "auto", 1000) == 16
     assert sketch_size_for(10**6, 100, 1000) == 100
 

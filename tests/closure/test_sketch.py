@@ -67,7 +67,8 @@ def test_threads_and_tasks_do_not_matter(dag: DiGraph, monkeypatch: pytest.Monke
 
 def test_a_deep_graph_takes_few_steps() -> None:
     dag = chain(100_000)
-    assert len(sketch.Sketcher(dag, levels(dag)).steps(64)) < 10
+    for threads in (1, 2):
+        assert len(sketch.Sketcher(dag, levels(dag)).steps(64, threads)) < 10
 
 
 @given(dags(min_nodes=2), st.integers(2, 5))

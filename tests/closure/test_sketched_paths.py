@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from atpgraph._threads import Workers
 from atpgraph.closure import PanelRound, SketchedPaths
 from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.sketch import Sketcher
 from atpgraph.closure.sketched_paths import SHEETS, take
 from atpgraph.graph import DiGraph
-from atpgraph.hierarchy import levels
 from tests.dags import closure_matrix, dags, random_dag
 
 
 def paths_of(dag: DiGraph) -> SketchedPaths:
     reach = closure_matrix(dag)
-    return SketchedPaths(dag, levels(dag), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
+    return SketchedPaths(Sketcher(dag), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
 
 
 def drawn(
@@ -27,14 +27,11 @@ def drawn(
     for i in range(0, len(panel.nodes), step):
         u = int(panel.nodes[i])
         many = min(int(panel.counts[i]), count)
-        targets, slots = np.empty((2, count), dtype=np.int32)
+        targets = np.empty(count, dtype=np.int32)
         take(
             i, many, rng.random(), panel.nodes, panel.columns, panel.uniform, panel.own,
-            panel.bits, panel.found, panel.counts, panel.node_of, words, targets, slots,
+            panel.bits, panel.found, panel.counts, panel.node_of, words, targets,
         )  # fmt: skip
-        inside = slots[:many] >= 0
-        np.testing.assert_array_equal(panel.columns[slots[:many][inside]], targets[:many][inside])
-        assert inside.all() or not inside.any()
         pairs += [(u, v) for v in targets[:many].tolist()]
     u, v = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return u, v
@@ -53,6 +50,9 @@ def test_draws_are_descendants_and_the_panel_is_exact(dag: DiGraph, count: int, 
         np.bincount(u, minlength=dag.n_nodes), np.minimum(reach.sum(axis=1), count)
     )
     assert len(np.unique(u * dag.n_nodes + v)) == len(u), "a descendant drawn twice"
+    starts, ends = panel.some_paths()
+    assert reach[starts, ends].all()
+    np.testing.assert_array_equal(np.sort(starts), np.flatnonzero(reach.any(axis=1)))
     reached = np.flatnonzero(reach.any(axis=0))
     uniform = panel.columns[: panel.uniform]
     np.testing.assert_array_equal(np.sort(uniform), reached)  # small graphs are all panel

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atpgraph.closure import PathSampler, closure_forest, kernel_table
@@ -212,6 +212,7 @@ def test_kernels_do_what_plain_lines_do(seed: int) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([2, 9, 20]))
+@example(58113, False, 9)  # steps cut short gain little before the minimum
 def test_single_rows_are_the_minimum(seed: int, sources: bool, k: int) -> None:
     rng = np.random.default_rng(seed)
     n = 25

@@ -12,6 +12,7 @@ import numpy as np
 
 from atpgraph._checks import whole_number
 from atpgraph._memory import budget_bytes, human_bytes
+from atpgraph._progress import stage
 from atpgraph._registry import unknown_name
 from atpgraph._threads import Workers, interruptible
 from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int32Array, Int64Array, IntArray
@@ -119,37 +120,50 @@ class SketchedClosure:
         columns: ReachSketch,
         n_pairs: int,
         reason: str,
+        n_jobs: int | None = None,
     ) -> None:
-        self._dag, self._levels = dag, levels
+        self._dag, self._levels, self._n_jobs = dag, levels, n_jobs
         self.rows, self.columns, self.n_pairs = rows, columns, n_pairs
         self.n_stored = rows.n_members + columns.n_members
         self.choice = ClosureChoice("sketch", reason, rows.members.shape[1])
+        self._popularity: dict[int, Float64Array] = {}
 
     @classmethod
     def of(
         cls, dag: DiGraph, levels: Int32Array, size: int, n_jobs: int | None, reason: str
     ) -> SketchedClosure:
         """Sketch an acyclic graph."""
-        sketcher = Sketcher(dag, levels)
+        n = dag.n_nodes
         rng = np.random.default_rng(_SEED)
-        ranks = rng.permutation(dag.n_nodes).astype(np.int32)
-        with Workers(n_jobs) as workers:
-            rows = sketcher.sketch(ranks, size, workers)
-            n_pairs = rows.n_pairs
-            if not rows.complete.all():
+        ranks = rng.permutation(n).astype(np.int32)
+        some = rng.permutation(n)[: 2 * COLUMNS]
+
+        def sketch(side: int, workers: Workers) -> tuple[Sketcher, ReachSketch, int]:
+            sketcher = _sketcher(dag, levels, side)
+            found = sketcher.sketch(ranks, size, workers)
+            n_pairs = found.n_pairs
+            if side == 0 and not found.complete.all():
                 # The errors of the sizes are alike; a panel tells their sum better.
-                some = rng.permutation(dag.n_nodes)[: 2 * COLUMNS]
                 joined = Panel(sketcher.view, some, workers).count() - len(some)
-                n_pairs = round(joined * dag.n_nodes / len(some))
-            del sketcher
-            back = Sketcher(dag.reverse(), turned(levels))
-            columns = back.sketch(ranks, size, workers)
-        return cls(dag, levels, rows, columns, n_pairs, reason)
+                n_pairs = round(joined * n / len(some))
+            progress.advance()
+            return sketcher, found, n_pairs
+
+        with stage("sketch", 2) as progress, Workers(n_jobs) as workers:
+            (ahead, rows, n_pairs), (back, columns, _) = workers.both(sketch)
+        closure = cls(dag, levels, rows, columns, n_pairs, reason, n_jobs)
+        closure._sketchers = ahead, back
+        return closure
+
+    @cached_property
+    def _sketchers(self) -> tuple[Sketcher, Sketcher]:
+        """Of the graph, and of the graph turned round."""
+        return _sketcher(self._dag, self._levels, 0), _sketcher(self._dag, self._levels, 1)
 
     @cached_property
     def paths(self) -> SweptPaths:
         """Exact answers about paths."""
-        return SweptPaths(self._dag, self._levels, self.rows.sizes)
+        return SweptPaths(self._sketchers[1].view, self.rows.sizes, self._n_jobs)
 
     @property
     def sides(self) -> tuple[ReachSketch, ReachSketch]:
@@ -159,21 +173,25 @@ class SketchedClosure:
     @cached_property
     def paths_back(self) -> SweptPaths:
         """The same for the graph turned round."""
-        return SweptPaths(self._dag.reverse(), turned(self._levels), self.columns.sizes)
+        return SweptPaths(self._sketchers[0].view, self.columns.sizes, self._n_jobs)
 
     def panel_sources(self) -> tuple[SketchedPaths, SketchedPaths]:
         """What the regression over panels draws from, at either end."""
-        return self._side(turned_round=False), self._side(turned_round=True)
-
-    def _side(self, turned_round: bool) -> SketchedPaths:
-        dag, levels, near, far = self._dag, self._levels, self.rows, self.columns
-        if turned_round:
-            dag, levels, near, far = dag.reverse(), turned(levels), far, near
-        return SketchedPaths(dag, levels, near.sizes, far.popularity(near, _DRAWS))
+        (ahead, back), rows, columns = self._sketchers, self.rows, self.columns
+        return (
+            SketchedPaths(ahead, rows.sizes, self.popularity(_DRAWS)),
+            SketchedPaths(back, columns.sizes, rows.popularity(columns, _DRAWS)),
+        )
 
     def popularity(self, count: int) -> Float64Array:
         """Share of the paths drawn that end at each node, if every node draws `count`."""
-        return self.columns.popularity(self.rows, count)
+        if count not in self._popularity:
+            self._popularity[count] = self.columns.popularity(self.rows, count)
+        return self._popularity[count]
+
+
+def _sketcher(dag: DiGraph, levels: Int32Array, side: int) -> Sketcher:
+    return Sketcher(dag.reverse(), turned(levels)) if side else Sketcher(dag, levels)
 
 
 HeldClosure = ExactClosure | SketchedClosure
@@ -193,7 +211,11 @@ def parts_of(closure: HeldClosure) -> tuple[dict[str, AnyArray], dict[str, Any]]
 
 
 def closure_from(
-    dag: DiGraph, levels: Int32Array, parts: dict[str, AnyArray], facts: dict[str, Any]
+    dag: DiGraph,
+    levels: Int32Array,
+    parts: dict[str, AnyArray],
+    facts: dict[str, Any],
+    n_jobs: int | None = None,
 ) -> HeldClosure:
     """The closure of a graph from what :func:`parts_of` gave."""
     kind: Any = ClosureForest if facts["kind"] == "exact" else ReachSketch
@@ -205,7 +227,7 @@ def closure_from(
     ]
     if facts["kind"] == "exact":
         return ExactClosure(held[0], held[1], facts["reason"])
-    return SketchedClosure(dag, levels, held[0], held[1], facts["pairs"], facts["reason"])
+    return SketchedClosure(dag, levels, held[0], held[1], facts["pairs"], facts["reason"], n_jobs)
 
 
 def check_closure(closure: object, sketch_size: object, solver: str) -> None:
@@ -312,5 +334,5 @@ def sketch_size_for(n: int, sketch_size: int | Literal["auto"], budget: int) -> 
 
 
 def sketch_bytes(n: int, size: int) -> int:
-    """Memory that both sketches take, with one more that is not by node yet."""
-    return 12 * n * size + 64 * n
+    """Memory that both sketches take while they are made, each by position and by node."""
+    return 16 * n * size + 64 * n

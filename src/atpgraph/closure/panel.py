@@ -15,6 +15,8 @@ from atpgraph.closure._positions import Positions
 WORDS = 8  # of a row: one line of the cache
 COLUMNS = 64 * WORDS
 _SLICE = 20_000_000  # edges and nodes, a fraction of a second
+_SAMPLE = 2**15  # nodes that others are drawn from
+_FEW = 256  # of them, so that draws for one column are drawn far apart
 
 
 class Panel:
@@ -28,6 +30,9 @@ class Panel:
         The nodes of the panel, each once. They take 8 bytes a node for 64 of them.
     workers : Workers
         Threads that do the sweeps, 512 columns each.
+    room : uint64 array, optional
+        The bits of an earlier panel, to be overwritten if they are as many: new memory costs more
+        than a sweep.
 
     Examples
     --------
@@ -39,17 +44,27 @@ class Panel:
     [True, True, False]
     """
 
-    def __init__(self, view: Positions, columns: IntArray, workers: Workers) -> None:
+    def __init__(
+        self,
+        view: Positions,
+        columns: IntArray,
+        workers: Workers,
+        room: UInt64Array | None = None,
+    ) -> None:
         self.view, self.columns = view, np.asarray(columns, dtype=np.int32)
         self.slot = np.full(view.n, -1, dtype=np.int32)
         self.slot[columns] = np.arange(len(columns), dtype=np.int32)
         sheets = max(-(-len(columns) // COLUMNS), 1)
-        self.bits = np.zeros((sheets, view.n, WORDS), dtype=np.uint64)
+        shape = (sheets, view.n, WORDS)
+        used = room is not None and room.shape == shape
+        self.bits = room if room is not None and used else np.zeros(shape, dtype=np.uint64)
         cuts = _cuts(view.successors[0])
 
         def sweep(sheet: int) -> None:
             some = columns[sheet * COLUMNS : (sheet + 1) * COLUMNS]
             bits = self.bits[sheet]
+            if used:
+                bits[:] = 0
             _mark(view.position[some], bits)
             for first, stop in pairwise(cuts):
                 checkpoint()
@@ -75,21 +90,24 @@ class Panel:
         """Number of pairs that are joined, each column with itself among them."""
         return int(_count(self.bits.reshape(-1)))
 
-    def sizes(self) -> Int64Array:
-        """How many nodes reach each column, without itself."""
-        total = np.zeros(len(self.bits) * COLUMNS, dtype=np.int64)
-        for sheet, bits in enumerate(self.bits):
-            _count_columns(bits, total[sheet * COLUMNS :])
-        return total[: len(self.columns)] - 1
+    def draw(self, count: int, rng: np.random.Generator) -> Int32Array:
+        """Up to `count` nodes that reach each column, without itself, each of them as likely; −1
+        where there are no more.
 
-    def pick(self, wanted: Int64Array) -> Int32Array:
-        """Of the nodes that reach each column, in ascending order and without itself, those at the
-        places in its row of `wanted`, which ascend; −1 for a place that is none.
+        They are drawn among some random nodes, for columns that many of these reach, else among
+        all.
         """
-        found = np.full(wanted.shape, -1, dtype=np.int32)
+        found = np.full((len(self.columns), count), -1, dtype=np.int32)
+        nodes = self.view.nodes
+        some = np.sort(rng.choice(len(nodes), min(_SAMPLE, len(nodes)), replace=False))
+        fewest = _FEW if len(some) < len(nodes) else 0
         for sheet, bits in enumerate(self.bits):
             part = slice(sheet * COLUMNS, (sheet + 1) * COLUMNS)
-            _pick(bits, self.view.position, self.columns[part], wanted[part], found[part])
+            columns = self.columns[part]
+            asked = np.ones(len(columns), dtype=np.bool_)
+            _draw(bits[some], nodes[some], columns, asked, fewest, rng, found[part])
+            if asked.any():
+                _draw(bits, nodes, columns, asked, 0, rng, found[part])
         return found
 
     def reaching(self, column: int) -> Int32Array:
@@ -134,44 +152,74 @@ def _count(words: UInt64Array) -> np.int64:
     return total
 
 
+def _draw(
+    bits: UInt64Array,
+    nodes: Int32Array,
+    columns: Int32Array,
+    asked: BoolArray,
+    fewest: int,
+    rng: np.random.Generator,
+    found: Int32Array,
+) -> None:
+    """Draw nodes for the columns that are asked about and that `fewest` of the nodes reach; these
+    are asked about no more.
+    """
+    mask = np.zeros(WORDS, dtype=np.uint64)
+    at = np.flatnonzero(asked)
+    np.bitwise_or.at(mask, at >> 6, np.uint64(1) << (at & 63).astype(np.uint64))
+    sizes = np.zeros(COLUMNS, dtype=np.int64)
+    _count_columns(bits, nodes, columns, mask, sizes)
+    places = np.full((len(columns), found.shape[1]), len(nodes), dtype=np.int64)
+    for column in at.tolist():
+        size = int(sizes[column])
+        if size >= fewest:
+            some = rng.choice(size, min(size, found.shape[1]), replace=False)
+            places[column, : len(some)] = np.sort(some)
+            asked[column] = False
+    _pick(bits, nodes, columns, mask, places, found)
+
+
 @kernel
-def _count_columns(bits: UInt64Array, total: Int64Array) -> None:
+def _count_columns(
+    bits: UInt64Array, nodes: Int32Array, columns: Int32Array, mask: UInt64Array, total: Int64Array
+) -> None:
+    """How many of the nodes reach each column that `mask` names, without itself."""
     one = np.uint64(1)
     for u in range(len(bits)):
         for w in range(WORDS):
-            word = bits[u, w]
+            word = bits[u, w] & mask[w]
             while word != 0:
                 low = word & (~word + one)
                 word ^= low
-                total[64 * w + np.int64(popcount(low - one))] += 1
+                c = 64 * w + np.int64(popcount(low - one))
+                total[c] += columns[c] != nodes[u]
 
 
 @kernel
 def _pick(
     bits: UInt64Array,
-    position: Int32Array,
+    nodes: Int32Array,
     columns: Int32Array,
-    wanted: Int64Array,
+    mask: UInt64Array,
+    places: Int64Array,
     found: Int32Array,
 ) -> None:
+    """Of the nodes counted for each column, those at the places in its row, which ascend."""
     one = np.uint64(1)
     passed = np.zeros(COLUMNS, dtype=np.int64)
     done = np.zeros(COLUMNS, dtype=np.int64)
-    for v in range(len(position)):
+    for u in range(len(bits)):
         for w in range(WORDS):
-            word = bits[position[v], w]
+            word = bits[u, w] & mask[w]
             while word != 0:
                 low = word & (~word + one)
                 word ^= low
                 c = 64 * w + np.int64(popcount(low - one))
-                if columns[c] == v:
-                    continue
-                while done[c] < wanted.shape[1] and wanted[c, done[c]] < passed[c]:
-                    done[c] += 1  # a place that is none
-                if done[c] < wanted.shape[1] and wanted[c, done[c]] == passed[c]:
-                    found[c, done[c]] = v
-                    done[c] += 1
-                passed[c] += 1
+                if columns[c] != nodes[u]:
+                    if done[c] < places.shape[1] and places[c, done[c]] == passed[c]:
+                        found[c, done[c]] = nodes[u]
+                        done[c] += 1
+                    passed[c] += 1
 
 
 @kernel

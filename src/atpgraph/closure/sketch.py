@@ -15,7 +15,6 @@ import numpy as np
 
 from atpgraph._checks import whole_number
 from atpgraph._jit import kernel
-from atpgraph._progress import stage
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import Workers, checkpoint
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
@@ -141,15 +140,20 @@ class Sketcher:
         by_position = self._level[self.view.nodes]
         return np.flatnonzero(np.diff(by_position, prepend=-1, append=-1))
 
-    def steps(self, width: int) -> list[list[tuple[int, int]]]:
+    def steps(self, width: int, threads: int) -> list[list[tuple[int, int]]]:
         """Ranges of positions: those of a step need only earlier steps, not each other."""
-        edges = self.view.successors[0][self._level_starts]
-        work = width * (np.diff(edges) + np.diff(self._level_starts))
+        starts = self._level_starts
+        if threads == 1:  # position by position, whatever the levels
+            work = width * (self.view.successors[0] + np.arange(self.view.n + 1))
+            slices = int(work[-1] // _SLICE) + 1
+            bounds = np.searchsorted(work, np.linspace(0, work[-1], slices + 1)).tolist()
+            return [[part] for part in pairwise(bounds)]
+        edges = self.view.successors[0][starts]
+        costs = width * (np.diff(edges) + np.diff(starts))
         steps: list[list[tuple[int, int]]] = []
         held = 0.0  # work of the last step, as long as it is one range of small levels
         for first, stop, cost in zip(
-            *(part.tolist() for part in (self._level_starts, self._level_starts[1:], work)),
-            strict=False,
+            *(part.tolist() for part in (starts, starts[1:], costs)), strict=False
         ):
             if cost < _SMALL and steps and 0 < held < _SLICE:
                 steps[-1] = [(steps[-1][0][0], stop)]
@@ -180,25 +184,33 @@ class Sketcher:
         return ReachSketch(members, counts[at], complete[at], sizes[at])
 
     def by_rank(
-        self, ranks: Int32Array, size: int, workers: Workers
+        self,
+        ranks: Int32Array,
+        size: int,
+        workers: Workers,
+        unasked: BoolArray | None = None,
+        room: Int32Array | None = None,
     ) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """Ranks in the sketch of every position (n where there is none), counts, completeness."""
+        """Ranks in the sketch of every position (n where there is none), counts, completeness.
+
+        `unasked` are positions that need no sketch, and with them all that reach them: their rows
+        mean nothing, and count as full. `room` is overwritten if it has as many ranks.
+        """
         view = self.view
-        found = np.full((view.n, size), view.n, dtype=np.int32)
+        fits = room is not None and room.shape == (view.n, size)
+        found = room if room is not None and fits else np.zeros((view.n, size), dtype=np.int32)
         counts = np.zeros(view.n, dtype=np.int32)
         complete = np.ones(view.n, dtype=np.bool_)
         own = ranks[view.nodes]
+        without = np.zeros(view.n, dtype=np.bool_) if unasked is None else unasked
 
         def work(part: tuple[int, int]) -> None:
             checkpoint()
-            _merge(*part, *view.successors, own, found, counts, complete)
+            _merge(*part, *view.successors, own, without, found, counts, complete)
 
-        steps = self.steps(size)
-        with stage("sketch", len(steps)) as progress:
-            for step in steps:
-                for _ in workers.map(work, step):
-                    pass
-                progress.advance()
+        for step in self.steps(size, workers.threads):
+            for _ in workers.map(work, step):
+                pass
         return found, counts, complete
 
 
@@ -233,15 +245,24 @@ def _merge(
     indptr: Int64Array,
     successors: Int32Array,
     own: Int32Array,
+    without: BoolArray,
     found: Int32Array,
     counts: Int32Array,
     complete: BoolArray,
 ) -> None:
-    """The lowest ranks among the successors of each position and in their rows, ascending."""
+    """The lowest ranks among the successors of each position and in their rows, ascending.
+
+    Rows are filled up with a rank that none has, so that no end of a row need be looked for. What
+    is taken does not branch either: which rank is lowest nobody can foretell.
+    """
     size = found.shape[1]
     none = np.int32(len(own))
-    row = np.empty(size, dtype=np.int32)
+    row, merged = np.empty((2, size), dtype=np.int32)
     for u in range(first, stop):
+        if without[u]:
+            counts[u] = size
+            continue
+        row[:] = none
         count = 0
         whole = True
         for e in range(indptr[u], indptr[u + 1]):
@@ -249,32 +270,30 @@ def _merge(
             whole = whole and complete[v]
             rank = own[v]  # of the successor itself, which stands somewhere in its row
             many = counts[v]
-            if count == size:
-                last = found[u, size - 1]
-                if rank > last and (many == 0 or found[v, 0] > last):
-                    whole = False
-                    continue
-            for i in range(count):
-                row[i] = found[u, i]
+            last = row[size - 1]
+            if last < rank and last < found[v, 0]:
+                whole = False  # all that is new is higher than the last one, so not among them
+                continue
             i = 0
             j = 0
             at = 0
             while at < size:
-                a = row[i] if i < count else none
-                b = found[v, j] if j < many else none
-                low = min(a, b, rank)
+                a = row[i]
+                b = found[v, j]
+                low = min(min(a, b), rank)
                 if low == none:
                     break
-                found[u, at] = low
+                merged[at] = low
                 at += 1
-                if a == low:
-                    i += 1
-                if b == low:
-                    j += 1
-                if rank == low:
-                    rank = none
-            if at == size and (i < count or j < many or rank != none):
-                whole = False  # what is left is higher than the last one, so not among them
+                i += a == low
+                j += b == low
+                rank = none if rank == low else rank
+            if i < count or j < many or rank != none:
+                whole = False
             count = at
+            for i in range(at, size):
+                merged[i] = none
+            row, merged = merged, row
+        found[u] = row
         counts[u] = count
         complete[u] = whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -11,46 +10,46 @@ from atpgraph._threads import Workers
 from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.closure._positions import Positions
 from atpgraph.closure.panel import COLUMNS, Panel
-from atpgraph.closure.sketch import turned
-from atpgraph.graph.digraph import DiGraph
+
+_AT_ONCE = 2 * COLUMNS
 
 
 class SweptPaths:
     """Answers what :class:`~atpgraph.closure.PathSampler` does, exactly, without a closure forest.
 
-    A sweep over the edges serves 512 nodes: for thousands of questions, not for millions.
+    A sweep over the edges serves 512 nodes, and two run at a time: for thousands of questions, not
+    for millions.
 
     Parameters
     ----------
-    dag : DiGraph
-        A graph without cycles.
-    levels : int32 array
-        Those of the graph.
+    back : Positions
+        A graph without cycles, turned round.
     sizes : int64 array
         Number of descendants of every node, estimated where it is large.
+    n_jobs : int, optional
+        Threads; by default all cores.
 
     Examples
     --------
-    >>> from atpgraph.hierarchy import levels
+    >>> from atpgraph.graph import DiGraph
     >>> dag = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
-    >>> paths = SweptPaths(dag, levels(dag), np.array([3, 2, 1, 0]))
+    >>> paths = SweptPaths(Positions.of(dag.reverse()), np.array([3, 2, 1, 0]))
     >>> paths.joined(np.array([0, 2]), np.array([3, 1])).tolist()
     [True, False]
     >>> [found.tolist() for found in paths.reached(np.array([1, 2]))]
     [[2, 3], [3]]
     """
 
-    def __init__(self, dag: DiGraph, levels: Int32Array, sizes: Int64Array) -> None:
-        self._dag, self._levels, self.sizes = dag, levels, sizes
-
-    @cached_property
-    def _back(self) -> Positions:
-        return Positions.of(self._dag.reverse(), turned(self._levels))
+    def __init__(self, back: Positions, sizes: Int64Array, n_jobs: int | None = None) -> None:
+        self._back, self.sizes, self._n_jobs = back, sizes, n_jobs
 
     def _panels(self, nodes: IntArray) -> Iterator[Panel]:
-        with Workers(1) as workers:
-            for first in range(0, len(nodes), COLUMNS):
-                yield Panel(self._back, nodes[first : first + COLUMNS], workers)
+        room = None
+        with Workers(self._n_jobs) as workers:
+            for first in range(0, len(nodes), _AT_ONCE):
+                panel = Panel(self._back, nodes[first : first + _AT_ONCE], workers, room)
+                room = panel.bits
+                yield panel
 
     def reached(self, nodes: IntArray) -> Iterator[Int32Array]:
         """The descendants of each node, ascending; each node may be there once."""
@@ -63,18 +62,9 @@ class SweptPaths:
         rng = np.random.default_rng(int(seed))
         sources, targets = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
         for panel in self._panels(nodes):
-            sizes = panel.sizes()
-            places = np.full((len(sizes), count), -1, dtype=np.int64)
-            for at, size in enumerate(sizes.tolist()):
-                some = np.arange(size) if size <= count else rng.choice(size, count, replace=False)
-                places[at, : len(some)] = some
-            order = np.argsort(places, axis=1)
-            found = np.empty(places.shape, dtype=np.int32)
-            np.put_along_axis(
-                found, order, panel.pick(np.take_along_axis(places, order, axis=1)), axis=1
-            )
-            targets.append(found[places >= 0])
-            sources.append(np.repeat(panel.columns, np.minimum(sizes, count)))
+            found = panel.draw(count, rng)
+            targets.append(found[found >= 0])
+            sources.append(np.repeat(panel.columns, (found >= 0).sum(axis=1)))
         return np.concatenate(sources), np.concatenate(targets)
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
@@ -82,7 +72,7 @@ class SweptPaths:
         answer = np.zeros(len(u), dtype=np.bool_)
         sources, place = np.unique(u, return_inverse=True)
         order = np.argsort(place, kind="stable")
-        ends = np.searchsorted(place[order], np.arange(0, len(sources) + COLUMNS, COLUMNS))
+        ends = np.searchsorted(place[order], np.arange(0, len(sources) + _AT_ONCE, _AT_ONCE))
         for at, panel in enumerate(self._panels(sources)):
             asked = order[ends[at] : ends[at + 1]]
             answer[asked] = panel.joined(v[asked], u[asked])

@@ -17,7 +17,8 @@ _FEW = 5  # descendants that a node needs to be asked about
 _TOP = 5
 _ASKED = 100, 5  # nodes whose best targets are found, so many or one in so many,
 _SCORES = 20_000_000  # within so many scores
-_TRIES = 50
+_TRIES, _AT_ONCE = 10, 5
+_ROWS = 2**13  # of vectors, few enough for a cache
 _IN_VAIN = 30_000  # pairs, not one of them without a path: a graph where none is, such as a path
 _ENOUGH = 300  # paths, for a warning: then an AUC is known to about .02
 _GOOD = 0.9  # an AUC that vectors of rank one need not be ashamed of
@@ -61,8 +62,10 @@ class HardPairs:
         for _ in range(_TRIES):
             if missing <= 0 or (missing == len(u) and tried > _IN_VAIN):
                 break
-            tried += len(u)
-            pairs = np.stack([u, rng.choice(v, len(u))]).astype(np.int64)
+            # Several draws of all at once, as every question is a sweep where there is no forest.
+            tried += _AT_ONCE * len(u)
+            pairs = np.stack([np.tile(u, _AT_ONCE), rng.choice(v, _AT_ONCE * len(u))])
+            pairs = pairs.astype(np.int64)
             higher = pairs[:, levels[pairs[1]] > levels[pairs[0]]]
             apart = higher[:, ~paths.joined(higher[0], higher[1])][:, :missing]
             others.append(apart)
@@ -233,13 +236,8 @@ def effective_rank(source: FloatArray, target: FloatArray) -> float:
     """
     if not len(source):
         return 0.0
-    grams = []
-    scale = 1.0
-    for vectors in (source, target):
-        centred = vectors.astype(np.float64)
-        centred -= centred.mean(axis=0)
-        grams.append(centred.T @ centred)
-        scale *= float(np.trace(grams[-1]))
+    grams = [_centred_gram(vectors) for vectors in (source, target)]
+    scale = float(np.trace(grams[0])) * float(np.trace(grams[1]))
     # The squared singular values of A·Bᵀ are the eigenvalues of AᵀA·BᵀB.
     values = np.maximum(np.linalg.eigvals(grams[0] @ grams[1]).real, 0.0)
     total = values.sum()
@@ -247,6 +245,18 @@ def effective_rank(source: FloatArray, target: FloatArray) -> float:
         return 0.0
     share = values[values > 1e-12 * total] / total
     return round(float(np.exp(-(share * np.log(share)).sum())), 6)
+
+
+def _centred_gram(vectors: FloatArray) -> Float64Array:
+    """Products of the columns, their means taken off."""
+    parts = range(0, len(vectors), _ROWS)
+    gram = np.zeros((vectors.shape[1], vectors.shape[1]))
+    mean = sum(vectors[at : at + _ROWS].sum(axis=0, dtype=np.float64) for at in parts)
+    mean /= len(vectors)
+    for at in parts:
+        centred = vectors[at : at + _ROWS] - mean
+        gram += centred.T @ centred
+    return gram
 
 
 def _auc(good: AnyArray, bad: AnyArray) -> float:

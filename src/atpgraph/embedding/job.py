@@ -32,10 +32,17 @@ class Job:
         Where they are kept; by default nowhere.
     spread : Spread, optional
         Who does them; by default this process.
+    n_jobs : int, optional
+        Threads of this process; by default all cores.
     """
 
-    def __init__(self, folder: WorkFolder | None = None, spread: Spread | None = None) -> None:
-        self._folder, self.spread = folder, spread
+    def __init__(
+        self,
+        folder: WorkFolder | None = None,
+        spread: Spread | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self._folder, self.spread, self._n_jobs = folder, spread, n_jobs
 
     @classmethod
     @contextlib.contextmanager
@@ -63,11 +70,11 @@ class Job:
         folder = WorkFolder(Path(path), job)
         with folder.held():
             if client is None:
-                yield cls(folder)
+                yield cls(folder, n_jobs=params["n_jobs"])
                 return
             spread = Spread(client, folder, params | {"solver": purposes.check(params)})
             spread.share(graph)
-            yield cls(folder, spread)
+            yield cls(folder, spread, params["n_jobs"])
 
     def removed(self, work: Callable[[], CycleBreak]) -> tuple[Int64Array, str]:
         """The edges whose removal breaks the cycles, and the method that chose them."""
@@ -87,7 +94,8 @@ class Job:
             return work()
         if self.spread is not None and not self._folder.has("closure"):
             self.spread.closure(memory)
-        return closure_from(dag, levels, *self._folder.stage("closure", lambda: parts_of(work())))
+        kept = self._folder.stage("closure", lambda: parts_of(work()))
+        return closure_from(dag, levels, *kept, self._n_jobs)
 
     def loop(self) -> Loop | None:
         """Where the factorisation keeps its state."""

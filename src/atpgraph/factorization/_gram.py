@@ -29,16 +29,16 @@ def add_panel(
 
 @kernel
 def add_combination(
-    out: FloatArray, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int
+    out: FloatArray, o: int, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int
 ) -> None:
-    """out[0] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
+    """out[o] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
     width = out.shape[1]
     j = 0
     while j + 4 * TILE <= width:
-        tile1_wide(out, 0, out, 0, j, factors, a, 0, vectors, b, depth)
+        tile1_wide(out, o, out, o, j, factors, a, 0, vectors, b, depth)
         j += 4 * TILE
     while j < width:
-        tile1(out, 0, out, 0, j, factors, a, 0, vectors, b, depth)
+        tile1(out, o, out, o, j, factors, a, 0, vectors, b, depth)
         j += TILE
 
 

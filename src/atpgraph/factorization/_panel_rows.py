@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph._bits import popcount
-from atpgraph._jit import fast_kernel
+from atpgraph._jit import fast_kernel, inlined_kernel
 from atpgraph._typing import (
     BoolArray,
     Float32Array,
@@ -26,6 +26,11 @@ from atpgraph._typing import (
 from atpgraph.closure.panel import COLUMNS, WORDS
 from atpgraph.closure.sketched_paths import take
 from atpgraph.factorization._descent import product
+from atpgraph.factorization._gram import add_combination
+from atpgraph.factorization._simd import LANES, dot_rows
+
+GROUP = LANES  # columns that a row meets at a time
+_BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
 @fast_kernel
@@ -61,34 +66,63 @@ def project(
 
 
 @fast_kernel
-def row_step(
+def mean_square(vectors: Float32Array, v: int) -> np.float32:
+    """Of the components of a vector."""
+    return product(vectors, v, vectors, v) / np.float32(vectors.shape[1])
+
+
+@inlined_kernel
+def step(
     near: Float32Array,
     u: int,
     far: Float32Array,
     v: int,
-    slope: np.float32,
+    wanted: np.float32,
+    rivals: Float32Array,
+    at: int,
+    squares: Float32Array,
+    free: Float32Array,
     seen: Float32Array,
     constant: int,
+    margin: np.float32,
+    clip: np.float32,
     rate: np.float32,
     decay: np.float32,
-) -> None:
-    """One step of Adagrad for the near vector of a pair, with one learning rate for all of it.
+    slopes: Float32Array,
+    column: Float32Array,
+) -> np.float32:
+    """One step of Adagrad for the near vector of a path and of the rivals it meets.
 
-    `slope` is the derivative of the loss by the score; ``seen[u]`` sums up the mean squares of the
-    gradients so far.
+    The rivals are some rows of `rivals` from `at` on, `squares` their mean squares; where `free` is
+    1 no path leads there, and a score above −margin is to fall. There is one learning rate for the
+    whole vector: ``seen[u]`` sums up the mean squares of the gradients of every pair so far.
+    `slopes`, as long as `free`, is room for the derivatives of the loss by the scores, and `column`
+    the same as a matrix.
+    Returns the squared errors.
     """
-    width = near.shape[1]
-    square = np.float32(0)
-    for c in range(width):
-        square += far[v, c] * far[v, c]
-    seen[u] += slope * slope / np.float32(width) * square
+    dot_rows(slopes, near, u, rivals, at)
+    slope = product(near, u, far, v) - wanted
+    loss = slope * slope
+    slope = min(max(slope, -clip), clip)
+    gradient = slope * slope * mean_square(far, v)
+    for j in range(GROUP):
+        excess = free[j] * max(slopes[j] + margin, np.float32(0))
+        loss += excess * excess
+        excess = min(excess, clip)
+        gradient += excess * excess * squares[at + j]
+        slopes[j] = excess
+    seen[u] += gradient
     length = rate / np.sqrt(seen[u] + np.float32(1e-8))
+    for j in range(GROUP):
+        slopes[j] *= -length
     keep = np.float32(1) - length * decay
     length *= slope
-    for c in range(width):
+    for c in range(near.shape[1]):
         near[u, c] = keep * near[u, c] - length * far[v, c]
+    add_combination(near, u, column, 0, rivals, at, GROUP)
     if constant >= 0:
         near[u, constant] = np.float32(1)
+    return loss
 
 
 @fast_kernel
@@ -99,15 +133,14 @@ def learn_rows(
     passes: int,
     draws: int,
     edges: int,
-    negatives: int,
     nodes: Int32Array,
     indptr: Int64Array,
     successors: Int32Array,
     columns: Int32Array,
     uniform: int,
-    popular: Int32Array,
     own: Int32Array,
     bits: UInt64Array,
+    rivals: UInt64Array,
     found: Int32Array,
     counts: Int32Array,
     node_of: Int32Array,
@@ -128,18 +161,26 @@ def learn_rows(
     """Steps for the vectors of the positions first … stop, of those nodes that `only` says, in
     so many passes.
 
-    Each draws up to `draws` descendants, and then `edges` successors from a random one on. After
-    each of these come `negatives` columns drawn uniformly and as many popular ones; those that it
-    does not reach, and that score above −margin, are put down. `told` gets the sum of losses and
-    the number of paths.
+    Each draws up to `draws` descendants, and then `edges` successors from a random one on. With
+    each of these it meets a group of columns, which follow each other in `rivals`; those that it
+    does not reach, and that score above −margin, are put down. `panel` has the vectors of the
+    rivals. `told` gets the sum of losses and the number of paths.
     """
-    one = np.uint64(1)
+    width = near.shape[1]
     words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
-    targets, slots = np.empty((2, draws + edges), dtype=np.int32)
+    targets = np.empty(draws + edges, dtype=np.int32)
+    paths = np.empty((draws + edges, width), dtype=np.float32)
+    free = np.empty(GROUP, dtype=np.float32)
+    slopes = np.empty(GROUP, dtype=np.float32)
+    column = slopes.reshape((GROUP, 1))
+    squares = np.empty(len(panel), dtype=np.float32)
+    for p in range(len(panel)):
+        squares[p] = mean_square(panel, p)
+    groups = np.uint64(len(rivals) // GROUP)
     state = seed
     loss = 0.0
-    for step in range(passes * (stop - first)):
-        i = first + step % (stop - first)
+    for number in range(passes * (stop - first)):
+        i = first + number % (stop - first)
         u = nodes[i]
         if counts[i] == 0 or not only[u]:
             continue
@@ -150,43 +191,34 @@ def learn_rows(
         drawn: Any = min(np.int64(counts[i]), draws)
         take(
             i, drawn, place, nodes, columns, uniform, own, bits, found, counts, node_of, words,
-            targets, slots,
+            targets,
         )  # fmt: skip
         degree = indptr[i + 1] - indptr[i]
         start = np.int64(place * degree)
         for part in range(edges):
             targets[drawn + part] = nodes[successors[indptr[i] + (start + part) % degree]]
-            slots[drawn + part] = -1
+        # All at once: memory takes its time for each, and fetches many together.
         for part in range(drawn + edges):
-            v, slot = targets[part], slots[part]
-            wanted = table[abs(levels[v] - levels[u])]
-            if slot >= 0:
-                slope = product(near, u, panel, slot) - wanted
-                loss += slope * slope
-                slope = min(max(slope, -clip), clip)
-                row_step(near, u, panel, slot, slope, seen, constant, rate, decay)
-            else:
-                slope = product(near, u, far, v) - wanted
-                loss += slope * slope
-                slope = min(max(slope, -clip), clip)
-                row_step(near, u, far, v, slope, seen, constant, rate, decay)
-            for draw in range(2 * negatives):
-                state ^= state << np.uint64(13)
-                state ^= state >> np.uint64(7)
-                state ^= state << np.uint64(17)
-                # The upper half of the state times the length, shifted down: a number below it.
-                high = state >> np.uint64(32)
-                if draw < negatives:
-                    at: Any = np.int64((high * np.uint64(uniform)) >> np.uint64(32))
-                else:
-                    pick = np.int64((high * np.uint64(len(popular))) >> np.uint64(32))
-                    at = np.int64(popular[pick])
-                word = bits[at // COLUMNS, i, (at >> 6) % WORDS]
-                if (word >> np.uint64(at & 63)) & one == 0:
-                    slope = product(near, u, panel, at) + margin
-                    if slope > 0:
-                        loss += slope * slope
-                        slope = min(slope, clip)
-                        row_step(near, u, panel, at, slope, seen, constant, rate, decay)
+            v = targets[part]
+            for c in range(width):
+                paths[part, c] = far[v, c]
+        for part in range(drawn + edges):
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            # The upper half of the state times the length, shifted down: a number below it.
+            group = ((state >> np.uint64(32)) * groups) >> np.uint64(32)
+            at: Any = GROUP * np.int64(group)
+            for j in range(GROUP):
+                rival = rivals[at + j]  # unsigned, as i: no index is taken for one from the end
+                word = bits[rival // _COLUMNS, np.uint64(i), rival // _BITS % _WORDS]
+                free[j] = np.float32(~(word >> rival % _BITS) & np.uint64(1))
+            wanted = table[abs(levels[targets[part]] - levels[u])]
+            loss += float(
+                step(
+                    near, u, paths, part, wanted, panel, at, squares, free, seen,
+                    constant, margin, clip, rate, decay, slopes, column,
+                )
+            )  # fmt: skip
         told[1] += drawn + edges
     told[0] += loss / 2

@@ -182,3 +182,74 @@ def add_row(typingctx: Any, out: Any, o: Any, source: Any, s: Any, factor: Any) 
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def dot_rows(typingctx: Any, out: Any, x: Any, u: Any, vectors: Any, v: Any) -> Any:
+    """``out[r] = ⟨x[u], vectors[v + r]⟩`` for r < :data:`LANES`; `out` has one dimension."""
+    signature = types.void(out, x, types.intp, vectors, types.intp)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        vector, width = _element(kinds[0])
+        place = context.make_array(kinds[0])(context, builder, arguments[0]).data
+        x = _data(context, builder, kinds[1], arguments[1])
+        vectors = _data(context, builder, kinds[3], arguments[3])
+        word = arguments[2].type
+        zero = ir.Constant(word, 0)
+        mine = _at(builder, x, arguments[2], zero)
+        others = [
+            _at(builder, vectors, builder.add(arguments[4], ir.Constant(word, r)), zero)
+            for r in range(LANES)
+        ]
+        before = builder.block
+        head = builder.append_basic_block("dot.head")
+        body = builder.append_basic_block("dot.body")
+        after = builder.append_basic_block("dot.after")
+        builder.branch(head)
+
+        builder.position_at_end(head)
+        j = builder.phi(word)
+        sums = [builder.phi(vector) for _ in others]
+        j.add_incoming(zero, before)
+        for total in sums:
+            total.add_incoming(ir.Constant(vector, [0.0] * LANES), before)
+        builder.cbranch(builder.icmp_signed("<", j, x[1]), body, after)
+
+        builder.position_at_end(body)
+        part = _load(builder, builder.gep(mine, [j]), vector, width)
+        for total, other in zip(sums, others, strict=True):
+            factor = _load(builder, builder.gep(other, [j]), vector, width)
+            product = builder.fmul(part, factor, flags=_CONTRACT)
+            total.add_incoming(builder.fadd(total, product, flags=_CONTRACT), body)
+        j.add_incoming(builder.add(j, ir.Constant(word, LANES)), body)
+        builder.branch(head)
+
+        builder.position_at_end(after)
+        # Of two vectors, one with the sums of neighbours: of both after each other, `half` at a
+        # time. In the end lane r has all of row r.
+        half = 1
+        while len(sums) > 1:
+            masks = [
+                [
+                    (i // half % 2) * LANES + (i - half * (i // half % 2)) + shift
+                    for i in range(LANES)
+                ]
+                for shift in (0, half)
+            ]
+            sums = [
+                builder.fadd(
+                    *(
+                        builder.shuffle_vector(
+                            a, b, ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask)
+                        )
+                        for mask in masks
+                    )
+                )
+                for a, b in zip(sums[::2], sums[1::2], strict=True)
+            ]
+            half *= 2
+        _store(builder, sums[0], place, vector, width)
+        return context.get_dummy_value()
+
+    return signature, codegen

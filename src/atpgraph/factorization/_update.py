@@ -117,7 +117,7 @@ def inherit(
     right[0] = 0
     if leaf:
         base = slot[p] * n_levels + levels[p] + 1
-        add_combination(right, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
+        add_combination(right, 0, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
     else:
         prepare_level_sums(u, p, slot, levels, highest, sums, n_levels)
     base = slot[u] * n_levels
@@ -136,10 +136,10 @@ def inherit(
             add_panel(grams, into, grams, source, panel, depth)
             source = into
             if leaf:
-                add_combination(right, factors, 0, panel, 0, depth)
+                add_combination(right, 0, factors, 0, panel, 0, depth)
             depth = 0
     if not leaf and not passing:
-        add_combination(right, table, 1, sums, base + here + 1, highest[u] - here)
+        add_combination(right, 0, table, 1, sums, base + here + 1, highest[u] - here)
 
 
 @kernel

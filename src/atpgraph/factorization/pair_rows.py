@@ -194,8 +194,8 @@ def solve_one_sided(
                 x[i] += work[1]
                 shorter += 1
                 continue
-            if before - value <= _TOLERANCE * value:
-                break
+            if shorter == 0 and before - value <= _TOLERANCE * value:
+                break  # a step cut short may gain little far from the minimum
             before = value
             shorter = 0
             _solve_in_place(gram, work[0])

@@ -17,12 +17,14 @@ from atpgraph._typing import (
     Int32Array,
     Int64Array,
     IntArray,
+    UInt64Array,
 )
 from atpgraph._work import Loop
 from atpgraph.closure.panel import COLUMNS, WORDS
 from atpgraph.closure.sketched_paths import PanelRound
+from atpgraph.factorization._first_vectors import first_vectors
 from atpgraph.factorization._landmarks import singular_vectors
-from atpgraph.factorization._panel_rows import learn_rows, project
+from atpgraph.factorization._panel_rows import GROUP, learn_rows
 from atpgraph.factorization.nnls import Factorization
 from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
 
@@ -32,6 +34,7 @@ _ROWS = 8192  # of a task, a fraction of a second
 # Squared gradients that first vectors count as having seen, so that they take small steps: any of
 # them, and for its squared length one that landmarks gave.
 _CALM, _TRUST = np.float32(3), np.float32(4)
+_NOISE = np.float32(0.1 * 3**0.5)  # of a standard deviation of a tenth
 
 
 class PanelSource(Protocol):
@@ -112,16 +115,32 @@ def fit_panels(
     level, values = checked(levels, table, regularization)
     rng = generator(random_state)
     with Workers(n_jobs) as workers:
-        first = [side.renew(1, rng, workers) for side in (paths, back)]
+        first = renewed((paths, back), 1, rng, workers)
         learning = _PanelLearning(
             paths, back, first, level, values, n_components, regularization, descent or Descent(),
             rows, spread,
         )  # fmt: skip
         if start is None:
             learning.land(first, workers, rng)
+        else:
+            learning.begin(rng, start)
         del first
-        learning.begin(rng, start)
         return learning.run(workers, rng, max_iter, tol, loop)
+
+
+def tasks_of(n: int, rng: np.random.Generator) -> list[Task]:
+    """Ranges of n positions, each with a seed."""
+    starts = range(0, n, _ROWS)
+    seeds = rng.integers(1, 2**63, len(starts)).tolist()
+    return [(i, min(i + _ROWS, n), seed) for i, seed in zip(starts, seeds, strict=True)]
+
+
+def renewed(
+    sides: tuple[PanelSource, PanelSource], draws: int, rng: np.random.Generator, workers: Workers
+) -> list[PanelRound]:
+    """What both sides draw from in a round, made at the same time."""
+    seeds = rng.integers(2**63, size=2).tolist()
+    return workers.both(lambda at, some: sides[at].renew(draws, generator(seeds[at]), some))
 
 
 class _PanelLearning(PathVectors):
@@ -140,9 +159,8 @@ class _PanelLearning(PathVectors):
         rows: tuple[IntArray, IntArray] | None,
         spread: RowSpread | None,
     ) -> None:
-        some = np.flatnonzero(first[0].counts > 0)
-        ends = first[0].node_of[first[0].found[some, 0]]
-        climbs = levels[ends] - levels[first[0].nodes[some]]
+        starts, ends = first[0].some_paths()
+        climbs = levels[ends] - levels[starts]
         super().__init__(paths.sizes, levels, table, climbs, k, regularization, descent)
         self.sides, self.spread, self.rounds = (paths, back), spread, 0
         self.only: list[BoolArray] = [np.ones(len(levels), dtype=np.bool_) for _ in self.sides]
@@ -158,15 +176,56 @@ class _PanelLearning(PathVectors):
         )
 
     def land(self, first: list[PanelRound], workers: Workers, rng: np.random.Generator) -> None:
-        """First vectors by landmarks: two small sets of nodes, whose paths are all known.
+        """First vectors: random ones, added to those that landmarks give if they give any."""
+        weights, mean = self._landmarks(first, rng)
+        vectors = self.source, self.target
+        for at, (panel, near, known) in enumerate(zip(first, vectors, weights, strict=True)):
+            self._land(panel, known, mean, near, self.seen[at], workers, rng)
+            if self.bias >= 0:
+                near[:, self.bias + 1 - at] = 1
+                near[:, self.bias + at] = 0 if at else mean
 
-        With W the matrix between them, W ≈ U·Σ·Vᵀ, any row m of the whole matrix over the columns
-        of W gets the vector m·V·Σ^−½, and any column over its rows mᵀ·U·Σ^−½.
+    def _land(
+        self,
+        panel: PanelRound,
+        weights: Float32Array,
+        mean: float,
+        near: Float32Array,
+        seen: Float32Array,
+        workers: Workers,
+        rng: np.random.Generator,
+    ) -> None:
+        columns = panel.columns[: len(weights)]
+        margin = np.float32(self.descent.margin)
+        base = (-margin - np.float32(mean)) * weights.sum(axis=0)
+        calm, trust = (_CALM, _TRUST) if len(columns) else (np.float32(0), np.float32(0))
+
+        def work(task: Task) -> None:
+            first, stop, seed = task
+            arguments: Any = (
+                first, stop, np.uint64(seed), panel.nodes, columns, panel.bits, self.levels,
+                self.table, margin, weights, base, calm, trust, _NOISE, self.free, near, seen,
+            )  # fmt: skip
+            first_vectors(*arguments)
+
+        for _ in workers.map(work, tasks_of(len(near), rng)):
+            pass
+
+    def _landmarks(
+        self, first: list[PanelRound], rng: np.random.Generator
+    ) -> tuple[list[Float32Array], float]:
+        """What landmarks are worth to the vectors of either side, and the mean of their matrix.
+
+        Landmarks are two small sets of nodes, whose paths are all known. With W the matrix between
+        them less its mean, W ≈ U·Σ·Vᵀ, any row m of the whole matrix over the columns of W gets
+        the vector m·V·Σ^−½, and any column over its rows mᵀ·U·Σ^−½.
         """
         ahead, behind = first
         rows, columns = (each.columns[: each.uniform] for each in (behind, ahead))
+        width = self.source.shape[1]
+        nothing = [np.zeros((0, width), dtype=np.float32)] * 2, 0.0
         if not len(rows) or not len(columns):
-            return
+            return nothing
         position = np.empty(len(self.levels), dtype=np.int64)
         position[ahead.nodes] = np.arange(len(position))
         at = np.arange(len(columns))
@@ -174,44 +233,21 @@ class _PanelLearning(PathVectors):
         joined = words >> (at & 63).astype(np.uint64) & np.uint64(1) != 0
         joined &= rows[:, None] != columns
         if joined.sum() < len(columns):
-            return  # less than a path for each: what they have in common is chance
+            return nothing  # less than a path for each: what they have in common is chance
         climbs = np.abs(self.levels[columns] - self.levels[rows][:, None])
-        margin = self.descent.margin
-        matrix = np.where(joined, self.table[climbs], -margin).astype(np.float64)
+        matrix = np.where(joined, self.table[climbs], -self.descent.margin).astype(np.float64)
         mean = float(matrix.mean())
         left, values, right = singular_vectors(matrix - mean, self.free, rng)
-        sides = (ahead, columns, right, self.source), (behind, rows, left, self.target)
-        for number, (panel, known, vectors, near) in enumerate(sides):
-            weights = np.zeros((len(known), near.shape[1]), dtype=np.float32)
-            weights[:, : len(values)] = (vectors / np.sqrt(values)[:, None]).T
-            near[:] = (-margin - mean) * weights.sum(axis=0)
-            self._project(panel, known, weights, near, workers)
-            self.seen[number] = _CALM + _TRUST * (near * near).sum(axis=1)
-        if self.bias >= 0:
-            self.source[:, self.bias] = mean
-
-    def _project(
-        self,
-        panel: PanelRound,
-        columns: Int32Array,
-        weights: Float32Array,
-        near: Float32Array,
-        workers: Workers,
-    ) -> None:
-        def work(first: int) -> None:
-            project(
-                first, min(first + _ROWS, len(near)), panel.nodes, columns, panel.bits,
-                self.levels, self.table, np.float32(self.descent.margin), weights, near,
-            )  # fmt: skip
-
-        for _ in workers.map(work, range(0, len(near), _ROWS)):
-            pass
+        weights = [np.zeros((len(side), width), dtype=np.float32) for side in (columns, rows)]
+        for side, vectors in zip(weights, (right, left), strict=True):
+            side[:, : len(values)] = (vectors / np.sqrt(values)[:, None]).T
+        return weights, mean
 
     def round(self, workers: Workers, rng: np.random.Generator) -> float:
         """Let the source vectors learn, then the target vectors; the mean loss for a path."""
         told = np.zeros(2)
-        for at, side in enumerate(self.sides):
-            drawn = side.renew(self.descent.draws, rng, workers)
+        both = renewed(self.sides, self.descent.draws, rng, workers)
+        for at, (side, drawn) in enumerate(zip(self.sides, both, strict=True)):
             in_round = int(np.minimum(side.sizes[self.only[at]], self.descent.draws).sum())
             if in_round:
                 passes = -(-self.descent.fewest // in_round)
@@ -239,24 +275,34 @@ class _PanelLearning(PathVectors):
         near, far = (self.source, self.target)[:: 1 - 2 * at]
         n, how = len(near), self.descent
         indptr, successors = drawn.successors
+        rivals = _rivals(drawn, rng)
         given = {
-            "passes": passes, "draws": how.draws, "edges": how.edges, "negatives": how.negatives,
-            "nodes": drawn.nodes, "indptr": indptr, "successors": successors,
-            "columns": drawn.columns, "uniform": drawn.uniform, "popular": drawn.popular,
-            "own": drawn.own, "bits": drawn.bits, "found": drawn.found, "counts": drawn.counts,
-            "node_of": drawn.node_of, "only": self.only[at], "levels": self.levels,
-            "table": self.table, "near": near, "far": far, "panel": far[drawn.columns],
-            "seen": self.seen[at], "constant": self.bias + 1 - at if self.bias >= 0 else -1,
+            "passes": passes, "draws": how.draws, "edges": how.edges, "nodes": drawn.nodes,
+            "indptr": indptr, "successors": successors, "columns": drawn.columns,
+            "uniform": drawn.uniform, "own": drawn.own, "bits": drawn.bits, "rivals": rivals,
+            "found": drawn.found, "counts": drawn.counts, "node_of": drawn.node_of,
+            "only": self.only[at], "levels": self.levels, "table": self.table, "near": near,
+            "far": far, "panel": far[drawn.columns[rivals]], "seen": self.seen[at],
+            "constant": self.bias + 1 - at if self.bias >= 0 else -1,
             "margin": how.margin, "clip": how.clip, "rate": how.rate, "decay": float(self.decay),
         }  # fmt: skip
-        starts = range(0, n, _ROWS)
-        seeds = rng.integers(1, 2**63, len(starts)).tolist()
-        tasks = [(i, min(i + _ROWS, n), seed) for i, seed in zip(starts, seeds, strict=True)]
+        tasks = tasks_of(n, rng)
         if self.spread is not None:
             found = self.spread.learn(2 * self.rounds + at, given, tasks)
         else:
             found = list(workers.map(lambda task: learn_range(task, given), tasks))
         return np.asarray(sum(found, np.zeros(2)))
+
+
+def _rivals(drawn: PanelRound, rng: np.random.Generator) -> UInt64Array:
+    """The columns of a panel in groups, as they are met: half of each drawn uniformly, the other
+    half by popularity.
+    """
+    half = GROUP // 2
+    every = np.arange(-(-drawn.uniform // half) * half).reshape(-1, half)
+    popular = rng.permutation(drawn.popular)
+    groups = np.hstack([every % drawn.uniform, popular[every % len(popular)]])
+    return groups.astype(np.uint64).ravel()
 
 
 def learn_range(task: Task, given: dict[str, Any]) -> Float64Array:

@@ -34,7 +34,8 @@ class Descent:
     draws : int
         Paths drawn from each node in a round, fewer where it has fewer.
     negatives : int
-        For each path so many columns are drawn uniformly, and so many like the targets of paths.
+        For each path so many columns are drawn uniformly, and so many like the targets of paths;
+        by panels always four.
     margin : float
         Scores of pairs without a path are to be below −margin.
     rate : float

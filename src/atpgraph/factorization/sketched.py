@@ -162,7 +162,7 @@ def update_sampled_rows(
             depth += 1
             if depth == len(panel) or e == count - 1:
                 add_panel(grams, 0, grams, source, panel, depth)
-                add_combination(right, factors, 0, panel, 0, depth)
+                add_combination(right, 0, factors, 0, panel, 0, depth)
                 source = 0
                 depth = 0
         for c in range(width):
