@@ -27,6 +27,7 @@ from atpgraph import DiGraph, gnm
 from atpgraph.closure import hold_closure, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import HardPairs, measure
+from atpgraph.embedding.purposes import how_to_hold
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.embedding.reachability import fit_paths
 from atpgraph.factorization import fit_pairs
@@ -55,7 +56,7 @@ def world(graph: DiGraph, closure: str = "exact") -> Any:
     """A graph with its paths, in a closure forest or through sketches, and its hard pairs."""
     dag = break_cycles(graph, random_state=0).dag
     level = levels(dag)
-    held = hold_closure(dag, level, closure, both=False, memory="4GB")
+    held = hold_closure(dag, level, memory="4GB", **how_to_hold(closure, "pairs"))
     pairs = HardPairs.of(held.paths, level, np.random.default_rng(PAIR_SEED + 1))
     table = kernel_table("log", int(level.max()))
     return SimpleNamespace(closure=held, level=level, pairs=pairs, table=table, dag=dag)

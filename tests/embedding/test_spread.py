@@ -65,7 +65,7 @@ def test_bytes_are_those_of_threads(
     assert same(found, whole[name])
     assert found.closure_ == whole[name].closure_
     left = {path.name.partition("-")[0] for path in (tmp_path / "w").iterdir()}
-    assert not left & {"half"}
+    assert not left & {"half", "sketch"}
 
 
 @pytest.mark.parametrize("name", ["links-sketch", "reachability-sketch"])
@@ -82,8 +82,9 @@ def test_the_number_of_workers_does_not_matter(
 
 @pytest.mark.parametrize(
     ("name", "stage"),
-    [("links-sketch", "do_rows"), ("links-sketch", "do_closure"), ("links-exact", "do_cycles"),
-     ("reachability-sketch", "do_learn"), ("reachability-exact", "do_pairs")],
+    [("links-sketch", "do_rows"), ("links-sketch", "do_sketch"), ("links-exact", "do_closure"),
+     ("links-exact", "do_cycles"), ("reachability-sketch", "do_learn"),
+     ("reachability-exact", "do_pairs")],
 )  # fmt: skip
 def test_a_killed_worker_costs_its_tasks_only(
     name: str, stage: str, client: Any, whole: dict[str, ATP], tmp_path: Path,

@@ -68,7 +68,10 @@ def embed(
     ] = "auto",
     sketch_size: Annotated[
         int | None,
-        typer.Option(help="Paths that a sketch keeps for a node.", show_default="64, or what fits"),
+        typer.Option(
+            help="Paths that a sketch keeps for a node.",
+            show_default="64, 32 for reachability, or what fits",
+        ),
     ] = None,
     zero_weight: Annotated[
         float | None,

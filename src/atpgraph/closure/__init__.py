@@ -14,9 +14,12 @@ from atpgraph.closure.choice import (
     Paths,
     SketchedClosure,
     check_closure,
+    choose_closure,
     closure_from,
     hold_closure,
     parts_of,
+    parts_of_side,
+    sketch_side,
 )
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
@@ -41,6 +44,7 @@ __all__ = [
     "SketchedClosure",
     "SketchedPaths",
     "check_closure",
+    "choose_closure",
     "closure_forest",
     "closure_forests",
     "closure_from",
@@ -48,5 +52,7 @@ __all__ = [
     "hold_closure",
     "kernel_table",
     "parts_of",
+    "parts_of_side",
     "reach_sketch",
+    "sketch_side",
 ]

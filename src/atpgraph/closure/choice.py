@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 CLOSURES = ("auto", "exact", "sketch")
 SKETCH_SIZE = 64
 _SMALLEST = 16
+_SIDES = ("rows", "columns")
 _DRAWS = 16  # of each node, when nodes that are drawn often are to be told from others
 _SEED = 0  # of the ranks: the closure of a graph does not depend on what is made of it
 
@@ -133,21 +134,11 @@ class SketchedClosure:
         cls, dag: DiGraph, levels: Int32Array, size: int, n_jobs: int | None, reason: str
     ) -> SketchedClosure:
         """Sketch an acyclic graph."""
-        n = dag.n_nodes
-        rng = np.random.default_rng(_SEED)
-        ranks = rng.permutation(n).astype(np.int32)
-        some = rng.permutation(n)[: 2 * COLUMNS]
 
-        def sketch(side: int, workers: Workers) -> tuple[Sketcher, ReachSketch, int]:
-            sketcher = _sketcher(dag, levels, side)
-            found = sketcher.sketch(ranks, size, workers)
-            n_pairs = found.n_pairs
-            if side == 0 and not found.complete.all():
-                # The errors of the sizes are alike; a panel tells their sum better.
-                joined = Panel(sketcher.view, some, workers).count() - len(some)
-                n_pairs = round(joined * n / len(some))
+        def sketch(side: int, some: Workers) -> tuple[Sketcher, ReachSketch, int]:
+            found = sketch_side(dag, levels, size, side, some)
             progress.advance()
-            return sketcher, found, n_pairs
+            return found
 
         with stage("sketch", 2) as progress, Workers(n_jobs) as workers:
             (ahead, rows, n_pairs), (back, columns, _) = workers.both(sketch)
@@ -191,7 +182,26 @@ class SketchedClosure:
 
 
 def _sketcher(dag: DiGraph, levels: Int32Array, side: int) -> Sketcher:
+    """Of the graph, or of the graph turned round."""
     return Sketcher(dag.reverse(), turned(levels)) if side else Sketcher(dag, levels)
+
+
+def sketch_side(
+    dag: DiGraph, levels: Int32Array, size: int, side: int, workers: Workers
+) -> tuple[Sketcher, ReachSketch, int]:
+    """The sketch of the descendants (side 0) or of the ancestors (side 1) of all nodes, what made
+    it, and the number of pairs.
+    """
+    rng = np.random.default_rng(_SEED)
+    sketcher = _sketcher(dag, levels, side)
+    found = sketcher.sketch(rng.permutation(dag.n_nodes).astype(np.int32), size, workers)
+    n_pairs = found.n_pairs
+    if side == 0 and not found.complete.all():
+        # The errors of the sizes are alike; a panel tells their sum better.
+        some = rng.permutation(dag.n_nodes)[: 2 * COLUMNS]
+        joined = Panel(sketcher.view, some, workers).count() - len(some)
+        n_pairs = round(joined * dag.n_nodes / len(some))
+    return sketcher, found, n_pairs
 
 
 HeldClosure = ExactClosure | SketchedClosure
@@ -199,15 +209,16 @@ HeldClosure = ExactClosure | SketchedClosure
 
 def parts_of(closure: HeldClosure) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """The arrays and the facts that hold a closure; :func:`closure_from` reads them."""
-    sides = {"rows": closure.rows, "columns": closure.columns}
-    parts = {
-        f"{side}.{field.name}": getattr(held, field.name)
-        for side, held in sides.items()
-        if held is not None
-        for field in fields(held)
-    }
+    parts = parts_of_side(0, closure.rows)
+    if closure.columns is not None:
+        parts |= parts_of_side(1, closure.columns)
     facts = {"kind": closure.choice.kind, "reason": closure.choice.reason, "pairs": closure.n_pairs}
     return parts, facts
+
+
+def parts_of_side(side: int, held: ClosureForest | ReachSketch) -> dict[str, AnyArray]:
+    """Those of the descendants (side 0) or of the ancestors (side 1)."""
+    return {f"{_SIDES[side]}.{field.name}": getattr(held, field.name) for field in fields(held)}
 
 
 def closure_from(
@@ -223,7 +234,7 @@ def closure_from(
         kind(**{field.name: parts[f"{side}.{field.name}"] for field in fields(kind)})
         if f"{side}.sizes" in parts
         else None
-        for side in ("rows", "columns")
+        for side in _SIDES
     ]
     if facts["kind"] == "exact":
         return ExactClosure(held[0], held[1], facts["reason"])
@@ -249,6 +260,7 @@ def hold_closure(
     closure: str = "auto",
     *,
     sketch_size: int | Literal["auto"] = "auto",
+    auto_size: int = SKETCH_SIZE,
     both: bool = True,
     most_nodes: int | None = None,
     memory: str | float | None = None,
@@ -266,8 +278,10 @@ def hold_closure(
         A closure forest, which is refused if the estimate exceeds the budget, or sketches; "auto"
         takes sketches where the forest would be refused.
     sketch_size : "auto" or int
-        Members kept for each node and side; "auto" is 64, or half or a quarter of it if that does
-        not fit.
+        Members kept for each node and side; "auto" is `auto_size`, halved while that does not fit
+        and down to 16.
+    auto_size : int
+        64, enough to learn from; fewer will do where only sizes are asked for.
     both : bool
         Whether the ancestors are needed as well.
     most_nodes : int, optional
@@ -282,20 +296,46 @@ def hold_closure(
     >>> hold_closure(dag, levels(dag)).choice.kind
     'exact'
     """
+    held = choose_closure(
+        dag, levels, closure, sketch_size=sketch_size, auto_size=auto_size, both=both,
+        most_nodes=most_nodes, memory=memory, n_jobs=n_jobs,
+    )  # fmt: skip
+    if isinstance(held, ExactClosure):
+        return held
+    return interruptible(SketchedClosure.of, dag, levels, held.sketch_size, n_jobs, held.reason)
+
+
+def choose_closure(
+    dag: DiGraph,
+    levels: Int32Array,
+    closure: str,
+    *,
+    sketch_size: int | Literal["auto"],
+    auto_size: int,
+    both: bool,
+    most_nodes: int | None,
+    memory: str | float | None,
+    n_jobs: int | None,
+) -> ExactClosure | ClosureChoice:
+    """What :func:`hold_closure` holds, if that is a closure forest; else which sketches to make."""
     budget = budget_bytes(memory)
+
+    def sketches(reason: str) -> ClosureChoice:
+        size = sketch_size_for(dag.n_nodes, sketch_size, budget, auto_size)
+        log.info("Sketches of %d descendants and ancestors for each node: %s", size, reason)
+        return ClosureChoice("sketch", reason, size)
+
     if closure == "sketch":
-        return _sketched(dag, levels, sketch_size, budget, n_jobs, "as asked for")
+        return sketches("as asked for")
     if closure == "auto" and most_nodes is not None and dag.n_nodes > most_nodes:
-        why = f"they learn faster with more than {most_nodes:,} nodes"
-        return _sketched(dag, levels, sketch_size, budget, n_jobs, why)
+        return sketches(f"they learn faster with more than {most_nodes:,} nodes")
     try:
         rows, columns = _forests(dag, levels, both, budget, n_jobs)
     except BudgetError as error:
         if closure == "exact":
             raise
         log.info("%s", str(error).partition(";")[0])
-        why = "the closure forest exceeds the memory budget"
-        return _sketched(dag, levels, sketch_size, budget, n_jobs, why)
+        return sketches("the closure forest exceeds the memory budget")
     # The budget may be what is free just now, and a model file does not depend on that.
     held = human_bytes(rows.nbytes + (columns.nbytes if columns is not None else 0))
     auto = f"the closure forest takes {held}, within the memory budget"
@@ -310,24 +350,13 @@ def _forests(
     return closure_forest(dag, levels, memory=budget, n_jobs=n_jobs), None
 
 
-def _sketched(
-    dag: DiGraph,
-    levels: Int32Array,
-    sketch_size: int | Literal["auto"],
-    budget: int,
-    n_jobs: int | None,
-    reason: str,
-) -> SketchedClosure:
-    size = sketch_size_for(dag.n_nodes, sketch_size, budget)
-    log.info("Sketches of %d descendants and ancestors for each node: %s", size, reason)
-    return interruptible(SketchedClosure.of, dag, levels, size, n_jobs, reason)
-
-
-def sketch_size_for(n: int, sketch_size: int | Literal["auto"], budget: int) -> int:
+def sketch_size_for(
+    n: int, sketch_size: int | Literal["auto"], budget: int, auto_size: int = SKETCH_SIZE
+) -> int:
     """Members that are kept for each node and side."""
     if sketch_size != "auto":
         return sketch_size
-    size = SKETCH_SIZE
+    size = auto_size
     while size > _SMALLEST and sketch_bytes(n, size) > budget:
         size //= 2
     return size

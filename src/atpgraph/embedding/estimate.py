@@ -130,7 +130,8 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     n, m = graph.n_nodes, graph.n_edges
     k = params["n_components"]
     vectors = 16 * n * k
-    size = sketch_size_for(n, params["sketch_size"], max(budget - vectors, 1))
+    auto_size = purposes.how_to_hold(params["closure"], solver)["auto_size"]
+    size = sketch_size_for(n, params["sketch_size"], max(budget - vectors, 1), auto_size)
     threads = thread_count(params["n_jobs"])
     rounds, fewer = (
         purposes.settle(params, n, max(int(forest.pairs), 1), kind).max_iter
@@ -148,7 +149,7 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
     exact = Cost(int(before + peak), cycles + (sides * forest.seconds + fits[0]) / threads)
     sketch = Cost(
-        int(before + max(sketch_bytes(n, size), 8 * n * size + 64 * n * (1 + SHEETS))),
+        int(before + max(sketch_bytes(n, size), 8 * n * size + 128 * n * (1 + SHEETS))),
         cycles + (2 * size * m * _PER_MEMBER + fits[1]) / threads,
     )
     closure, reason = _choice(params["closure"], solver, n, peak, budget - vectors)

@@ -83,8 +83,8 @@ class ATP(Growing):
         that does not depend on how many paths there are. "auto" estimates the forest, and takes
         sketches if it does not fit the budget; for pairs also above 100,000 nodes.
     sketch_size : "auto" or int
-        Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, less if that
-        does not fit.
+        Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, for pairs
+        32, less if that does not fit.
     solver : {"auto", "pairs", "nnls", "svd"}
         Regression over sampled pairs, non-negative factorisation, or the truncated singular value
         decomposition of M; "auto" is pairs for reachability, else nnls.

@@ -10,6 +10,7 @@ import numpy as np
 from atpgraph._checks import real_number, whole_number
 from atpgraph._registry import unknown_name
 from atpgraph.closure import KERNELS, check_closure
+from atpgraph.closure.choice import SKETCH_SIZE
 from atpgraph.errors import InputError
 
 PURPOSES = ("reachability", "links", "paper")
@@ -19,6 +20,8 @@ SOLVERS = ("pairs", "nnls", "svd")
 ROUNDS = 32
 # From here on fewer rounds, and no closure forest unless one is asked for: for the sake of time.
 MANY_NODES = 100_000
+# Of sketches that tell sizes only: pairs are drawn from others, new in every round.
+PANEL_SKETCH = 32
 FEWEST_ROUNDS = {"exact": 8, "sketch": 4}
 DECAY = 1e-4
 ITERATIONS = 3
@@ -80,6 +83,7 @@ def how_to_hold(closure: str, solver: str) -> dict[str, Any]:
         "closure": "exact" if solver == "svd" else closure,
         "both": solver != "pairs",
         "most_nodes": MANY_NODES if solver == "pairs" else None,
+        "auto_size": PANEL_SKETCH if solver == "pairs" else SKETCH_SIZE,
     }
 
 

@@ -16,9 +16,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from atpgraph._threads import Workers
 from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph._work import WorkFolder
-from atpgraph.closure import HeldClosure, closure_from, hold_closure, parts_of
+from atpgraph.closure import (
+    ClosureChoice,
+    HeldClosure,
+    choose_closure,
+    closure_from,
+    parts_of,
+    parts_of_side,
+    sketch_side,
+)
 from atpgraph.cycles import CycleBreak, break_cycles
 from atpgraph.embedding import purposes
 from atpgraph.embedding.reachability import fit_paths
@@ -122,8 +131,19 @@ class Spread:
         self._run(do_cycles)
 
     def closure(self, memory: int) -> None:
-        """Find out who reaches whom, on one worker with all its cores."""
-        self._run(do_closure, memory)
+        """Find out who reaches whom: a closure forest, on one worker with all its cores, or
+        sketches, each side on one.
+        """
+        sketches = self._run(do_closure, memory)
+        if sketches is None:
+            return
+        reason, size = sketches
+        names = [f"sketch-{size}-{side}" for side in range(2)]
+        tasks = [(self._path, size, side, name) for side, name in enumerate(names)]
+        pairs, _ = self.map(do_sketch, tasks)
+        parts = {**self._folder.get(names[0])[0], **self._folder.get(names[1])[0]}
+        self._folder.put("closure", parts, {"kind": "sketch", "reason": reason, "pairs": pairs})
+        self._clear(*names)
 
     def pairs(self, table: FloatArray, regularization: float, max_iter: int) -> Factorization:
         """Fit the pairs of a closure forest, on one worker with all its cores: every step needs the
@@ -199,15 +219,29 @@ def parts_of_break(found: CycleBreak) -> tuple[dict[str, Int64Array], dict[str, 
     return {"removed": found.removed}, {"method": found.method}
 
 
-def do_closure(task: tuple[str, dict[str, Any], int]) -> None:
-    """Stage ``closure``."""
+def do_closure(task: tuple[str, dict[str, Any], int]) -> tuple[str, int] | None:
+    """Stage ``closure``, if it is a closure forest; else the reason for sketches and their size."""
     folder, params, memory = WorkFolder.there(task[0]), task[1], task[2]
     dag, level = _dag(folder)
-    held = hold_closure(
-        dag, level, sketch_size=params["sketch_size"], memory=memory,
+    held = choose_closure(
+        dag, level, sketch_size=params["sketch_size"], memory=memory, n_jobs=None,
         **purposes.how_to_hold(params["closure"], params["solver"]),
     )  # fmt: skip
+    if isinstance(held, ClosureChoice):
+        return held.reason, held.sketch_size
     folder.put("closure", *parts_of(held))
+    return None
+
+
+def do_sketch(task: tuple[str, int, int, str]) -> int:
+    """The sketches of one side, and the number of pairs."""
+    path, size, side, name = task
+    folder = WorkFolder.there(path)
+    if not folder.has(name):
+        with Workers() as workers:
+            _, held, n_pairs = sketch_side(*_dag(folder), size, side, workers)
+        folder.put(name, parts_of_side(side, held), {"pairs": n_pairs})
+    return int(folder.get(name)[1]["pairs"])
 
 
 def do_pairs(task: tuple[str, dict[str, Any], FloatArray, float, int]) -> None:
