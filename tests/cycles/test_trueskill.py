@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from atpgraph.cycles import trueskill
+from atpgraph.cycles.trueskill import shuffle
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from tests.strategies import digraphs
@@ -16,6 +20,19 @@ from tests.strategies import digraphs
 with warnings.catch_warnings():  # its docstrings warn where an installer, as uv, compiles nothing
     warnings.simplefilter("ignore")
     import trueskill as reference
+
+
+@given(st.integers(0, 70), st.integers(0, 2**32), st.integers(1, 20))
+def test_shuffling_gives_the_order_of_numpy_and_takes_the_same_draws(
+    count: int, seed: int, draws: int
+) -> None:
+    ours, theirs = np.arange(count), np.arange(count)
+    one, other = np.random.default_rng(seed), np.random.default_rng(seed)
+    with mock.patch.object(sys.modules["atpgraph.cycles.trueskill"], "_DRAWS", draws):
+        shuffle(ours, one)
+    other.shuffle(theirs)
+    assert ours.tolist() == theirs.tolist()
+    assert one.bit_generator.state == other.bit_generator.state
 
 
 @given(digraphs())

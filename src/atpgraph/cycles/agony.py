@@ -80,7 +80,7 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     if not fit:
         out, into = _both_ways(core.graph, circulating)
         _relax(*out, *into, prices)
-    some = np.zeros(graph.n_nodes, dtype=np.int64)
+    some = np.zeros(graph.n_nodes, dtype=np.int32)  # a large graph waits for memory
     some[core.nodes] = prices
     del prices
     component = strongly_connected_components(graph)
@@ -90,11 +90,11 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     on[core.edges] = circulating
     del circulating
     out, into = _both_ways(graph, on)
-    lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int64)
+    lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int32)
     _lower(*out, *into, some, lowest)
     _lower(*into, *out, some.max(initial=0) - some, highest)
     top = int(lowest.max(initial=0))
-    return Agony(value, lowest, top - highest)
+    return Agony(value, lowest.astype(np.int64), top - highest.astype(np.int64))
 
 
 def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
@@ -166,7 +166,7 @@ def _relax(
 @kernel
 def _lift(indptr: Any, targets: Any, component: Any, order: Any, rank: Any) -> None:
     """Raise whole components, in topological order, until the edges between them point up."""
-    lift = np.zeros(len(order), dtype=np.int64)
+    lift = np.zeros(len(order), dtype=np.int32)
     for i in range(len(order)):
         u = order[i]
         rank[u] += lift[component[u]]
@@ -200,7 +200,7 @@ def _lower(
     first = np.full(far, -1, dtype=np.int32)
     after = np.empty(n, dtype=np.int32)
     before = np.empty(n, dtype=np.int32)
-    distance = np.full(n, far, dtype=np.int64)
+    distance = np.full(n, far, dtype=np.int32)
     for v in range(n):
         move(v, some[v], far, distance, first, after, before)
     for d in range(far):

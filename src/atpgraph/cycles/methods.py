@@ -180,7 +180,11 @@ def sorted_by(*keys: AnyArray) -> Int64Array:
     ranked = key[order]
     starts = np.ones(len(order) + 1, dtype=np.bool_)
     np.not_equal(ranked[1:], ranked[:-1], out=starts[1:-1])
+    del ranked
     tied = np.flatnonzero(~(starts[1:] & starts[:-1]))
+    if 2 * len(tied) > len(order):
+        del order, tied
+        return np.lexsort(keys[::-1])
     some = order[tied]
     order[tied] = some[np.lexsort([last[some], np.cumsum(starts[:-1])[tied]])]
     for key in reversed(first):

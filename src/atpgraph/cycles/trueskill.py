@@ -12,9 +12,12 @@ import numpy as np
 from atpgraph._jit import kernel
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import checkpoint
-from atpgraph._typing import Float64Array
+from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+
+_DRAWS = 2**18  # at a time
+_AHEAD = 16  # matches: a few dozen nanoseconds each, the time that memory takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +96,56 @@ def trueskill(
     margin = NormalDist().inv_cdf((draw_probability + 1.0) / 2.0) * math.sqrt(2.0) * beta
     passes = 0
     if len(matches):
+        played = np.empty_like(matches)
         for _ in range(max_passes):
             checkpoint()
-            _play(rng.permutation(matches), belief, beta, tau, margin)
+            np.copyto(played, matches)
+            shuffle(played, rng)
+            _play(played, belief, beta, tau, margin)
             passes += 1
             score = belief[:, 0] - 3.0 * np.sqrt(belief[:, 1])
             if _count_rising(matches, score) / len(matches) >= target:
                 break
     return TrueSkill(belief[:, 0].copy(), np.sqrt(belief[:, 1]), passes)
+
+
+def shuffle(values: Int64Array, rng: np.random.Generator) -> None:
+    """What ``rng.shuffle(values)`` does, to the same order, in half the time.
+
+    Examples
+    --------
+    >>> one, other = np.arange(9), np.arange(9)
+    >>> shuffle(one, np.random.default_rng(0))
+    >>> np.random.default_rng(0).shuffle(other)
+    >>> np.array_equal(one, other)
+    True
+    """
+    last = len(values) - 1
+    while last > 0:
+        draws = rng.integers(2**32, size=min(last, _DRAWS), dtype=np.uint32)
+        last = _swap(values, last, draws)
+
+
+@kernel
+def _swap(values: Any, last: int, draws: Any) -> int:
+    """Fisher and Yates from the end on; returns the place that comes next.
+
+    Of a draw as many bits count as the place has. One that is too large is rejected, so that all
+    places are as likely: the value changes places with itself, which is cheaper than a branch that
+    nobody can predict.
+    """
+    mask = 1
+    while mask < last:
+        mask = 2 * mask + 1
+    for draw in draws:
+        if last <= mask >> 1:
+            mask >>= 1
+        drawn = int(draw) & mask
+        good = drawn <= last
+        at = drawn if good else last
+        values[last], values[at] = values[at], values[last]
+        last -= int(good)
+    return last
 
 
 @kernel
@@ -114,10 +159,18 @@ def _count_rising(matches: Any, score: Any) -> int:
 
 
 @kernel
-def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> None:
-    """Update the beliefs by the matches in order: the closed form for one against one."""
-    for match in matches:
-        x, w = match >> 32, match & 0xFFFFFFFF
+def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> float:
+    """Update the beliefs by the matches in order: the closed form for one against one.
+
+    What is returned means nothing: it keeps the look at players of later matches, by which their
+    beliefs are there when they are needed.
+    """
+    seen = 0.0
+    last = len(matches) - 1
+    for i in range(len(matches)):
+        soon = matches[min(i + _AHEAD, last)]
+        seen += belief[soon >> 32, 1] + belief[soon & 0xFFFFFFFF, 1]
+        x, w = matches[i] >> 32, matches[i] & 0xFFFFFFFF
         vw = belief[w, 1] + tau * tau
         vx = belief[x, 1] + tau * tau
         c2 = vw + vx + 2.0 * beta * beta
@@ -134,3 +187,4 @@ def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> 
         belief[x, 0] -= vx / c * v
         belief[w, 1] = vw * (1.0 - vw / c2 * shrink)
         belief[x, 1] = vx * (1.0 - vx / c2 * shrink)
+    return seen

@@ -94,8 +94,8 @@ def strongly_connected_components(graph: DiGraph) -> Int32Array:
     """
     n = graph.n_nodes
     component, low, stack, path = (np.empty(n, dtype=np.int32) for _ in range(4))
-    edge = np.empty(n, dtype=np.int64)
-    tarjan(n, graph.indptr, graph.targets, component, low, stack, path, edge)
+    indptr = graph.indptr.astype(np.int32 if graph.n_edges < 2**31 else np.int64)
+    tarjan(n, indptr, graph.targets, component, low, stack, path, np.empty_like(indptr))
     return component
 
 
