@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atpgraph._threads import Workers
 from atpgraph.closure import ReachSketch, reach_sketch, sketch
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
@@ -94,3 +95,22 @@ def test_it_says_what_it_is() -> None:
     assert repr(found).startswith("ReachSketch(nodes=4, size=2, pairs=")
     assert found.n_members == 5
     assert found.nbytes == 4 * 2 * 4 + 4 * (4 + 1 + 8)
+
+
+def test_positions_that_nobody_asks_about_are_left_out() -> None:
+    dag = random_dag(3000, 12_000, 1)
+    sketcher = sketch.Sketcher(dag)
+    ranks = np.random.default_rng(0).permutation(3000).astype(np.int32)
+    sizes = closure_matrix(dag).sum(axis=1)[sketcher.view.nodes]
+    unasked = sizes > 300  # and so are all that reach them
+    room = np.full((3000, 8), -7, dtype=np.int32)
+    for threads in (1, 3):
+        with Workers(threads) as workers:
+            every = sketcher.by_rank(ranks, 8, workers)
+            some = sketcher.by_rank(ranks, 8, workers, unasked, room)
+        assert some[0] is room
+        for one, other in zip(every, some, strict=True):
+            np.testing.assert_array_equal(one[~unasked], other[~unasked])
+        assert 500 < unasked.sum() < 2500
+        assert (some[1][unasked] == 8).all()
+        assert (room[unasked] == -7).all()

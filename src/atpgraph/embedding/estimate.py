@@ -24,11 +24,12 @@ _QUICK = "mfas"
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
 _PER_CORE_EDGE = 2.0e-5
 _PER_PATH = 9e-7  # drawn, with its share of non-paths, at 64 components
-_PER_ROUND = 1e-6  # of an edge: new sketches and panels of both sides
+_PER_ROUND = 4e-7  # of an edge: new sketches and panels of both sides
 _PER_PRODUCT = 4e-11  # of two numbers, in a Gram matrix
 _PER_SOLVE = 5e-10  # of a row, for each entry of its Gram matrix
 _PER_MEMBER = 1.3e-8  # merged into a sketch
 _GRAPH = 40  # bytes of an edge, with its reverse
+_ROUND = 2 * (128 + 64 * SHEETS)  # bytes of a node: its sketch and its panel, on both sides
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
     exact = Cost(int(before + peak), cycles + (sides * forest.seconds + fits[0]) / threads)
     sketch = Cost(
-        int(before + max(sketch_bytes(n, size), 8 * n * size + 128 * n * (1 + SHEETS))),
+        int(before + max(sketch_bytes(n, size), 8 * n * size + _ROUND * n)),
         cycles + (2 * size * m * _PER_MEMBER + fits[1]) / threads,
     )
     closure, reason = _choice(params["closure"], solver, n, peak, budget - vectors)
