@@ -162,7 +162,8 @@ def _edge_order(
     if acyclic is None:
         return sorted_by(*keys, draw).astype(np.int32)
     asked = np.flatnonzero(~acyclic).astype(np.int32)
-    return asked[sorted_by(*(key[asked] for key in keys), draw[asked])]
+    draw = draw[asked]
+    return asked[sorted_by(*(key[asked] for key in keys), draw)]
 
 
 def sorted_by(*keys: AnyArray) -> Int64Array:
