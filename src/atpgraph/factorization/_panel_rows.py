@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._bits import popcount
 from atpgraph._jit import fast_kernel, inlined_kernel
 from atpgraph._typing import (
     BoolArray,
@@ -31,38 +30,6 @@ from atpgraph.factorization._simd import LANES, dot_rows
 
 GROUP = LANES  # columns that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
-
-
-@fast_kernel
-def project(
-    first: int,
-    stop: int,
-    nodes: Int32Array,
-    columns: Int32Array,
-    bits: UInt64Array,
-    levels: Int32Array,
-    table: Float32Array,
-    margin: np.float32,
-    weights: Float32Array,
-    near: Float32Array,
-) -> None:
-    """Add Σ (f(Δ) + margin) weights[p] to the vectors of positions, p the columns they reach.
-
-    `columns` are the first ones of a panel.
-    """
-    one = np.uint64(1)
-    for i in range(first, stop):
-        u = nodes[i]
-        for w in range((len(columns) + 63) >> 6):
-            word = bits[w // WORDS, i, w % WORDS]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                p = 64 * w + np.int64(popcount(low - one))
-                if p < len(columns) and columns[p] != u:
-                    value = table[abs(levels[columns[p]] - levels[u])] + margin
-                    for c in range(near.shape[1]):
-                        near[u, c] += value * weights[p, c]
 
 
 @fast_kernel
