@@ -46,7 +46,7 @@ def test_closures_are_told(folder: Path) -> None:
     assert made.exit_code == 0, made.stderr
     assert "closure sketch of 32: as asked for" in made.stdout
     told = json.loads(atp("info", folder / "k.npz", "--json").stdout)
-    assert (told["closure"], told["sketch_size"]) == ("sketch", 64)
+    assert (told["closure"], told["sketch_size"]) == ("sketch", 32)
 
 
 def test_embed_json(folder: Path) -> None:

@@ -63,9 +63,8 @@ def step(
     The rivals are some rows of `rivals` from `at` on, `squares` their mean squares; where `free` is
     1 no path leads there, and a score above −margin is to fall. There is one learning rate for the
     whole vector: ``seen[u]`` sums up the mean squares of the gradients of every pair so far.
-    `slopes`, as long as `free`, is room for the derivatives of the loss by the scores, and `column`
-    the same as a matrix.
-    Returns the squared errors.
+    `slopes`, as long as `free`, is room for the derivatives of the loss by the scores, `column` the
+    same as a matrix. Returns the sum of the squared errors.
     """
     dot_rows(slopes, near, u, rivals, at)
     slope = product(near, u, far, v) - wanted
@@ -137,6 +136,8 @@ def learn_rows(
     words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
     targets = np.empty(draws + edges, dtype=np.int32)
     paths = np.empty((draws + edges, width), dtype=np.float32)
+    mine = np.empty((1, width), dtype=np.float32)
+    mass = np.empty(1, dtype=np.float32)
     free = np.empty(GROUP, dtype=np.float32)
     slopes = np.empty(GROUP, dtype=np.float32)
     column = slopes.reshape((GROUP, 1))
@@ -169,6 +170,9 @@ def learn_rows(
             v = targets[part]
             for c in range(width):
                 paths[part, c] = far[v, c]
+        for c in range(width):
+            mine[0, c] = near[u, c]
+        mass[0] = seen[u]
         for part in range(drawn + edges):
             state ^= state << np.uint64(13)
             state ^= state >> np.uint64(7)
@@ -183,9 +187,12 @@ def learn_rows(
             wanted = table[abs(levels[targets[part]] - levels[u])]
             loss += float(
                 step(
-                    near, u, paths, part, wanted, panel, at, squares, free, seen,
+                    mine, 0, paths, part, wanted, panel, at, squares, free, mass,
                     constant, margin, clip, rate, decay, slopes, column,
                 )
             )  # fmt: skip
+        for c in range(width):
+            near[u, c] = mine[0, c]
+        seen[u] = mass[0]
         told[1] += drawn + edges
     told[0] += loss / 2
