@@ -33,7 +33,11 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with spread.connected("local:2") as found:
+    import dask
+
+    # No patience with workers that are away for a moment: what Dask would have after 15 seconds.
+    hasty = dask.config.set({"distributed.deploy.lost-worker-timeout": "50ms"})
+    with hasty, spread.connected("local:2") as found:
         yield found
 
 

@@ -48,6 +48,7 @@ _PARTS = 64  # of half an iteration, at most: whatever the number of workers
 def connected(scheduler: str) -> Iterator[Any]:
     """A Dask client for an address, a scheduler file, or ``local:N``: N workers on this machine."""
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingDependencyError("distributed", "dask", "A scheduler") from None
@@ -58,17 +59,17 @@ def connected(scheduler: str) -> Iterator[Any]:
         from atpgraph._threads import thread_count
 
         threads = max(thread_count(None) // int(number), 1)
-        cluster = LocalCluster(
-            n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
-        )
-        try:
-            with Client(cluster) as client:
-                yield client
-        finally:
-            # Its watch over the workers can lose count of those that were killed and fail with a
-            # KeyError, after all of them are closed: no reason to fail what is done.
-            with contextlib.suppress(KeyError):
-                cluster.close()
+        # A worker that was killed is started again. Where that takes longer than this (15 s unless
+        # said), as on a busy machine, the cluster forgets it for good, and a job waits for nobody.
+        patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
+        with (
+            patient,
+            LocalCluster(
+                n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
