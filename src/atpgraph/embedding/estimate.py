@@ -13,6 +13,7 @@ from atpgraph.closure import estimate_closure
 from atpgraph.closure.choice import sketch_bytes, sketch_size_for
 from atpgraph.closure.sketched_paths import SHEETS
 from atpgraph.cycles import break_cycles
+from atpgraph.cycles.methods import AUTO_EDGES
 from atpgraph.embedding import purposes
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
@@ -22,8 +23,10 @@ from atpgraph.graph.scc import cyclic_edges
 # Stands in for the method that is asked for: its closure is about as large, in a tenth of the time.
 _QUICK = "mfas"
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
-_PER_CORE_EDGE = 2.0e-5
+_PER_CORE_EDGE = 7e-6  # by h-voting, which takes the longest of the methods but bayes
+_PER_SPRING = 8e-7  # an edge of the core too
 _PER_PATH = 9e-7  # drawn, with its share of non-paths, at 64 components
+_PER_STEP = 4.5e-7  # the same by panels
 _PER_ROUND = 4e-7  # of an edge: new sketches and panels of both sides
 _PER_PRODUCT = 4e-11  # of two numbers, in a Gram matrix
 _PER_SOLVE = 5e-10  # of a row, for each entry of its Gram matrix
@@ -141,10 +144,12 @@ def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     before = _GRAPH * m + vectors
     peak = forest.bytes_peak + (sides - 1) * forest.bytes_held
     members = 2 * size * n
-    cycles = _PER_CORE_EDGE * len(core)
+    asked = params["method"]
+    springs = asked == "springs" or (asked == "auto" and len(core) > AUTO_EDGES)
+    cycles = (_PER_SPRING if springs else _PER_CORE_EDGE) * len(core)
     if solver == "pairs":
-        learning = 16 * n * _PER_PATH * (0.4 + 0.6 * k / 64)
-        fits = rounds * learning, fewer * (learning + m * _PER_ROUND)
+        drawn = 16 * n * (0.4 + 0.6 * k / 64)
+        fits = rounds * drawn * _PER_PATH, fewer * (drawn * _PER_STEP + m * _PER_ROUND)
     else:
         solves = 2 * n * _PER_SOLVE * k**2
         fits = tuple(rounds * (_PER_PRODUCT * k**2 * held + solves) for held in (extras, members))
