@@ -62,14 +62,18 @@ def connected(scheduler: str) -> Iterator[Any]:
         # A worker that was killed is started again. Where that takes longer than this (15 s unless
         # said), as on a busy machine, the cluster forgets it for good, and a job waits for nobody.
         patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
-        with (
-            patient,
-            LocalCluster(
+        with patient:
+            cluster = LocalCluster(
                 n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+            )
+            try:
+                with Client(cluster) as client:
+                    yield client
+            finally:
+                # Its watch can be told that a worker is gone before it was told that there is one,
+                # and says so with a KeyError after all are closed: no reason to fail what is done.
+                with contextlib.suppress(KeyError):
+                    cluster.close()
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
