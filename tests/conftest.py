@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 # Where several processes test at once, threads of BLAS only stand in each other's way: small matrix
-# products take five times the processor. Set before NumPy is imported, and for child processes.
+# products take several times the processor. Set before NumPy is imported, and for child processes.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")

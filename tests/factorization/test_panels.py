@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from atpgraph._threads import Workers
 from atpgraph.closure import SketchedPaths, hold_closure, kernel_table
 from atpgraph.closure.sketch import Sketcher
+from atpgraph.closure.sketched_paths import PanelRound
 from atpgraph.factorization import Descent, Factorization, _panel_rows, fit_panels
 from atpgraph.factorization._first_vectors import first_vectors
 from atpgraph.factorization._landmarks import singular_vectors
@@ -22,6 +23,17 @@ def fit(dag: DiGraph, k: int = 32, kernel: object = "log", **options) -> Factori
     table = kernel_table(kernel, int(level.max(initial=1)))
     sides = hold_closure(dag, level, "sketch").panel_sources()
     return fit_panels(*sides, level, table, n_components=k, **{"random_state": 0} | options)
+
+
+def a_round(
+    dag: DiGraph, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, PanelRound]:
+    """Who reaches whom, the levels, the kernel, and what a round draws from."""
+    reach, level = closure_matrix(dag), levels(dag)
+    table = kernel_table("log", int(level.max())).astype(np.float32)
+    with Workers(1) as workers:
+        paths = SketchedPaths(Sketcher(dag, level), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
+        return reach, level, table, paths.renew(4, rng, workers)
 
 
 def scores(found: Factorization) -> np.ndarray:
@@ -115,13 +127,7 @@ def test_singular_vectors_make_up_the_matrix(seed: int, count: int) -> None:
 def test_first_vectors_do_what_plain_lines_do(seed: int, used: int) -> None:
     rng = np.random.default_rng(seed)
     n, k, free = 40, 16, 13
-    dag = random_dag(n, 90, seed % 1000)
-    reach, level = closure_matrix(dag), levels(dag)
-    table = kernel_table("log", int(level.max())).astype(np.float32)
-    with Workers(1) as workers:
-        panel = SketchedPaths(
-            Sketcher(dag, level), reach.sum(axis=1), reach.sum(axis=0) + 0.0
-        ).renew(4, rng, workers)
+    reach, level, table, panel = a_round(random_dag(n, 90, seed % 1000), rng)
     known = panel.columns[: panel.uniform * used // 3]
     weights = rng.standard_normal((len(known), k)).astype(np.float32)
     base = rng.standard_normal(k).astype(np.float32)
@@ -148,13 +154,7 @@ def test_first_vectors_do_what_plain_lines_do(seed: int, used: int) -> None:
 def test_kernels_do_what_plain_lines_do(seed: int, edges: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = 40, 16
-    dag = random_dag(n, 90, seed % 1000)
-    reach, level = closure_matrix(dag), levels(dag)
-    table = kernel_table("log", int(level.max())).astype(np.float32)
-    with Workers(1) as workers:
-        panel = SketchedPaths(
-            Sketcher(dag, level), reach.sum(axis=1), reach.sum(axis=0) + 0.0
-        ).renew(4, rng, workers)
+    reach, level, table, panel = a_round(random_dag(n, 90, seed % 1000), rng)
     near, far = rng.standard_normal((2, n, k)).astype(np.float32)
     near[:, 6] = 1
     margin, clip, rate, decay = (np.float32(x) for x in (1.5, 2.0, 0.1, 1e-3))

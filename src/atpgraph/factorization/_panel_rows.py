@@ -1,9 +1,9 @@
 """Compiled kernels of the descent over panels: vectors of rows learn, those of columns stand.
 
 `near` holds the vectors of the side that learns, `far` those of the other side, `panel` a copy of
-those of the panel, small enough for the cache; all are float32 and padded to a multiple of 16
-columns. Component `constant` of a near vector faces the bias of a far one and stays 1; it is −1
-where there are no biases. What else describes a round is explained at
+those of the columns as rows meet them, small enough for the cache; all are float32 and padded to a
+multiple of 16 columns. Component `constant` of a near vector faces the bias of a far one and stays
+1; it is −1 where there are no biases. What else describes a round is explained at
 :class:`~atpgraph.closure.sketched_paths.PanelRound`.
 """
 
