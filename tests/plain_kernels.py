@@ -34,6 +34,7 @@ from atpgraph import (
 from atpgraph.closure import closure_forest, estimate_closure
 from atpgraph.cycles import METHODS, agony
 from atpgraph.factorization import _gram, _panel_rows, _update, row_solver
+from atpgraph.factorization._simd import LANES
 from atpgraph.graph.generators import plant_cycles, random_dag
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.linkpred.baselines import APP, LINE, NRP
@@ -157,8 +158,21 @@ def _add_row(out, o, source, s, factor):
     out[o] += factor * source[s]
 
 
-def _dot_rows(out, x, u, vectors, v):
-    out[:] = vectors[v : v + len(out)] @ x[u]
+def _adagrad_step(
+    near, u, mass, far, v, wanted, rivals, at, squares, free, constant, margin, clip, rate, decay
+):
+    met = rivals[at : at + LANES]
+    slope = near[u] @ far[v] - wanted
+    excess = np.maximum(met @ near[u] + margin, 0)
+    excess[[int(free) >> r & 1 == 0 for r in range(LANES)]] = 0
+    loss = slope**2 + (excess**2).sum()
+    slope, excess = np.clip(slope, -clip, clip), np.minimum(excess, clip)
+    mass = mass + slope**2 * np.mean(far[v] ** 2) + excess**2 @ squares[at : at + LANES]
+    length = rate / np.sqrt(mass + np.float32(1e-8))
+    near[u] -= length * (decay * near[u] + slope * far[v] + excess @ met)
+    if constant >= 0:
+        near[u, constant] = 1
+    return loss, mass
 
 
 @contextlib.contextmanager
@@ -169,7 +183,7 @@ def plain_instructions() -> Iterator[None]:
             stack.enter_context(mock.patch.object(_gram, name, _tile(height, width)))
         for module in (_gram, _update, row_solver):
             stack.enter_context(mock.patch.object(module, "add_row", _add_row))
-        stack.enter_context(mock.patch.object(_panel_rows, "dot_rows", _dot_rows))
+        stack.enter_context(mock.patch.object(_panel_rows, "adagrad_step", _adagrad_step))
         # Integers wrap around in compiled code without a word: hashes and random states.
         stack.enter_context(np.errstate(over="ignore"))
         yield

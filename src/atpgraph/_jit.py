@@ -38,13 +38,6 @@ def fast_kernel(function: F) -> F:
     return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
 
 
-def inlined_kernel(function: F) -> F:
-    """As :func:`fast_kernel`, as part of every kernel that calls it: to hand over many arrays takes
-    as long as a short loop over them.
-    """
-    return _compiled(function, fastmath={"reassoc", "contract", "nsz"}, inline="always")
-
-
 def _compiled(function: F, **options: Any) -> F:
     decorate = numba.njit(nogil=True, no_cfunc_wrapper=True, error_model="numpy", **options)
     compiled: Any = decorate(function)

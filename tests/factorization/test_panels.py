@@ -197,7 +197,7 @@ def test_kernels_do_what_plain_lines_do(seed: int, edges: int) -> None:
     for i, u in 2 * list(enumerate(panel.nodes.tolist())):
         if not reach[u].any() or not only[u]:
             continue
-        place = (draw() >> 11) / 2.0**53
+        place = (draw() >> 32) / 2.0**32
         many = min(int(reach[u].sum()), 4)
         # Every descendant is in the panel of so small a graph, in the order of its columns.
         below = [v for v in known.tolist() if reach[u, v]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel, inlined_kernel
+from atpgraph._jit import fast_kernel
 from atpgraph._typing import (
     BoolArray,
     Float32Array,
@@ -25,8 +25,7 @@ from atpgraph._typing import (
 from atpgraph.closure.panel import COLUMNS, WORDS
 from atpgraph.closure.sketched_paths import take
 from atpgraph.factorization._descent import product
-from atpgraph.factorization._gram import add_combination
-from atpgraph.factorization._simd import LANES, dot_rows
+from atpgraph.factorization._simd import LANES, adagrad_step
 
 GROUP = LANES  # columns that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
@@ -36,59 +35,6 @@ _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 def mean_square(vectors: Float32Array, v: int) -> np.float32:
     """Of the components of a vector."""
     return product(vectors, v, vectors, v) / np.float32(vectors.shape[1])
-
-
-@inlined_kernel
-def step(
-    near: Float32Array,
-    u: int,
-    far: Float32Array,
-    v: int,
-    wanted: np.float32,
-    rivals: Float32Array,
-    at: int,
-    squares: Float32Array,
-    free: Float32Array,
-    seen: Float32Array,
-    constant: int,
-    margin: np.float32,
-    clip: np.float32,
-    rate: np.float32,
-    decay: np.float32,
-    slopes: Float32Array,
-    column: Float32Array,
-) -> np.float32:
-    """One step of Adagrad for the near vector of a path and of the rivals it meets.
-
-    The rivals are some rows of `rivals` from `at` on, `squares` their mean squares; where `free` is
-    1 no path leads there, and a score above −margin is to fall. There is one learning rate for the
-    whole vector: ``seen[u]`` sums up the mean squares of the gradients of every pair so far.
-    `slopes`, as long as `free`, is room for the derivatives of the loss by the scores, `column` the
-    same as a matrix. Returns the sum of the squared errors.
-    """
-    dot_rows(slopes, near, u, rivals, at)
-    slope = product(near, u, far, v) - wanted
-    loss = slope * slope
-    slope = min(max(slope, -clip), clip)
-    gradient = slope * slope * mean_square(far, v)
-    for j in range(GROUP):
-        excess = free[j] * max(slopes[j] + margin, np.float32(0))
-        loss += excess * excess
-        excess = min(excess, clip)
-        gradient += excess * excess * squares[at + j]
-        slopes[j] = excess
-    seen[u] += gradient
-    length = rate / np.sqrt(seen[u] + np.float32(1e-8))
-    for j in range(GROUP):
-        slopes[j] *= -length
-    keep = np.float32(1) - length * decay
-    length *= slope
-    for c in range(near.shape[1]):
-        near[u, c] = keep * near[u, c] - length * far[v, c]
-    add_combination(near, u, column, 0, rivals, at, GROUP)
-    if constant >= 0:
-        near[u, constant] = np.float32(1)
-    return loss
 
 
 @fast_kernel
@@ -136,11 +82,8 @@ def learn_rows(
     words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
     targets = np.empty(draws + edges, dtype=np.int32)
     paths = np.empty((draws + edges, width), dtype=np.float32)
+    wanted = np.empty(draws + edges, dtype=np.float32)
     mine = np.empty((1, width), dtype=np.float32)
-    mass = np.empty(1, dtype=np.float32)
-    free = np.empty(GROUP, dtype=np.float32)
-    slopes = np.empty(GROUP, dtype=np.float32)
-    column = slopes.reshape((GROUP, 1))
     squares = np.empty(len(panel), dtype=np.float32)
     for p in range(len(panel)):
         squares[p] = mean_square(panel, p)
@@ -155,7 +98,8 @@ def learn_rows(
         state ^= state << np.uint64(13)  # xorshift
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
-        place = np.float64(state >> np.uint64(11)) / 2.0**53
+        # Of 32 bits, so that it and a whole number add up without rounding.
+        place = np.float64(state >> np.uint64(32)) / 2.0**32
         drawn: Any = min(np.int64(counts[i]), draws)
         take(
             i, drawn, place, nodes, columns, uniform, own, bits, found, counts, node_of, words,
@@ -168,11 +112,12 @@ def learn_rows(
         # All at once: memory takes its time for each, and fetches many together.
         for part in range(drawn + edges):
             v = targets[part]
+            wanted[part] = table[abs(levels[v] - levels[u])]
             for c in range(width):
                 paths[part, c] = far[v, c]
         for c in range(width):
             mine[0, c] = near[u, c]
-        mass[0] = seen[u]
+        mass = seen[u]
         for part in range(drawn + edges):
             state ^= state << np.uint64(13)
             state ^= state >> np.uint64(7)
@@ -180,19 +125,18 @@ def learn_rows(
             # The upper half of the state times the length, shifted down: a number below it.
             group = ((state >> np.uint64(32)) * groups) >> np.uint64(32)
             at: Any = GROUP * np.int64(group)
+            free = np.uint64(0)
             for j in range(GROUP):
                 rival = rivals[at + j]  # unsigned, as i: no index is taken for one from the end
                 word = bits[rival // _COLUMNS, np.uint64(i), rival // _BITS % _WORDS]
-                free[j] = np.float32(~(word >> rival % _BITS) & np.uint64(1))
-            wanted = table[abs(levels[targets[part]] - levels[u])]
-            loss += float(
-                step(
-                    mine, 0, paths, part, wanted, panel, at, squares, free, mass,
-                    constant, margin, clip, rate, decay, slopes, column,
-                )
+                free |= (~(word >> rival % _BITS) & np.uint64(1)) << np.uint64(j)
+            lost, mass = adagrad_step(
+                mine, 0, mass, paths, part, wanted[part], panel, at, squares, free, constant,
+                margin, clip, rate, decay,
             )  # fmt: skip
+            loss += float(lost)
         for c in range(width):
             near[u, c] = mine[0, c]
-        seen[u] = mass[0]
+        seen[u] = mass
         told[1] += drawn + edges
     told[0] += loss / 2
