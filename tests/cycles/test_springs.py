@@ -52,21 +52,41 @@ def test_positions_equal_their_slow_twin(graph: DiGraph) -> None:
     assert springs.spring_positions(graph) == pytest.approx(slow_positions(graph), abs=1e-3)
 
 
-@given(digraphs(self_loops=False), st.integers(1, 9))
-def test_parts_change_nothing_and_threads_no_byte(graph: DiGraph, part: int) -> None:
-    with mock.patch.object(springs, "PART", part):
+@given(digraphs(self_loops=False), st.integers(1, 9), st.integers(1, 9))
+def test_tiles_change_nothing_and_threads_no_byte(graph: DiGraph, part: int, block: int) -> None:
+    with mock.patch.multiple(springs, PART=part, BLOCK=block):
         one, three = (springs.spring_positions(graph, threads=count) for count in (1, 3))
     assert one.tobytes() == three.tobytes()
     assert one == pytest.approx(slow_positions(graph), abs=1e-3)
 
 
-def test_parts_hold_every_node_once() -> None:
+@given(digraphs(), st.integers(1, 9), st.integers(1, 9))
+def test_tiles_hold_every_edge_once(graph: DiGraph, part: int, block: int) -> None:
+    with mock.patch.multiple(springs, PART=part, BLOCK=block):
+        cuts, parts = springs._cut(graph)
+    count = len(cuts) - 1
+    assert [b for first, stop in parts for b in range(first, stop)] == list(range(count))
+    assert np.diff(cuts).max(initial=0) <= block
+    block_of = np.repeat(np.arange(count, dtype=np.uint16), np.diff(cuts))
+    bounds = np.zeros((count, count + 1), dtype=np.int64)
+    ends = np.zeros((graph.n_edges, 2), dtype=np.uint16)
+    for first, stop in parts:
+        springs.fill_tiles(first, stop, graph.indptr, graph.targets, block_of, cuts, bounds, ends)
+    found = [
+        (int(cuts[b] + u), int(cuts[t] + v))
+        for b in range(count)
+        for t in range(count)
+        for u, v in ends[bounds[b, t] : bounds[b, t + 1]].tolist()
+    ]
+    assert sorted(found) == list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+
+
+def test_parts_have_about_the_same_number_of_edges() -> None:
     graph = gnm(300, 900, 0)
-    ends = graph.indptr + graph.reverse().indptr
     with mock.patch.object(springs, "PART", 100):
-        parts = springs._parts(ends)
-    assert [u for first, stop in parts for u in range(first, stop)] == list(range(300))
-    sizes = [int(ends[stop] - ends[first]) for first, stop in parts]
+        cuts, parts = springs._cut(graph)
+    ends = graph.indptr + graph.reverse().indptr
+    sizes = [int(ends[cuts[stop]] - ends[cuts[first]]) for first, stop in parts]
     assert len(parts) == 10
     assert max(sizes) - min(sizes) < 40  # about twice the largest degree
 
