@@ -22,7 +22,7 @@ import numpy as np
 
 from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Int32Array, IntArray
-from atpgraph.graph.scc import tarjan
+from atpgraph.graph.scc import find_components
 
 
 @kernel
@@ -39,13 +39,13 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
     """
     m = len(u)
     # All of 32 bits: a large graph waits for memory, not for arithmetic.
-    number = np.empty(n, dtype=np.int32)
+    number = np.empty(n + 1, dtype=np.int32)
     indptr = np.empty(n + 1, dtype=np.int32)
-    component = np.empty(n, dtype=np.int32)
-    low_link = np.empty(n, dtype=np.int32)
-    stack = np.empty(n, dtype=np.int32)
-    path = np.empty(n, dtype=np.int32)
-    cursor = np.empty(n, dtype=np.int32)
+    component = np.empty(n + 1, dtype=np.int32)
+    low_link = np.empty(n + 1, dtype=np.int32)
+    stack = np.empty(n + 1, dtype=np.int32)
+    path = np.empty(n + 1, dtype=np.int32)
+    cursor = np.empty(n + 1, dtype=np.int32)
     later_u, later_v = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
     later_when = np.empty(m, dtype=np.int32)
     targets = later_u  # not needed at the same time
@@ -71,7 +71,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             while time[middle + 1] == time[middle]:
                 middle += 1
         # Number the nodes of the slice compactly and build the graph of the first half.
-        count: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
+        count: Any = np.int64(0)  # a literal 0 would have all this compiled for literals as well
         last = -1
         for i in range(begin, end):
             if u[i] != last:
@@ -90,7 +90,9 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
                 targets[filled] = v[i]
                 filled += 1
         indptr[count] = filled
-        n_components = tarjan(count, indptr, targets, component, low_link, stack, path, cursor)
+        n_components = find_components(
+            count, indptr, targets, component, low_link, stack, path, cursor
+        )
         # Edges inside a component of the first half stay; the rest go on, contracted.
         keep = begin
         later = 0

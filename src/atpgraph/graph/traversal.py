@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from atpgraph._jit import kernel
+from atpgraph._prefetch import FAR, NEAR, prefetch
 from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
@@ -36,9 +37,8 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
     >>> order.tolist(), level.tolist()
     ([2, 0, 1], [2, 3, 1])
     """
-    waiting = graph.in_degree.copy()
-    order = np.empty(graph.n_nodes, dtype=np.int32)
-    level = np.ones(graph.n_nodes, dtype=np.int32)
+    waiting, level = np.zeros((2, graph.n_nodes), dtype=np.int32)
+    order = np.empty(graph.n_nodes + 1, dtype=np.int32)
     if _peel(graph.indptr, graph.targets, waiting, order, level) < graph.n_nodes:
         stuck = graph.labels[np.argmax(waiting > 0)]
         stuck = stuck.item() if isinstance(stuck, np.generic) else stuck
@@ -46,7 +46,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
             f"The graph has a cycle (node {stuck!r} is on one or reachable from one); "
             "break the cycles first."
         )
-    return order, level
+    return order[:-1], level
 
 
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
@@ -82,27 +82,37 @@ def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) 
 def _peel(
     indptr: Int64Array,
     targets: Int32Array,
-    waiting: Int64Array,
+    waiting: Int32Array,
     order: Int32Array,
     level: Int32Array,
 ) -> int:
-    """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle."""
+    """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle.
+
+    Nodes are peeled level by level. Whether one is free is no branch, which would wait for memory:
+    it is put at the end of the order, which has room for one more, and stays there if it is.
+    """
+    for v in targets:
+        waiting[v] += 1
     end = 0
-    for u in range(len(order)):
-        if waiting[u] == 0:
-            order[end] = u
-            end += 1
-    done = 0
+    for u in range(len(level)):
+        order[end] = u
+        end += waiting[u] == 0
+    done, height = 0, 0
     while done < end:
-        u = order[done]
-        done += 1
-        for e in range(indptr[u], indptr[u + 1]):
-            v = targets[e]
-            level[v] = max(level[v], level[u] + 1)
-            waiting[v] -= 1
-            if waiting[v] == 0:
+        stop = end
+        height += 1
+        while done < stop:
+            if done + FAR < end:
+                prefetch(indptr, order[done + FAR])
+                prefetch(targets, indptr[order[done + NEAR]])
+            u = order[done]
+            done += 1
+            level[u] = height
+            for e in range(indptr[u], indptr[u + 1]):
+                v = targets[e]
+                waiting[v] -= 1
                 order[end] = v
-                end += 1
+                end += waiting[v] == 0
     return done
 
 
