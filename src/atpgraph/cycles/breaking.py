@@ -134,7 +134,7 @@ class CycleBreaker:
         removed = np.concatenate([loops, edges[condemned]])
         scores = np.full(len(removed), np.inf)
         scores[len(loops) :] = core_scores[condemned]
-        order = np.argsort(removed)
+        order = np.argsort(removed, kind="stable")  # at once where there are no loops
         removed, scores = removed[order], scores[order]
         timings = {"components": prepared - started, "choose": solved - prepared}
         return CycleBreak(method, self.graph, removed, scores, timings)

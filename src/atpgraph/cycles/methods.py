@@ -123,7 +123,7 @@ class Workspace:
 
     def drop(self, score: FloatArray) -> FloatArray:
         """How far each core edge goes down: score of the source minus score of the target."""
-        return np.asarray(score[self.core.sources] - score[self.core.targets])
+        return _drops(self.core.indptr, self.core.targets, score)
 
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
@@ -137,6 +137,15 @@ class Workspace:
         if method not in self._cache:
             self._cache[method] = METHODS[method].run(self)
         return self._cache[method]
+
+
+@kernel
+def _drops(indptr: Any, targets: Any, score: Any) -> FloatArray:
+    drop = np.empty(len(targets), dtype=score.dtype)
+    for u in range(len(score)):
+        for e in range(indptr[u], indptr[u + 1]):
+            drop[e] = score[u] - score[targets[e]]
+    return drop
 
 
 def remove_by_edge(
@@ -177,7 +186,7 @@ def sorted_by(*keys: AnyArray) -> Int64Array:
     [2, 1, 0]
     """
     *first, key, last = keys
-    order = np.argsort(key, kind="stable")
+    order = _stable_order(key)
     ranked = key[order]
     starts = np.ones(len(order) + 1, dtype=np.bool_)
     np.not_equal(ranked[1:], ranked[:-1], out=starts[1:-1])
@@ -190,6 +199,36 @@ def sorted_by(*keys: AnyArray) -> Int64Array:
     order[tied] = some[np.lexsort([last[some], np.cumsum(starts[:-1])[tied]])]
     for key in reversed(first):
         order = order[np.argsort(key[order], kind="stable")]
+    return order
+
+
+def _stable_order(key: AnyArray) -> IntArray:
+    """``np.argsort(key, kind="stable")``, several times as fast for float32."""
+    if key.dtype != np.float32:
+        return np.argsort(key, kind="stable")
+    # Without their sign, floats are ordered as their bits are; those below 0 the other way round.
+    bits = (key + np.float32(0.0)).view(np.uint32)  # −0.0 is 0.0
+    bits ^= np.where(bits >> 31, np.uint32(2**32 - 1), np.uint32(2**31))
+    return radix_order(bits)
+
+
+@kernel
+def radix_order(bits: Any) -> Int32Array:
+    """The stable order of numbers of 32 bits: sorted by their last 11, the next, the first."""
+    order = np.arange(len(bits), dtype=np.int32)
+    sorted_bits, other_bits = bits.copy(), np.empty_like(bits)
+    other = np.empty_like(order)
+    for shift in (0, 11, 22):
+        place = np.zeros(2049, dtype=np.int64)
+        for x in sorted_bits:
+            place[((x >> shift) & 2047) + 1] += 1
+        place = np.cumsum(place)
+        for i in range(len(order)):
+            digit = (sorted_bits[i] >> shift) & 2047
+            to = place[digit]
+            place[digit] = to + 1
+            other_bits[to], other[to] = sorted_bits[i], order[i]
+        sorted_bits, other_bits, order, other = other_bits, sorted_bits, other, order
     return order
 
 

@@ -36,6 +36,9 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
     whole slice is there; so each of its nodes is a source. What is asked about in it are the
     numbers from `low` to `high`; edges with smaller ones carry connectivity and have been answered.
+
+    Where a branch could not be foreseen there is none: an edge is written to the place that comes
+    next, which moves on only if it was meant, and entry 0 of `closes` is for those that do not.
     """
     m = len(u)
     # All of 32 bits: a large graph waits for memory, not for arithmetic.
@@ -74,22 +77,15 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
         count: Any = np.int64(0)  # a literal 0 would have all this compiled for literals as well
         last = -1
         for i in range(begin, end):
-            if u[i] != last:
-                last = u[i]
-                number[last] = count
-                count += 1
-            u[i] = count - 1
+            count += u[i] != last
+            last = u[i]
+            number[last] = u[i] = count - 1
         filled = 0
-        last = -1
+        indptr[0] = 0
         for i in range(begin, end):
-            v[i] = number[v[i]]
-            if u[i] != last:
-                last = u[i]
-                indptr[last] = filled
-            if when[i] <= middle:
-                targets[filled] = v[i]
-                filled += 1
-        indptr[count] = filled
+            v[i] = targets[filled] = number[v[i]]
+            filled += when[i] <= middle
+            indptr[u[i] + 1] = filled
         n_components = find_components(
             count, indptr, targets, component, low_link, stack, path, cursor
         )
@@ -118,8 +114,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             for i in range(later):
                 tail, head = (later_u[i], later_v[i]) if forward else (later_v[i], later_u[i])
                 degree[head] += 1
-                if later_when[i] <= middle:
-                    link[head] = tail
+                link[head] = tail if later_when[i] <= middle else link[head]
             for k in range(n_components):
                 c = n_components - 1 - k if forward else k
                 into[c] = into[link[c]] if degree[c] == 1 and link[c] >= 0 else c
@@ -139,8 +134,9 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             place[c] = 0
         for i in range(later):
             place[later_u[i]] += 1
-            if later_when[i] > middle:
-                next_low, next_high = min(next_low, later_when[i]), max(next_high, later_when[i])
+            at = later_when[i]
+            next_low = min(next_low, at if at > middle else next_low)
+            next_high = max(next_high, at)
         if next_low <= next_high:
             total = keep
             for c in range(n_components):
@@ -156,11 +152,10 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
                 beside[c] = -1
             left = keep
             for i in range(keep, keep + later):
-                if when[i] > middle or beside[v[i]] != u[i]:
-                    if when[i] <= middle:
-                        beside[v[i]] = u[i]
-                    u[left], v[left], when[left] = u[i], v[i], when[i]
-                    left += 1
+                cu, cv, at = u[i], v[i], when[i]
+                u[left], v[left], when[left] = cu, cv, at
+                left += at > middle or beside[cv] != cu
+                beside[cv] = cu if at <= middle else beside[cv]
             tasks[pending, 0], tasks[pending, 1] = keep, left
             tasks[pending, 2], tasks[pending, 3] = next_low, next_high
             pending += 1
