@@ -175,7 +175,7 @@ def _edge_order(
     return asked[sorted_by(*(key[asked] for key in keys), draw)]
 
 
-def sorted_by(*keys: AnyArray) -> Int64Array:
+def sorted_by(*keys: AnyArray) -> IntArray:
     """The order by the first key, ties by the next: what ``np.lexsort`` gives for `keys` reversed.
 
     Faster where few values of the key before the last are equal: the last sorts only those.

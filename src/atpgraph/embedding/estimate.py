@@ -24,7 +24,7 @@ from atpgraph.graph.scc import cyclic_edges
 _QUICK = "mfas"
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
 _PER_CORE_EDGE = 7e-6  # by h-voting, which takes the longest of the methods but bayes
-_PER_SPRING = 8e-7  # an edge of the core too
+_PER_SPRING = 5e-7  # an edge of the core too
 _PER_PATH = 9e-7  # drawn, with its share of non-paths, at 64 components
 _PER_STEP = 4.5e-7  # the same by panels
 _PER_ROUND = 4e-7  # of an edge: new sketches and panels of both sides
