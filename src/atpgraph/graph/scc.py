@@ -12,7 +12,7 @@ from atpgraph._prefetch import FAR, NEAR, prefetch
 from atpgraph._typing import BoolArray, ByteArray, Int32Array, Int64Array, IntArray
 from atpgraph.graph.digraph import DiGraph
 
-LARGE = 2**20  # nodes from which it pays to look for a large component first
+LARGE = 2**18  # nodes from which it pays to look for a large component first
 
 
 @kernel
