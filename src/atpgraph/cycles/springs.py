@@ -47,8 +47,8 @@ def spring_positions(graph: DiGraph, *, threads: int | None = None) -> Float32Ar
 
     Examples
     --------
-    >>> spring_positions(DiGraph.from_edges([(0, 1), (1, 2), (0, 2)])).round(1)
-    array([-0.6,  0. ,  0.6], dtype=float32)
+    >>> spring_positions(DiGraph.from_edges([(0, 1), (1, 2), (2, 3)])).round(1)
+    array([-1. , -0.3,  0.3,  1. ], dtype=float32)
 
     References
     ----------
