@@ -17,7 +17,7 @@ import numpy as np
 
 from atpgraph._jit import kernel
 from atpgraph._threads import checkpoint
-from atpgraph._typing import BoolArray, Int32Array
+from atpgraph._typing import BoolArray, Int32Array, IntArray
 from atpgraph.graph.digraph import DiGraph
 
 RISE = 4  # levels that a node may rise in a round of blocking flows; see _saturate
@@ -88,40 +88,64 @@ def _route(
 
     Changes `left_out`, `excess` and `price` in place and stops when the budget is used up.
     Invariant: residual arcs (u → v at cost 1 for an edge that is in, v → u at cost −1 for one left
-    out) have price[head] ≤ price[tail] + cost.
+    out) have price[head] ≤ price[tail] + cost. The next path cost mostly is the next number, so
+    prices rise by one where no excess reaches; where that opened no path, a search finds the cost.
     """
     n, m = graph.n_nodes, graph.n_edges
     # 32 bits where they are enough, because a large graph waits for memory.
     wide = np.int32 if 2 * m < 2**31 else np.int64
-    rev_indptr, rev_edge = np.zeros(n + 1, dtype=wide), np.empty(m, dtype=wide)
-    _turn_round(graph.targets, rev_indptr, rev_edge)
-    distance = np.empty(n, dtype=np.int32)
-    start = np.empty(n + 1, dtype=wide)
+    level, start = np.empty(n, dtype=np.int32), np.empty((n + 1, 2), dtype=wide)
+    back: tuple[IntArray, IntArray] | None = None
+    price += excess <= 0
     budget = WORK_PER_EDGE * m
-    while budget > 0:
+    left = int(np.abs(excess).sum())
+    far = False  # whether the last step was a long one
+    while left and budget > 0:
         checkpoint()
-        step, scanned = _cheapest_path(
-            graph.indptr,
-            graph.targets,
-            graph.sources,
-            rev_indptr,
-            rev_edge,
-            left_out,
-            excess,
-            price,
-            distance,
-        )
-        if step < 0:
-            return
-        price += np.minimum(distance, np.int32(step))
         # Each tight edge has an entry at either end.
-        entries = 2 * _count_tight(graph.indptr, graph.targets, price)
-        heads, usable = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.bool_)
-        mate = np.empty(entries, dtype=wide)
-        _tight_graph(graph.sources, graph.targets, left_out, price, start, heads, mate, usable)
+        entries = 2 * _count_tight(graph.indptr, graph.targets, price, start)
+        heads, mate = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=wide)
+        _tight_graph(graph.indptr, graph.targets, left_out, price, start, heads, mate)
+        budget -= _saturate(start, heads, mate, excess, level, budget)
+        _take_over(graph.indptr, graph.targets, price, start, heads, left_out)
+        before, left = left, int(np.abs(excess).sum())
+        if not far and left < before:
+            _rise(start, heads, excess, price, level)
+            continue
+        del heads, mate
+        if back is None:
+            back = np.zeros(n + 1, dtype=wide), np.empty(m, dtype=wide)
+            _turn_round(graph.targets, *back)
+        step, scanned = _cheapest_path(
+            graph.indptr, graph.targets, graph.sources, *back, left_out, excess, price, level
+        )
         budget -= scanned
-        budget -= _saturate(start, heads, mate, usable, excess, distance, budget)
-        _take_over(graph.sources, graph.targets, price, start, usable, left_out)
+        price += np.minimum(level, np.int32(max(step, 0)))  # −1 at the end
+        far = step > 1
+
+
+@kernel
+def _rise(start: Any, heads: Any, excess: Any, price: Any, reached: Any) -> None:
+    """Raise by one the price of every node that no excess reaches along tight edges."""
+    n = len(price)
+    queue = np.empty(n + 1, dtype=np.int32)
+    size = 0
+    for v in range(n):
+        reached[v] = excess[v] > 0
+        queue[size] = v
+        size += reached[v]
+    first = 0
+    while first < size:
+        v = queue[first]
+        first += 1
+        for i in range(start[v, 0], start[v + 1, 0]):
+            w = heads[i]
+            if w >= 0 and reached[w] == 0:
+                reached[w] = 1
+                queue[size] = w
+                size += 1
+    for v in range(n):
+        price[v] += 1 - reached[v]
 
 
 @kernel
@@ -212,74 +236,68 @@ def _turn_round(targets: Any, rev_indptr: Any, rev_edge: Any) -> None:
 
 
 @kernel
-def _count_tight(indptr: Any, targets: Any, price: Any) -> int:
-    """Edges with price[target] = price[source] + 1."""
+def _count_tight(indptr: Any, targets: Any, price: Any, start: Any) -> int:
+    """Edges with price[target] = price[source] + 1; how many leave and enter each node."""
+    n = len(price)
+    for v in range(n + 1):
+        start[v, 0] = start[v, 1] = 0
     count = 0
-    for u in range(len(price)):
+    for u in range(n):
+        before = count
         for e in range(indptr[u], indptr[u + 1]):
-            if price[targets[e]] == price[u] + 1:
-                count += 1
+            tight = price[targets[e]] == price[u] + 1
+            start[targets[e], 1] += tight
+            count += tight
+        start[u, 0] = count - before
     return count
 
 
 @kernel
 def _tight_graph(
-    sources: Any,
-    targets: Any,
-    left_out: Any,
-    price: Any,
-    start: Any,
-    heads: Any,
-    mate: Any,
-    usable: Any,
+    indptr: Any, targets: Any, left_out: Any, price: Any, start: Any, heads: Any, mate: Any
 ) -> None:
     """Adjacency of the edges with price[target] = price[source] + 1, an entry at either end.
 
-    The entry at the source is usable while the edge is in, the one at the target while it is out;
-    so a scan reads usable[] in sequence and touches a far node only where it can go there.
+    The entries of v begin at start[v, 0], those of its out-edges first; start[v, 1] is scratch.
+    `mate` is the entry at the other end, `heads` the node there, as −1 − node while the entry is
+    not usable: the one at the source is usable while the edge is in, the one at the target while
+    it is out. So a scan touches a far node only where it can go there.
     """
-    n, m = len(price), len(targets)
-    for v in range(n + 1):
-        start[v] = 0
-    for e in range(m):
-        if price[targets[e]] == price[sources[e]] + 1:
-            start[sources[e]] += 1
-            start[targets[e]] += 1
+    n = len(price)
     total = 0
     for v in range(n + 1):
-        total += start[v]
-        start[v] = total
-    for e in range(m - 1, -1, -1):
-        u, v = sources[e], targets[e]
-        if price[v] == price[u] + 1:
-            start[u] -= 1
-            start[v] -= 1
-            i, j = start[u], start[v]
-            heads[i], heads[j] = v, u
-            mate[i], mate[j] = j, i
-            usable[i], usable[j] = not left_out[e], left_out[e]
+        out, into = start[v, 0], start[v, 1]
+        start[v, 0], start[v, 1] = total, total + out
+        total += out + into
+    for u in range(n):
+        i = start[u, 0]
+        for e in range(indptr[u], indptr[u + 1]):
+            v = targets[e]
+            if price[v] == price[u] + 1:
+                j = start[v, 1]
+                start[v, 1] += 1
+                heads[i], heads[j] = v, -1 - u
+                if left_out[e]:
+                    heads[i], heads[j] = -1 - v, u
+                mate[i], mate[j] = j, i
+                i += 1
 
 
 @kernel
 def _take_over(
-    sources: Any, targets: Any, price: Any, start: Any, usable: Any, left_out: Any
+    indptr: Any, targets: Any, price: Any, start: Any, heads: Any, left_out: Any
 ) -> None:
-    """Write back which tight edges are left out: those whose entry at the source is not usable.
-
-    Entries are met in the order of :func:`_tight_graph`; `start` is scratch afterwards.
-    """
-    for e in range(len(targets)):
-        u, v = sources[e], targets[e]
-        if price[v] == price[u] + 1:
-            left_out[e] = not usable[start[u]]
-            start[u] += 1
-            start[v] += 1
+    """Write back which tight edges are left out: those whose entry at the source is not usable."""
+    for u in range(len(price)):
+        i = start[u, 0]
+        for e in range(indptr[u], indptr[u + 1]):
+            if price[targets[e]] == price[u] + 1:
+                left_out[e] = heads[i] < 0
+                i += 1
 
 
 @kernel
-def _saturate(
-    start: Any, heads: Any, mate: Any, usable: Any, excess: Any, level: Any, budget: int
-) -> int:
+def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget: int) -> int:
     """Blocking flows from excess to deficit until no path is left or the budget is used.
 
     Dinic's method, but for a node with excess at any level, not only at the least: levels are
@@ -293,42 +311,41 @@ def _saturate(
     that are not.
     """
     n = len(excess)
-    queue = np.empty(n, dtype=np.int32)
-    cursor = np.empty(n, dtype=start.dtype)
+    queue = np.empty(n + 1, dtype=np.int32)
     path = np.empty(n + 1, dtype=np.int32)
-    roots = np.empty(n, dtype=np.int32)
+    roots = np.empty(n + 1, dtype=np.int32)
     work = 0
     while work < budget:
         size = 0
         n_roots = 0
         before = work
         for v in range(n):
-            level[v] = -2  # not reached; −1 would be next below a satisfied deficit
-            if excess[v] < 0:
-                level[v] = 0
-                queue[size] = v
-                size += 1
+            # Not reached: −2, or −3 with an excess; −1 would be next below a satisfied deficit.
+            level[v] = 0 if excess[v] < 0 else -2 - (excess[v] > 0)
+            queue[size] = v
+            size += excess[v] < 0
         first = 0
         while first < size:
             v = queue[first]
             first += 1
-            work += start[v + 1] - start[v]
-            for i in range(start[v], start[v + 1]):
-                if not usable[i]:
-                    w = heads[i]
+            begin, end = start[v, 0], start[v + 1, 0]
+            start[v, 1] = begin
+            work += end - begin
+            above = level[v] + 1
+            for i in range(begin, end):
+                if heads[i] < 0:
+                    w = -1 - heads[i]
                     if level[w] < 0:
-                        level[w] = level[v] + 1
-                        queue[size] = w
-                        size += 1
-                        if excess[w] > 0:
+                        if level[w] == -3:
                             roots[n_roots] = w
                             n_roots += 1
+                        level[w] = above
+                        queue[size] = w
+                        size += 1
         if n_roots == 0:
             return work
         limit = level[roots[n_roots - 1]] + RISE
         again = work - before
-        for i in range(size):
-            cursor[queue[i]] = start[queue[i]]
         for r in range(n_roots):
             root = roots[r]
             while excess[root] > 0:
@@ -336,28 +353,30 @@ def _saturate(
                 depth = 0
                 while depth >= 0:
                     v = path[depth]
-                    if excess[v] < 0:
+                    below = level[v] - 1
+                    if below < 0 and excess[v] < 0:
                         break
                     advanced = False
-                    while cursor[v] < start[v + 1]:
-                        i = cursor[v]
-                        if usable[i] and level[heads[i]] == level[v] - 1:
+                    i, end = start[v, 1], start[v + 1, 0]
+                    while i < end:
+                        if heads[i] >= 0 and level[heads[i]] == below:
                             depth += 1
                             path[depth] = heads[i]
                             advanced = True
                             break
-                        cursor[v] += 1
+                        i += 1
+                    start[v, 1] = i
                     if not advanced:
                         # A dead end, but there may be longer paths.
-                        nearest = limit
+                        begin, nearest = start[v, 0], limit
                         if again > 0:
-                            again -= start[v + 1] - start[v]
-                            work += start[v + 1] - start[v]
-                            for i in range(start[v], start[v + 1]):
-                                if usable[i] and 0 <= level[heads[i]] < nearest:
+                            again -= end - begin
+                            work += end - begin
+                            for i in range(begin, end):
+                                if heads[i] >= 0 and 0 <= level[heads[i]] < nearest:
                                     nearest = level[heads[i]]
                         level[v] = nearest + 1 if nearest < limit else -2
-                        cursor[v] = start[v]
+                        start[v, 1] = begin
                         if depth > 0 or level[v] < 0:
                             depth -= 1
                 if depth < 0:
@@ -365,8 +384,8 @@ def _saturate(
                 excess[root] -= 1
                 excess[path[depth]] += 1
                 for k in range(depth):
-                    i = cursor[path[k]]
-                    usable[i] = False
-                    usable[mate[i]] = True
-                    cursor[path[k]] += 1
+                    i = start[path[k], 1]
+                    heads[i] = -1 - heads[i]
+                    heads[mate[i]] = -1 - heads[mate[i]]
+                    start[path[k], 1] += 1
     return work
