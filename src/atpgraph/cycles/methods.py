@@ -121,9 +121,11 @@ class Workspace:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
         return self.agony_score if kind == "sa" else self.trueskill_score
 
-    def drop(self, score: FloatArray) -> FloatArray:
-        """How far each core edge goes down: score of the source minus score of the target."""
-        return _drops(self.core.indptr, self.core.targets, score)
+    def drop(self, score: FloatArray, edges: Int32Array | None = None) -> FloatArray:
+        """How far core edges go down: score of the source minus score of the target."""
+        if edges is None:
+            return _drops(self.core.indptr, self.core.targets, score)
+        return np.asarray(score[self.core.sources[edges]] - score[self.core.targets[edges]])
 
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
@@ -155,7 +157,12 @@ def remove_by_edge(
 
     `acyclic` marks edges that come before all others and close no cycle among themselves.
     """
-    return _closing(space, _edge_order(space, keys, name, acyclic))
+    if acyclic is None:
+        asked = np.arange(space.core.n_edges, dtype=np.int32)
+    else:
+        asked = np.flatnonzero(~acyclic).astype(np.int32)
+        keys = tuple(key[asked] for key in keys)
+    return _closing(space, _edge_order(space, asked, *keys, name=name))
 
 
 def _closing(space: Workspace, order: Int32Array) -> BoolArray:
@@ -163,72 +170,53 @@ def _closing(space: Workspace, order: Int32Array) -> BoolArray:
     return closes_in_order(core.n_nodes, core.sources, core.targets, order)
 
 
-def _edge_order(
-    space: Workspace, keys: tuple[AnyArray, ...], name: str, acyclic: BoolArray | None
-) -> Int32Array:
-    """The edges that are not there from the start, smallest keys first."""
-    draw = space.rng(f"ties of {name}").random(space.core.n_edges)
-    if acyclic is None:
-        return sorted_by(*keys, draw).astype(np.int32)
-    asked = np.flatnonzero(~acyclic).astype(np.int32)
-    draw = draw[asked]
-    return asked[sorted_by(*(key[asked] for key in keys), draw)]
+def _edge_order(space: Workspace, asked: Int32Array, *keys: AnyArray, name: str) -> Int32Array:
+    """The edges `asked` about, those with the smallest keys first."""
+    draw = space.rng(f"ties of {name}").random(space.core.n_edges)[asked]
+    return asked[sorted_by(*keys, draw)]
 
 
-def sorted_by(*keys: AnyArray) -> IntArray:
+def sorted_by(*keys: AnyArray) -> Int32Array:
     """The order by the first key, ties by the next: what ``np.lexsort`` gives for `keys` reversed.
-
-    Faster where few values of the key before the last are equal: the last sorts only those.
 
     Examples
     --------
     >>> sorted_by(np.array([1, 0, 0]), np.array([0.5, 0.7, 0.1])).tolist()
     [2, 1, 0]
     """
-    *first, key, last = keys
-    order = _stable_order(key)
-    ranked = key[order]
-    starts = np.ones(len(order) + 1, dtype=np.bool_)
-    np.not_equal(ranked[1:], ranked[:-1], out=starts[1:-1])
-    del ranked
-    tied = np.flatnonzero(~(starts[1:] & starts[:-1]))
-    if 2 * len(tied) > len(order):
-        del order, tied
-        return np.lexsort(keys[::-1])
-    some = order[tied]
-    order[tied] = some[np.lexsort([last[some], np.cumsum(starts[:-1])[tied]])]
-    for key in reversed(first):
-        order = order[np.argsort(key[order], kind="stable")]
+    order = np.arange(len(keys[0]), dtype=np.int32)
+    for key in reversed(keys):
+        # The sum makes −0 what 0 is.
+        order = _sorted(np.add(key, 0.0, dtype=np.float64).view(np.uint64), order)
     return order
 
 
-def _stable_order(key: AnyArray) -> IntArray:
-    """``np.argsort(key, kind="stable")``, several times as fast for float32."""
-    if key.dtype != np.float32:
-        return np.argsort(key, kind="stable")
-    # Without their sign, floats are ordered as their bits are; those below 0 the other way round.
-    bits = (key + np.float32(0.0)).view(np.uint32)  # −0.0 is 0.0
-    bits ^= np.where(bits >> 31, np.uint32(2**32 - 1), np.uint32(2**31))
-    return radix_order(bits)
-
-
 @kernel
-def radix_order(bits: Any) -> Int32Array:
-    """The stable order of numbers of 32 bits: sorted by their last 11, the next, the first."""
-    order = np.arange(len(bits), dtype=np.int32)
-    sorted_bits, other_bits = bits.copy(), np.empty_like(bits)
-    other = np.empty_like(order)
-    for shift in (0, 11, 22):
-        place = np.zeros(2049, dtype=np.int64)
-        for x in sorted_bits:
-            place[((x >> shift) & 2047) + 1] += 1
-        place = np.cumsum(place)
-        for i in range(len(order)):
-            digit = (sorted_bits[i] >> shift) & 2047
-            to = place[digit]
-            place[digit] = to + 1
-            other_bits[to], other[to] = sorted_bits[i], order[i]
-        sorted_bits, other_bits, order, other = other_bits, sorted_bits, other, order
+def _sorted(bits: Any, order: Any) -> Any:
+    """`order` by the numbers of these bits, stable: byte by byte, but for those that all share."""
+    n = len(order)
+    key, next_key = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
+    next_order = np.empty_like(order)
+    place = np.zeros((8, 256), dtype=np.int64)
+    for i in range(n):
+        x = bits[order[i]]
+        # In the order of the numbers: negative ones turned round, and before the others.
+        x ^= np.uint64(2**64 - 1) if x >> np.uint64(63) else np.uint64(2**63)
+        key[i] = x
+        for k in range(8):
+            place[k, (x >> np.uint64(8 * k)) & np.uint64(255)] += 1
+    for k in range(8):
+        shift = np.uint64(8 * k)
+        if place[k].max() == n:
+            continue
+        place[k] = np.cumsum(place[k]) - place[k]
+        for i in range(n):
+            byte = (key[i] >> shift) & np.uint64(255)
+            to = place[k, byte]
+            place[k, byte] += 1
+            next_key[to], next_order[to] = key[i], order[i]
+        key, next_key = next_key, key
+        order, next_order = next_order, order
     return order
 
 
@@ -239,31 +227,33 @@ def remove_by_node(
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
     at = np.empty(core.n_nodes, dtype=np.int32)
-    at[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
-    lost, time = _lost_edges(core.indptr, core.targets, at, loses_out_edges)
+    at[sorted_by(key, draw)] = np.arange(core.n_nodes, dtype=np.int32)
     # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
     # at its latest node one is lost, and arrives with that node. Those that a node loses may arrive
     # in any order: none of them needs another to close a cycle, which passes the node but once.
-    return _closing(space, lost[np.argsort(time, kind="stable")])
+    return _closing(space, _lost_edges(core.indptr, core.targets, at, loses_out_edges))
 
 
 @kernel
-def _lost_edges(
-    indptr: Any, targets: Any, at: Any, loses_out_edges: Any
-) -> tuple[Int32Array, Int32Array]:
-    """The edges that their later end loses, and where that end stands."""
-    lost = np.empty(len(targets), dtype=np.int32)
-    time = np.empty(len(targets), dtype=np.int32)
-    count = 0
-    for u in range(len(indptr) - 1):
-        for e in range(indptr[u], indptr[u + 1]):
-            v = targets[e]
-            source_is_later = at[u] > at[v]
-            end = u if source_is_later else v
-            if loses_out_edges[end] == source_is_later:
-                lost[count], time[count] = e, at[end]
-                count += 1
-    return lost[:count].copy(), time[:count].copy()
+def _lost_edges(indptr: Any, targets: Any, at: Any, loses_out_edges: Any) -> Int32Array:
+    """The edges that their later end loses, in the order of those ends."""
+    n = len(at)
+    place = np.zeros(n + 1, dtype=np.int32)
+    lost = np.empty(0, dtype=np.int32)
+    for fill in (False, True):
+        for u in range(n):
+            for e in range(indptr[u], indptr[u + 1]):
+                v = targets[e]
+                source_is_later = at[u] > at[v]
+                end = u if source_is_later else v
+                if loses_out_edges[end] == source_is_later:
+                    if fill:
+                        lost[place[at[end]]] = e
+                    place[at[end] + (not fill)] += 1
+        if not fill:
+            place = np.cumsum(place).astype(np.int32)
+            lost = np.empty(place[n], dtype=np.int32)
+    return lost
 
 
 def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, FloatArray]:
@@ -275,9 +265,9 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
     score, name = space.node_score(kind), f"{kind}-{rule}"
     if rule == "g":
         drop = space.drop(score)
-        up = drop < 0
-        order = _edge_order(space, (drop,), name, up)
-        del drop, up
+        asked = np.flatnonzero(drop >= 0).astype(np.int32)
+        order = _edge_order(space, asked, drop[asked], name=name)
+        del asked, drop
         return _closing(space, order)
     out = np.full(space.core.n_nodes, rule == "f")
     return remove_by_node(space, score if rule == "f" else -score, out, name=name)
@@ -301,14 +291,14 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
         strategies.reverse()
         while strategies:
             votes += result_of(strategies.pop())
-    drop = np.zeros(len(votes))
+    # What no strategy removes is part of what one of them leaves, which is acyclic.
+    asked = np.flatnonzero(votes).astype(np.int32)
+    drop = np.zeros(len(asked))
     for kind in kinds:
         score = space.node_score(kind)
-        drop += space.drop(score) / max(float(np.std(score)), 1e-12)
-    # What no strategy removes is part of what one of them leaves, which is acyclic.
-    nobody = votes == 0
-    order = _edge_order(space, (votes, drop), name, nobody)
-    del drop, nobody
+        drop += space.drop(score, asked) / max(float(np.std(score)), 1e-12)
+    order = _edge_order(space, asked, votes[asked], drop, name=name)
+    del asked, drop
     return _closing(space, order), votes.astype(np.float32)
 
 
