@@ -15,6 +15,14 @@ def balanced(graph: DiGraph, chosen: np.ndarray) -> bool:
     return bool(np.all(out == np.bincount(graph.targets[chosen], minlength=n)))
 
 
+def ladder(n: int) -> DiGraph:
+    """A long path with a few edges back: costs of paths are far from each other."""
+    path, high = np.arange(n - 1), np.arange(20, n, 13)
+    return DiGraph.from_codes(
+        np.concatenate([path, high]), np.concatenate([path + 1, high // 3]), n
+    )
+
+
 @pytest.mark.parametrize("work", [0, 1, 3, 1000])
 def test_any_share_of_the_two_solvers_gives_the_same_optimum(
     work: int, monkeypatch: pytest.MonkeyPatch
@@ -24,6 +32,7 @@ def test_any_share_of_the_two_solvers_gives_the_same_optimum(
     graphs += [
         generators.gnm(300, 900, 1),
         generators.noisy_hierarchy(400, 1500, 200, random_state=2).graph,
+        ladder(300),
     ]
     expected = [circulation.largest_circulation(g).sum() for g in graphs]
     monkeypatch.setattr(circulation, "WORK_PER_EDGE", work)
@@ -45,7 +54,7 @@ def test_no_kernel_reads_what_it_did_not_write(monkeypatch: pytest.MonkeyPatch) 
         worst = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else True
         return np.full(shape, worst, dtype=dtype)
 
-    graphs = [generators.gnm(60, 300, seed) for seed in range(3)]
+    graphs = [*(generators.gnm(60, 300, seed) for seed in range(3)), ladder(60)]
     expected = [circulation.largest_circulation(g) for g in graphs]
     for name in ("_cheapest_path", "move", "_rise", "_tight_graph", "_saturate"):
         monkeypatch.setattr(circulation, name, getattr(circulation, name).py_func)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.cycles import trueskill
-from atpgraph.cycles.trueskill import shuffle
+from atpgraph.cycles.trueskill import _PER_UNIT, _expansions, shuffle
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from tests.strategies import digraphs
@@ -49,6 +49,14 @@ def test_trueskill_equals_the_trueskill_package_on_the_same_matches(graph: DiGra
             ratings[w], ratings[x] = reference.rate_1vs1(ratings[w], ratings[x], env=environment)
     assert ours.mu == pytest.approx([r.mu for r in ratings], abs=1e-5)
     assert ours.sigma == pytest.approx([r.sigma for r in ratings], abs=1e-5)
+
+
+def test_two_rows_of_the_table_agree_halfway() -> None:
+    powers = np.arange(8)
+    half = 0.5 / _PER_UNIT
+    table = _expansions()
+    above, below = table @ half**powers, table @ (-half) ** powers
+    assert above[:-1] == pytest.approx(below[1:], rel=1e-12, abs=1e-14)
 
 
 def test_trueskill_stops_once_the_edges_agree() -> None:
