@@ -44,9 +44,9 @@ def test_an_estimate_starts_nothing(folder: Path) -> None:
 def test_closures_are_told(folder: Path) -> None:
     made = atp("embed", folder / "g.txt", "-o", folder / "k.npz", "--closure", "sketch", "-q")
     assert made.exit_code == 0, made.stderr
-    assert "closure sketch of 32: as asked for" in made.stdout
+    assert "closure sketch of 16: as asked for" in made.stdout
     told = json.loads(atp("info", folder / "k.npz", "--json").stdout)
-    assert (told["closure"], told["sketch_size"]) == ("sketch", 32)
+    assert (told["closure"], told["sketch_size"]) == ("sketch", 16)
 
 
 def test_embed_json(folder: Path) -> None:

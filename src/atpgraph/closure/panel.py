@@ -8,6 +8,7 @@ import numpy as np
 
 from atpgraph._bits import popcount
 from atpgraph._jit import kernel
+from atpgraph._prefetch import NEAR, prefetch
 from atpgraph._threads import Workers, checkpoint
 from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.closure._positions import Positions
@@ -137,8 +138,10 @@ def _sweep(
     first: int, stop: int, indptr: Int64Array, successors: Int32Array, bits: UInt64Array
 ) -> None:
     """Every position takes over the bits of its successors."""
+    words, last = bits.reshape(-1), indptr[stop] - 1
     for u in range(first, stop):
         for e in range(indptr[u], indptr[u + 1]):
+            prefetch(words, WORDS * np.int64(successors[min(e + NEAR, last)]))
             v = successors[e]
             for w in range(WORDS):
                 bits[u, w] |= bits[v, w]

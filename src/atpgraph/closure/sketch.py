@@ -15,6 +15,7 @@ import numpy as np
 
 from atpgraph._checks import whole_number
 from atpgraph._jit import kernel
+from atpgraph._prefetch import prefetch
 from atpgraph._random import RandomState, generator
 from atpgraph._threads import Workers, checkpoint
 from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
@@ -25,6 +26,7 @@ from atpgraph.hierarchy import levels as levels_of
 _SMALL = 100_000  # ranks looked at: less is not worth a task of its own
 _SLICE = 30_000_000  # about a tenth of a second
 _ROWS = 2**18
+_AHEAD = 6  # edges: what their ends need is on its way
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +260,7 @@ def _merge(
     size = found.shape[1]
     none = np.int32(len(own))
     row, merged = np.empty((2, size), dtype=np.int32)
+    flat, last_edge = found.reshape(-1), indptr[stop] - 1
     for u in range(first, stop):
         if without[u]:
             counts[u] = size
@@ -266,6 +269,10 @@ def _merge(
         count = 0
         whole = True
         for e in range(indptr[u], indptr[u + 1]):
+            ahead = np.int64(successors[min(e + _AHEAD, last_edge)])
+            prefetch(flat, size * ahead)
+            prefetch(flat, size * ahead + 16)
+            prefetch(own, ahead)
             v = successors[e]
             whole = whole and complete[v]
             rank = own[v]  # of the successor itself, which stands somewhere in its row

@@ -22,7 +22,7 @@ SKETCH_ROUNDS = 96  # at most: up to 100,000 nodes they take as long as those of
 # From here on fewer rounds, and no closure forest unless one is asked for: for the sake of time.
 MANY_NODES = 100_000
 # Of sketches that tell sizes only: pairs are drawn from others, new in every round.
-PANEL_SKETCH = 32
+PANEL_SKETCH = 16
 FEWEST_ROUNDS = {"exact": 8, "sketch": 4}
 DECAY = 1e-4
 ITERATIONS = 3
