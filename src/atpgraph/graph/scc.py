@@ -147,6 +147,9 @@ def tarjan(
                     lowest, is_root = clock, True
                     low[v] = clock
                     clock += 1
+                    for k in range(e, min(end, e + NEAR)):
+                        prefetch(low, targets[k])
+                        prefetch(indptr, targets[k])
                 elif low[w] < lowest:
                     lowest, is_root = low[w], False
             if is_root:
