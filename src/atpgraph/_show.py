@@ -1,13 +1,15 @@
 """Reporters that show stages to a person: a bar on a terminal, plain lines elsewhere.
 
 A bar hides the cursor, so its end must not depend on how the work ends: the outermost context,
-:class:`Shown`, closes it, and Ctrl-C waits while it is being started or stopped.
+:class:`Shown`, closes it, and Ctrl-C waits while it is being started or stopped. After that nothing
+is shown any more: a thread that Ctrl-C left behind may still begin a stage.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,11 +29,12 @@ class LogReporter:
 
     def __init__(self) -> None:
         self.stages: list[_Running] = []
+        self._closed = False
 
     def start(self, name: str, total: float | None) -> int:
         now = time.perf_counter()
         self.stages.append(_Running(name, total, now, now))
-        say(f"atp: {name} …")
+        self.announce(f"atp: {name} …")
         return len(self.stages) - 1
 
     def advance(self, stage: int, amount: float) -> None:
@@ -40,19 +43,20 @@ class LogReporter:
         now = time.perf_counter()
         if running.total and now - running.spoken >= self.pause:
             running.spoken = now
-            say(f"atp: {running.name}: {running.done / running.total:.0%}")
+            self.announce(f"atp: {running.name}: {running.done / running.total:.0%}")
 
     def finish(self, stage: int) -> None:
         running = self.stages[stage]
         seconds = time.perf_counter() - running.started
         if seconds >= 1:
-            say(f"atp: {running.name}: {seconds:.1f} s")
+            self.announce(f"atp: {running.name}: {seconds:.1f} s")
 
     def announce(self, text: str) -> None:
-        say(text)
+        if not self._closed:
+            say(text)
 
     def close(self) -> None:
-        pass
+        self._closed = True
 
 
 @dataclass
@@ -72,9 +76,12 @@ class BarReporter:
 
         self.console = Console(file=sys.stderr)
         self._progress: Progress | None = None
+        self._lock, self._closed = threading.RLock(), False
 
     def start(self, name: str, total: float | None) -> int:
-        with undisturbed():
+        with undisturbed(), self._lock:
+            if self._closed:
+                return 0
             if self._progress is None:
                 self._progress = self._display()
                 self._progress.start()
@@ -83,28 +90,33 @@ class BarReporter:
     def advance(self, stage: int, amount: float) -> None:
         from rich.progress import TaskID
 
-        if self._progress is not None:
-            self._progress.advance(TaskID(stage), amount)
+        progress = self._progress
+        if progress is not None:
+            progress.advance(TaskID(stage), amount)
 
     def finish(self, stage: int) -> None:
         from rich.progress import TaskID
 
-        with undisturbed():
+        with undisturbed(), self._lock:
             if self._progress is not None and len(self._progress.task_ids) > 1:
                 self._progress.remove_task(TaskID(stage))
             else:
                 # Stopped with its last bar on the screen: before 14.3, Rich leaves an empty line
                 # where it stops a display that shows nothing.
-                self.close()
+                self._stop()
 
     def announce(self, text: str) -> None:
         self.console.print(text)
 
     def close(self) -> None:
-        with undisturbed():
-            if self._progress is not None:
-                self._progress.stop()
-                self._progress = None
+        with undisturbed(), self._lock:
+            self._closed = True
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
 
     def _display(self) -> Progress:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

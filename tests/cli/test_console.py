@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -13,11 +14,12 @@ from typing import Annotated
 import numpy as np
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from atpgraph import __version__
 from atpgraph._progress import stage
-from atpgraph._show import LogReporter
+from atpgraph._show import BarReporter, LogReporter
 from atpgraph.cli._app import app
 from atpgraph.cli._console import Json, Quiet, Seed, json_ready, session, table
 from atpgraph.errors import BudgetError, InputError
@@ -132,6 +134,21 @@ def test_stages_are_log_lines_elsewhere_and_nothing_when_quiet(monkeypatch):
     lines = invoke(body).stderr.splitlines()
     assert lines == ["atp: counting …", "atp: counting: 50%", "atp: done"]
     assert invoke(body, "--quiet").stderr == ""
+
+
+def test_threads_left_behind_by_an_interrupt_show_nothing(capsys):
+    bars, lines = BarReporter(), LogReporter()
+    bars.console = Console(file=io.StringIO(), force_terminal=True)
+    for reporter in (bars, lines):
+        first = reporter.start("cut short", 2)
+        reporter.close()
+        shown = bars.console.file.getvalue(), capsys.readouterr().err
+        reporter.advance(first, 1)
+        reporter.finish(first)
+        reporter.finish(reporter.start("begun by a thread that nobody waits for", None))
+        assert (bars.console.file.getvalue(), capsys.readouterr().err) == (shown[0], "")
+    assert shown[0].rfind("\x1b[?25h") > shown[0].rfind("\x1b[?25l") >= 0
+    assert shown[1] == "atp: cut short …\n"
 
 
 @pytest.mark.usefixtures("interruptible")
