@@ -207,9 +207,14 @@ def _sorted(bits: Any, order: Any) -> Any:
             place[k, (x >> np.uint64(8 * k)) & np.uint64(255)] += 1
     for k in range(8):
         shift = np.uint64(8 * k)
-        if place[k].max() == n:
+        total = most = 0
+        for byte in range(256):
+            many = place[k, byte]
+            place[k, byte] = total
+            total += many
+            most = max(most, many)
+        if most == n:
             continue
-        place[k] = np.cumsum(place[k]) - place[k]
         for i in range(n):
             byte = (key[i] >> shift) & np.uint64(255)
             to = place[k, byte]
@@ -251,7 +256,8 @@ def _lost_edges(indptr: Any, targets: Any, at: Any, loses_out_edges: Any) -> Int
                         lost[place[at[end]]] = e
                     place[at[end] + (not fill)] += 1
         if not fill:
-            place = np.cumsum(place).astype(np.int32)
+            for k in range(n):
+                place[k + 1] += place[k]
             lost = np.empty(place[n], dtype=np.int32)
     return lost
 

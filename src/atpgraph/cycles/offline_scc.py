@@ -22,7 +22,7 @@ import numpy as np
 
 from atpgraph._jit import kernel
 from atpgraph._typing import BoolArray, Int32Array, IntArray
-from atpgraph.graph.scc import find_components
+from atpgraph.graph.scc import tarjan
 
 
 @kernel
@@ -74,7 +74,8 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             while time[middle + 1] == time[middle]:
                 middle += 1
         # Number the nodes of the slice compactly and build the graph of the first half.
-        count: Any = np.int64(0)  # a literal 0 would have all this compiled for literals as well
+        zero: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
+        count = zero
         last = -1
         for i in range(begin, end):
             count += u[i] != last
@@ -86,8 +87,10 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             v[i] = targets[filled] = number[v[i]]
             filled += when[i] <= middle
             indptr[u[i] + 1] = filled
-        n_components = find_components(
-            count, indptr, targets, component, low_link, stack, path, cursor
+        for c in range(count):
+            low_link[c] = -1
+        n_components = tarjan(
+            zero, count, indptr, targets, component, low_link, stack, path, cursor
         )
         # Edges inside a component of the first half stay; the rest go on, contracted.
         keep = begin

@@ -16,25 +16,12 @@ LARGE = 2**18  # nodes from which it pays to look for a large component first
 
 
 @kernel
-def find_components(
+def giant_first(
     n: int, indptr: Any, targets: Any, component: Any, low: Any, stack: Any, path: Any, edge: Any
 ) -> int:
     """Write the component of each of `n` nodes into `component`; return how many there are.
 
-    Components are numbered in reverse topological order: an edge between two of them goes from
-    the higher number to the lower. The other arrays are scratch of at least ``n + 1`` entries.
-    """
-    if n >= LARGE:
-        return giant_first(n, indptr, targets, component, low, stack, path, edge)
-    low[:n] = -1
-    return tarjan(0, n, indptr, targets, component, low, stack, path, edge)
-
-
-@kernel
-def giant_first(
-    n: int, indptr: Any, targets: Any, component: Any, low: Any, stack: Any, path: Any, edge: Any
-) -> int:
-    """As :func:`find_components`: the component of one node, then what it reaches, then the rest.
+    The component of one node comes first, then what it reaches, then the rest.
 
     A depth-first search waits for memory at every step. Here most nodes of a graph with one large
     component are met in a queue, whose needs are known ahead, or row by row.
@@ -42,7 +29,8 @@ def giant_first(
     state = reach_and_return(n, indptr, targets, stack, path)
     for v in range(n):
         low[v] = -1 if state[v] == 1 else n
-    count = tarjan(0, n, indptr, targets, component, low, stack, path, edge)
+    zero: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
+    count = tarjan(zero, n, indptr, targets, component, low, stack, path, edge)
     found = 0
     for v in range(n):
         if state[v] > 1:
@@ -62,7 +50,8 @@ def reach_and_return(n: int, indptr: Any, targets: Any, queue: Any, before: Any)
     random graph, as many as nodes for some. Where they find too little, all nodes get 0.
     """
     state = np.zeros(n, dtype=np.uint8)
-    queue[:n] = 0
+    for v in range(n):
+        queue[v] = 0
     for e in range(indptr[n]):
         queue[targets[e]] += 1
     hub, most = 0, -1
@@ -107,7 +96,8 @@ def reach_and_return(n: int, indptr: Any, targets: Any, queue: Any, before: Any)
             queue[left] = u
             left += found == 1
     if left < last:
-        state[:] = 0
+        for v in range(n):
+            state[v] = 0
     return state
 
 
@@ -200,11 +190,11 @@ def _components(graph: DiGraph, *, plain: bool) -> Int32Array:
     component, low, stack, path = (np.empty(n + 1, dtype=np.int32) for _ in range(4))
     indptr = graph.indptr.astype(np.int32 if graph.n_edges < 2**31 else np.int64)
     arrays = n, indptr, graph.targets, component, low, stack, path, np.empty_like(indptr)
-    if plain:
+    if plain or n < LARGE:
         low[:] = -1
         tarjan(0, *arrays)
     else:
-        find_components(*arrays)
+        giant_first(*arrays)
     return component[:n]
 
 
