@@ -270,8 +270,8 @@ def _merge(
         whole = True
         for e in range(indptr[u], indptr[u + 1]):
             ahead = np.int64(successors[min(e + _AHEAD, last_edge)])
-            prefetch(flat, size * ahead)
-            prefetch(flat, size * ahead + 16)
+            for line in range(0, size, 16):
+                prefetch(flat, size * ahead + line)
             prefetch(own, ahead)
             v = successors[e]
             whole = whole and complete[v]

@@ -21,10 +21,9 @@ def giant_first(
 ) -> int:
     """Write the component of each of `n` nodes into `component`; return how many there are.
 
-    The component of one node comes first, then what it reaches, then the rest.
-
-    A depth-first search waits for memory at every step. Here most nodes of a graph with one large
-    component are met in a queue, whose needs are known ahead, or row by row.
+    The component of one node comes first, then what it reaches, then the rest. A depth-first search
+    waits for memory at every step; here most nodes of a graph with one large component are met in a
+    queue, whose needs are known ahead, or row by row.
     """
     state = reach_and_return(n, indptr, targets, stack, path)
     for v in range(n):
