@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 _ONSETS = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z"]
 _ONSETS += ["br", "dr", "fl", "gr", "kl", "pl", "st", "tr", "sh", "ch"]

@@ -19,7 +19,6 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph import Reachability, break_cycles
-from atpgraph._typing import Float64Array, Int8Array, Int64Array
 from atpgraph.cqa import Expertise, Scores, Site, bounty_truth, halves, pairwise_accuracy
 from atpgraph.cqa.competition import competition_graph
 from atpgraph.cqa.data.site import NOBODY
@@ -31,6 +30,7 @@ from atpgraph.cqa.difficulty.signal_model import (
 )
 from atpgraph.cqa.difficulty.truth import BountyTruth
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.util.arrays import Float64Array, Int8Array, Int64Array
 
 NEAREST = 10
 

@@ -35,11 +35,11 @@ import scipy.sparse as sp
 from _common import data_dir
 
 from atpgraph import ATP, DiGraph, __version__, break_cycles, levels
-from atpgraph._memory import peak_memory
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.factorization import factorize
 from atpgraph.factorization.nnls import gram_of
 from atpgraph.graph import generators, read_edgelist, write_edgelist
+from atpgraph.util.memory import peak_memory
 
 COMPONENTS = 64
 THREADS = 2

@@ -115,7 +115,7 @@ def _place(frame: Any) -> str:
     names = []
     while frame is not None and len(names) < 2:
         file = Path(frame.f_code.co_filename)
-        if "atpgraph" in file.parts and file.stem != "_threads":
+        if "atpgraph" in file.parts and file.stem != "threads":
             names.append(f"{file.stem}.{frame.f_code.co_name}:{frame.f_lineno}")
         frame = frame.f_back
     return " < ".join(names)

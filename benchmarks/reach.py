@@ -22,8 +22,8 @@ import numpy as np
 from _common import Report, arguments, best_of, data_dir, markdown
 
 from atpgraph import DiGraph, Reachability, read_edgelist, to_networkx
-from atpgraph._memory import human_bytes
 from atpgraph.graph import generators
+from atpgraph.util.memory import human_bytes
 
 NAMES = ("wiki-Vote", "p2p-Gnutella31", "cit-HepPh", "wordnet-noun-hypernym")
 PAIRS = 1_000_000

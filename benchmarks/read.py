@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from _common import Report, arguments, best_of, in_subprocess, markdown
 
-from atpgraph._memory import peak_memory
+from atpgraph.util.memory import peak_memory
 
 SIZES = (100_000, 1_000_000, 5_000_000)
 

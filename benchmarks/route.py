@@ -27,7 +27,6 @@ import numpy as np
 from _common import ROOT, Report, arguments, in_subprocess, markdown, peak_mb
 from _words import invent_words, write_texts
 
-from atpgraph._typing import Float32Array
 from atpgraph.cqa import Advisor, Question, Site, simulate_community
 from atpgraph.cqa.data.arrow import load_arrow, table_schema
 from atpgraph.cqa.data.store import new_version
@@ -37,6 +36,7 @@ from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.simulation.community import Community
 from atpgraph.cqa.text.choice import text_model
 from atpgraph.cqa.text.onnx import OnnxText
+from atpgraph.util.arrays import Float32Array
 
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from _common import Report, arguments, markdown
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa import Site
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.names import GROUPS, NAMES
@@ -28,6 +27,7 @@ from atpgraph.cqa.routing.model.prior_weights import prior_weights
 from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
 from atpgraph.cqa.routing.timeline.candidates import Pool
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.util.arrays import Float64Array
 
 STARTS = (0.4, 0.55, 0.7, 0.85)
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -17,7 +17,6 @@ import numpy as np
 from _common import Report, arguments, markdown
 from search_router import judge, linear
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa import Site
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.activity import week_start
@@ -26,6 +25,7 @@ from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph.util.arrays import Float64Array
 
 PENALTY = 100.0
 ELO, RATES = NAMES.index("elo"), [NAMES.index(name) for name in ("acceptance_rate", "mean_votes")]

@@ -27,7 +27,6 @@ import numpy as np
 from search_router import Learner, judge, linear
 
 import atpgraph
-from atpgraph._typing import Float64Array
 from atpgraph.cqa import Site, ingest, simulate_community, write_dump
 from atpgraph.cqa.routing.evaluation.protocols import make_protocol
 from atpgraph.cqa.routing.features.names import GROUPS, NAMES
@@ -41,6 +40,7 @@ from atpgraph.cqa.text import axes as text_axes
 from atpgraph.cqa.text.axes import Axes, write_axes
 from atpgraph.cqa.text.choice import BM25, DENSE, STATIC, text_model
 from atpgraph.cqa.text.store import question_text, text_vectors
+from atpgraph.util.arrays import Float64Array
 
 PACKAGE = Path(atpgraph.__file__).parent / "cqa"
 TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"

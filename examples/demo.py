@@ -27,7 +27,6 @@ from rich.text import Text
 from scipy.stats import spearmanr
 
 from atpgraph import ATP, DiGraph, break_cycles, levels, noisy_hierarchy
-from atpgraph._jit import on_compilation
 from atpgraph.cqa import (
     Advisor,
     Expertise,
@@ -54,6 +53,7 @@ from atpgraph.report.charts import figure, grid
 from atpgraph.report.pages.difficulty import chart_and_table
 from atpgraph.report.pages.embedding import vector_map
 from atpgraph.report.pages.routing import protocol_html
+from atpgraph.util.jit import on_compilation
 
 SEED = 7
 REASONS = 3  # for each person

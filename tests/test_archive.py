@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph import InputError
-from atpgraph._archive import (
+from atpgraph.util.archive import (
     Field,
     archive_format,
     as_bytes,

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from atpgraph import InputError, _files
-from atpgraph._files import atomic_folder, atomic_path, check_folder, check_writable
+from atpgraph import InputError
+from atpgraph.util import files
+from atpgraph.util.files import atomic_folder, atomic_path, check_folder, check_writable
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="POSIX file modes, locks and signals")
 
@@ -76,7 +77,7 @@ def test_ctrl_c_before_any_line_leaves_nothing_behind(tmp_path, kind, old) -> No
             with atomic_folder(target, known={"a"}) as temporary:
                 (temporary / "a").write_text(text)
 
-    moment, lines, stops, mask = 0, 1, 0, _files._umask()
+    moment, lines, stops, mask = 0, 1, 0, files._umask()
     while moment <= lines:
         folder = tmp_path / str(moment)
         folder.mkdir()
@@ -87,7 +88,7 @@ def test_ctrl_c_before_any_line_leaves_nothing_behind(tmp_path, kind, old) -> No
         lines = lines if stopped else max(lines, lines_now)
         stops += stopped
         assert names(folder) in ([], ["out"]), moment
-        assert _files._umask() == mask, moment
+        assert files._umask() == mask, moment
         if target.exists():
             text = (target if kind == "file" else target / "a").read_text()
             assert text == "new" or (old and text == "old"), moment
@@ -163,7 +164,7 @@ def test_an_error_about_another_file_stays_what_it_is(tmp_path) -> None:
 
 KILLED = """
 import os, signal, sys
-from atpgraph._files import atomic_folder, atomic_path
+from atpgraph.util.files import atomic_folder, atomic_path
 kind, path = sys.argv[1:]
 with (atomic_path(path) if kind == "file" else atomic_folder(path, known={"a"})) as temporary:
     (temporary if kind == "file" else temporary / "a").write_text("half")
@@ -211,7 +212,7 @@ def test_the_next_writer_clears_what_a_killed_one_left_and_spares_a_living_one(
 @pytest.mark.parametrize("atomic", [True, False])
 def test_a_folder_is_replaced_whole(tmp_path, monkeypatch, atomic) -> None:
     if not atomic:
-        monkeypatch.setattr(_files, "_exchange", lambda *_: False)
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
     target = tmp_path / "model"
     with atomic_folder(target, known={"a", "b"}) as temporary:
         (temporary / "a").write_text("1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atpgraph._memory import available_bytes, budget_bytes, peak_megabytes, peak_memory
 from atpgraph.errors import InputError
+from atpgraph.util.memory import available_bytes, budget_bytes, peak_megabytes, peak_memory
 
 
 def test_budgets_in_words() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atpgraph._palette import DARK, LIGHT, N_COLOURS, N_STEPS
+from atpgraph.util.palette import DARK, LIGHT, N_COLOURS, N_STEPS
 
 
 def luminance(colour: str) -> float:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atpgraph import _work
-from atpgraph._work import WorkFolder, digest
 from atpgraph.errors import InputError
+from atpgraph.util import checkpoints
+from atpgraph.util.checkpoints import WorkFolder, digest
 
 
 def folder(path: Path, **job: object) -> WorkFolder:
@@ -47,7 +47,7 @@ def test_a_stage_that_failed_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_loop_keeps_its_last_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_work, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
     loop = folder(tmp_path).loop("vectors")
     assert loop.state() is None
     for number in range(12):
@@ -55,7 +55,7 @@ def test_a_loop_keeps_its_last_state(tmp_path: Path, monkeypatch: pytest.MonkeyP
     parts, facts = folder(tmp_path).loop("vectors").state()
     assert (parts["x"].tolist(), facts) == ([11, 11, 11], {"done": 11})
     assert len(list((tmp_path / "work").glob("vectors-*"))) == 1
-    monkeypatch.setattr(_work, "SECONDS", 1000.0)
+    monkeypatch.setattr(checkpoints, "SECONDS", 1000.0)
     loop = folder(tmp_path).loop("vectors")
     loop.keep(dict, {"done": 12})
     assert loop.state()[1] == {"done": 11}  # a moment ago
@@ -84,7 +84,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     code = (
-        "import sys; from pathlib import Path; from atpgraph._work import WorkFolder\n"
+        "import sys; from pathlib import Path; from atpgraph.util.checkpoints import WorkFolder\n"
         "with WorkFolder(Path(sys.argv[1]), {'graph': 'g'}).held(): pass"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "work")]

@@ -162,9 +162,11 @@ def order() -> tuple[tuple[str, ...], ...]:
 
 
 def shared() -> list[str]:
-    """Top-level modules that everybody may import and that import no part."""
+    """Modules that everybody may import and that import no part."""
     placed = {part.path.stem for part in parts()} | {"__init__", "__main__"}
-    return [path.stem for path in sorted(SOURCE.glob("*.py")) if path.stem not in placed]
+    top = [path.stem for path in sorted(SOURCE.glob("*.py")) if path.stem not in placed]
+    inside = [f"util.{path.stem}" for path in sorted((SOURCE / "util").glob("*.py"))]
+    return [*top, "util", *(name for name in inside if not name.endswith("__init__"))]
 
 
 def table() -> str:
@@ -175,7 +177,7 @@ def table() -> str:
             "| in `src/atpgraph` | what |",
             "|---|---|",
             *rows,
-            "| `errors.py`, `_*.py` | helpers that everybody may import; they import no package |",
+            "| `errors.py`, `util/` | helpers that everybody may import; they import no package |",
         ]
     )
 

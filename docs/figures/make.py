@@ -22,10 +22,10 @@ import pipeline
 import svg
 
 from atpgraph import ATP, DiGraph, agony, levels, noisy_hierarchy
-from atpgraph._palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PALE_BLUE, QUIET, RED, WASH
 from atpgraph.closure import closure_forest, kernel_table
 from atpgraph.cycles.circulation import largest_circulation
 from atpgraph.cycles.offline_scc import closes_cycle
+from atpgraph.util.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PALE_BLUE, QUIET, RED, WASH
 
 DOCS = Path(__file__).resolve().parent.parent
 COURSES = DOCS / "figures" / "courses.csv"

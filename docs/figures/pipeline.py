@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
 import architecture
 from architecture import Part
 
-from atpgraph._palette import BLUE, LINE, PALE_BLUE, PAPER, QUIET, WASH
+from atpgraph.util.palette import BLUE, LINE, PALE_BLUE, PAPER, QUIET, WASH
 
 STAGES = [part for part in architecture.parts() if part.gives]
 USERS = [part for part in architecture.parts() if not part.gives]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from html import escape
 
-from atpgraph._palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER, QUIET, RED, WASH
+from atpgraph.util.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PAPER, QUIET, RED, WASH
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 NODE_HEIGHT = 24.0

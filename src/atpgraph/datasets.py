@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._registry import Registry
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.edgelist import read_edgelist
 from atpgraph.graph.generators import gnm, noisy_hierarchy
+from atpgraph.util.progress import stage
+from atpgraph.util.registry import Registry
 
 _SNAP = "https://snap.stanford.edu/data/"
 _LICENCE = "no licence stated; SNAP asks to cite the source"

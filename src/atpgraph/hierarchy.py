@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atpgraph._typing import Int32Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import peel
+from atpgraph.util.arrays import Int32Array
 
 
 def levels(dag: DiGraph) -> Int32Array:

@@ -162,7 +162,7 @@ def test_a_folder_of_somebody_else(world, tmp_path, name) -> None:
 
 ALONE = """
 from atpgraph import DiGraph, levels
-from atpgraph._show import Shown
+from atpgraph.util.progress_display import Shown
 with Shown():
     assert levels(DiGraph.from_codes([0, 1], [1, 2], 3)).tolist() == [1, 2, 3]
 """

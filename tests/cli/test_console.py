@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from atpgraph import __version__
-from atpgraph._progress import stage
-from atpgraph._show import BarReporter, LogReporter
 from atpgraph.cli._app import app
 from atpgraph.cli._console import Json, Quiet, Seed, json_ready, session, table
 from atpgraph.errors import BudgetError, InputError
+from atpgraph.util.progress import stage
+from atpgraph.util.progress_display import BarReporter, LogReporter
 
 runner = CliRunner()
 
@@ -191,7 +191,7 @@ def test_progress_bar_on_a_terminal_leaves_stdout_alone():
 
     code = (
         "import typer; from atpgraph.cli._console import session\n"
-        "from atpgraph._progress import stage\n"
+        "from atpgraph.util.progress import stage\n"
         "def command() -> None:\n"
         "    with session() as out:\n"
         "        with stage('counting', 10) as step: step.advance(5)\n"

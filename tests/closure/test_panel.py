@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph._threads import Workers
 from atpgraph.closure import panel as panel_module
 from atpgraph.closure._positions import Positions
 from atpgraph.closure.panel import Panel
 from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.graph import DiGraph
+from atpgraph.util.threads import Workers
 from tests.dags import closure_matrix, dags, random_dag
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph import BudgetError, DiGraph, InputError, Reachability
-from atpgraph._archive import archive_format
 from atpgraph.graph import generators
+from atpgraph.util.archive import archive_format
 from tests.strategies import digraphs
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph._threads import Workers
 from atpgraph.closure import ReachSketch, reach_sketch, sketch
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
+from atpgraph.util.threads import Workers
 from tests.dags import chain, closure_matrix, dags, random_dag, star
 
 

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph._threads import Workers
 from atpgraph.closure import PanelRound, SketchedPaths
 from atpgraph.closure.panel import COLUMNS, WORDS
 from atpgraph.closure.sketch import Sketcher
 from atpgraph.closure.sketched_paths import SHEETS, take
 from atpgraph.graph import DiGraph
+from atpgraph.util.threads import Workers
 from tests.dags import closure_matrix, dags, random_dag
 
 

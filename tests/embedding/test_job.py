@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from atpgraph import ATP, InputError, _work, gnm
+from atpgraph import ATP, InputError, gnm
+from atpgraph.util import checkpoints
 from tests.attack.forked import forked
 
 GRAPH = gnm(400, 1200, random_state=1)
@@ -24,8 +25,8 @@ CASES = [
 
 def fit(folder: Path, model: Path, case: dict[str, Any], fatal: int, moment: str) -> int:
     """Fit in this process, which kills itself at a stage or state: before, within or after it."""
-    put, count = _work.WorkFolder.put, 0
-    _work.SECONDS = 0.0
+    put, count = checkpoints.WorkFolder.put, 0
+    checkpoints.SECONDS = 0.0
 
     def die(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -36,12 +37,12 @@ def fit(folder: Path, model: Path, case: dict[str, Any], fatal: int, moment: str
         if count == fatal and moment == "before":
             die()
         if count == fatal and moment == "within":
-            _work.np.save = die
+            checkpoints.np.save = die
         put(self, name, parts, facts)
         if count == fatal:
             die()
 
-    _work.WorkFolder.put = doomed  # type: ignore[method-assign]
+    checkpoints.WorkFolder.put = doomed  # type: ignore[method-assign]
     ATP(8, **case).fit(GRAPH, work=folder).save(model)
     return 0
 
@@ -65,7 +66,7 @@ def test_a_killed_fit_goes_on_to_the_same_bytes(case: dict[str, object], tmp_pat
 
 def test_a_finished_job_does_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ATP(8, max_iter=2, memory="1GB").fit(GRAPH, work=tmp_path / "w")
-    monkeypatch.setattr(_work.WorkFolder, "put", None)
+    monkeypatch.setattr(checkpoints.WorkFolder, "put", None)
     again = ATP(8, max_iter=2, memory="2GB", n_jobs=1).fit(GRAPH, work=tmp_path / "w")
     assert again.source_.tobytes() == first.source_.tobytes()
     assert again.n_iter_ == 2

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph._threads import Workers
 from atpgraph.closure import SketchedPaths, hold_closure, kernel_table
 from atpgraph.closure.sketch import Sketcher
 from atpgraph.closure.sketched_paths import PanelRound
@@ -15,6 +14,7 @@ from atpgraph.factorization._landmarks import singular_vectors
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag
 from atpgraph.hierarchy import levels
+from atpgraph.util.threads import Workers
 from tests.dags import chain, closure_matrix, dags, random_dag
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph._palette import N_COLOURS
 from atpgraph.report.method_colours import method_colours
+from atpgraph.util.palette import N_COLOURS
 
 names = st.permutations([f"m{i}" for i in range(12)])
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from atpgraph._courtesy import breathe
 from atpgraph.serve.run import listen
 from atpgraph.serve.turns import Turns
+from atpgraph.util.courtesy import breathe
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

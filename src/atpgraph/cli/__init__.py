@@ -54,8 +54,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before or after a command's own session
         sys.exit(130)
     except OSError as error:  # help or version into a full disk
-        from atpgraph._show import say
         from atpgraph.cli._console import drop_output
+        from atpgraph.util.progress_display import say
 
         drop_output()  # else the interpreter tries once more when it ends
         say(f"atp: error: Cannot write to standard output: {error.strerror}.")

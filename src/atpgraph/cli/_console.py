@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph._files import output_taken
-from atpgraph._interrupts import undisturbed
-from atpgraph._show import Shown, say
-from atpgraph._visible import visible
 from atpgraph.errors import AtpError, InputError
+from atpgraph.util.files import output_taken
+from atpgraph.util.interrupts import undisturbed
+from atpgraph.util.progress_display import Shown, say
+from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table

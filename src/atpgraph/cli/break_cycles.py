@@ -13,9 +13,9 @@ from atpgraph.cli._choices import METHODS, completer
 from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
-    from atpgraph._typing import IntArray
     from atpgraph.cycles import CycleBreak
     from atpgraph.graph.digraph import DiGraph
+    from atpgraph.util.arrays import IntArray
 
 
 def break_cycles(
@@ -58,11 +58,11 @@ def break_cycles(
 ) -> None:
     """Remove edges until the graph has no cycles."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._files import check_writable
         from atpgraph.cycles import METHODS as EVERY
         from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist, write_edgelist
+        from atpgraph.util.files import check_writable
 
         if every and (output or removed):
             raise InputError(
@@ -116,9 +116,9 @@ def _compared(
     graph: DiGraph, names: list[str], seed: int, truth: IntArray | None
 ) -> tuple[list[CycleBreak], dict[str, dict[str, Any]]]:
     """What each method removed, and the row of each in the table."""
-    from atpgraph._jit import on_compilation
-    from atpgraph._progress import stage
     from atpgraph.cycles import CycleBreaker
+    from atpgraph.util.jit import on_compilation
+    from atpgraph.util.progress import stage
 
     results, rows = [], {}
     for asked in names:

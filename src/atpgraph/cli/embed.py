@@ -116,13 +116,13 @@ def embed(
 ) -> None:
     """Embed a graph and save the model."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._files import check_writable
-        from atpgraph._jit import on_compilation
-        from atpgraph._memory import peak_megabytes
         from atpgraph.cycles import METHODS
         from atpgraph.embedding import ATP, purposes
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.util.files import check_writable
+        from atpgraph.util.jit import on_compilation
+        from atpgraph.util.memory import peak_megabytes
 
         if output is not None:
             check_writable(output)
@@ -193,8 +193,8 @@ def embed(
 
 
 def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None:
-    from atpgraph._memory import human_bytes
     from atpgraph.embedding.estimate import estimate
+    from atpgraph.util.memory import human_bytes
 
     found = estimate(graph, **model.get_params())
     out.result(

@@ -33,12 +33,12 @@ def hierarchy(
 
         import numpy as np
 
-        from atpgraph._files import atomic_path, check_writable
-        from atpgraph._progress import stage
-        from atpgraph._visible import no_formula
         from atpgraph.cycles import break_cycles
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
+        from atpgraph.util.files import atomic_path, check_writable
+        from atpgraph.util.progress import stage
+        from atpgraph.util.visible import no_formula
 
         if output is not None:
             check_writable(output)

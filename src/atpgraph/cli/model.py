@@ -134,8 +134,8 @@ def neighbors(
 ) -> None:
     """The nodes that a node most strongly leads to, or is led to from."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._registry import unknown_name
         from atpgraph.embedding import ATP
+        from atpgraph.util.registry import unknown_name
 
         if direction not in DIRECTIONS:
             raise unknown_name("direction", direction, DIRECTIONS)

@@ -47,8 +47,6 @@ def plot(
 ) -> None:
     """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._progress import stage
-        from atpgraph._registry import unknown_name
         from atpgraph.embedding import ATP
         from atpgraph.embedding.model_file import is_archive
         from atpgraph.graph.edgelist import read_edgelist
@@ -56,6 +54,8 @@ def plot(
         from atpgraph.plot import save
         from atpgraph.plot.figures import check_output
         from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES
+        from atpgraph.util.progress import stage
+        from atpgraph.util.registry import unknown_name
 
         check_output(output)
         if kind is not None and kind not in KINDS:

@@ -62,12 +62,12 @@ def reach(
     pairs with a node that the graph does not have are marked as such.
     """
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._archive import archive_format
-        from atpgraph._files import check_writable
-        from atpgraph._memory import budget_bytes
         from atpgraph.closure.reachability import FORMAT, Reachability
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.util.archive import archive_format
+        from atpgraph.util.files import check_writable
+        from atpgraph.util.memory import budget_bytes
 
         asked = [bool(nodes), pairs is not None, descendants is not None, ancestors is not None]
         if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
@@ -105,8 +105,8 @@ def reach(
 
 
 def _tell_estimate(out: Session, index: Reachability, budget: int) -> None:
-    from atpgraph._memory import human_bytes
     from atpgraph.closure import estimate_closure
+    from atpgraph.util.memory import human_bytes
 
     graph, found = index.graph, estimate_closure(index.condensation)
     payload = {

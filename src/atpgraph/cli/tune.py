@@ -63,10 +63,10 @@ def tune(
 ) -> None:
     """Choose the length of the vectors and the penalty for a graph."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._registry import unknown_name
         from atpgraph.cycles import break_cycles
         from atpgraph.embedding import ATP
         from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.util.registry import unknown_name
 
         if purpose not in PURPOSES:
             raise unknown_name("purpose", purpose, PURPOSES)
@@ -142,8 +142,8 @@ def _choice(trials: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _length(text: str) -> int:
-    from atpgraph._checks import whole_number
     from atpgraph.errors import InputError
+    from atpgraph.util.checks import whole_number
 
     try:
         return whole_number("dims", int(text))

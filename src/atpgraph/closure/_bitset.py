@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._bits import popcount
-from atpgraph._jit import kernel
-from atpgraph._typing import Float32Array, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.arrays import Float32Array, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
 
 
 @kernel

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._threads import Workers
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.closure import _bitset
 from atpgraph.closure._positions import Extras, Positions
+from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph.util.threads import Workers
 
 T = TypeVar("T")
 

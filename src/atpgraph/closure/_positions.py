@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels as levels_of
+from atpgraph.util.arrays import Int32Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)

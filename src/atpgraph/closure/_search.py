@@ -14,13 +14,13 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._progress import Stage, stage
-from atpgraph._threads import Workers, checkpoint
-from atpgraph._typing import BoolArray, Int32Array, Int64Array
 from atpgraph.closure import _walk
 from atpgraph.closure._blocks import choose_parents, put_together
 from atpgraph.closure._positions import Extras, Positions
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph.util.progress import Stage, stage
+from atpgraph.util.threads import Workers, checkpoint
 
 _TASKS_PER_THREAD = 4
 _LEAST_TASK = 10_000  # nodes

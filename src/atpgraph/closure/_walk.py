@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 
 @kernel

@@ -7,10 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._memory import budget_bytes, human_bytes
-from atpgraph._random import generator
-from atpgraph._threads import interruptible, thread_count
-from atpgraph._typing import Float64Array, Int32Array
 from atpgraph.closure import _bitset
 from atpgraph.closure._blocks import (
     MAX_WORDS,
@@ -24,6 +20,10 @@ from atpgraph.closure._search import search_forest
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array, Int32Array
+from atpgraph.util.memory import budget_bytes, human_bytes
+from atpgraph.util.random import generator
+from atpgraph.util.threads import interruptible, thread_count
 
 _SKETCH_DRAWS = 16
 _SAMPLE_COLUMNS = 1024

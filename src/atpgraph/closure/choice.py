@@ -10,12 +10,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from atpgraph._checks import whole_number
-from atpgraph._memory import budget_bytes, human_bytes
-from atpgraph._progress import stage
-from atpgraph._registry import unknown_name
-from atpgraph._threads import Workers, interruptible
-from atpgraph._typing import AnyArray, BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.closure.build import closure_forest, closure_forests
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.panel import COLUMNS, Panel
@@ -25,6 +19,12 @@ from atpgraph.closure.sketched_paths import SketchedPaths
 from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.checks import whole_number
+from atpgraph.util.memory import budget_bytes, human_bytes
+from atpgraph.util.progress import stage
+from atpgraph.util.registry import unknown_name
+from atpgraph.util.threads import Workers, interruptible
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from atpgraph._typing import BoolArray, Int32Array, Int64Array
 from atpgraph.closure import _walk
 from atpgraph.closure.kernels import Kernel, kernel_table
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)

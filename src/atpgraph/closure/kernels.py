@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._registry import Registry
-from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.registry import Registry
 
 Kernel = str | Callable[[Float64Array], npt.ArrayLike]
 

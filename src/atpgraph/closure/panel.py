@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from atpgraph._bits import popcount
-from atpgraph._jit import kernel
-from atpgraph._prefetch import NEAR, prefetch
-from atpgraph._threads import Workers, checkpoint
-from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.closure._positions import Positions
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.threads import Workers, checkpoint
 
 WORDS = 8  # of a row: one line of the cache
 COLUMNS = 64 * WORDS

@@ -9,17 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._archive import Field, check_pointers, pointers, read_archive, write_archive
-from atpgraph._bits import popcount
-from atpgraph._jit import kernel
-from atpgraph._typing import (
-    AnyArray,
-    BoolArray,
-    Int32Array,
-    Int64Array,
-    IntArray,
-    UInt64Array,
-)
 from atpgraph.closure.build import closure_forest
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import BudgetError
@@ -28,6 +17,17 @@ from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
 from atpgraph.graph.traversal import reachable
+from atpgraph.util.archive import Field, check_pointers, pointers, read_archive, write_archive
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    UInt64Array,
+)
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
 
 log = logging.getLogger(__name__)
 

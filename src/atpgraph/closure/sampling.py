@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.closure.forest import ClosureForest
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.jit import kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from atpgraph._checks import whole_number
-from atpgraph._jit import kernel
-from atpgraph._prefetch import prefetch
-from atpgraph._random import RandomState, generator
-from atpgraph._threads import Workers, checkpoint
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.closure._positions import Positions
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels as levels_of
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.checks import whole_number
+from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import prefetch
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.threads import Workers, checkpoint
 
 _SMALL = 100_000  # ranks looked at: less is not worth a task of its own
 _SLICE = 30_000_000  # about a tenth of a second

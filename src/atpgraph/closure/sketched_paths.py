@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._bits import popcount
-from atpgraph._jit import kernel
-from atpgraph._threads import Workers
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, UInt64Array
 from atpgraph.closure.panel import COLUMNS, WORDS, Panel
 from atpgraph.closure.sketch import Sketcher
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
+from atpgraph.util.threads import Workers
 
 SHEETS = 2  # of 512 nodes each, in a panel: 64 bytes a node
 _POPULAR = SHEETS * COLUMNS // 4  # nodes of a panel that are drawn by popularity

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atpgraph._threads import Workers
-from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.closure._positions import Positions
 from atpgraph.closure.panel import COLUMNS, Panel
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from atpgraph.util.threads import Workers
 
 _AT_ONCE = 2 * COLUMNS
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atpgraph._lazy import lazy_names
+from atpgraph.util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from atpgraph.cqa.competition import (

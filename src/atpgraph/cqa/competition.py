@@ -14,10 +14,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import BoolArray, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, Answers, Questions, QuestionTags, Site
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, Int64Array
 
 Ega = Literal["none", "consecutive", "all-pairs"]
 MOST_EGA_EDGES = 200_000_000

@@ -24,13 +24,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._progress import stage
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.competition import Competition, Ega, Posts, competition_graph
 from atpgraph.cqa.data.site import NOBODY, Site
 from atpgraph.embedding import ATP
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.progress import stage
 
 ANCHOR = 0.2
 """α: how strongly a position is held at the mean score."""

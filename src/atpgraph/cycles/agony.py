@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cycles.circulation import move, priced_circulation
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _Rows = tuple[Int64Array, Int32Array, BoolArray]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._threads import interruptible
-from atpgraph._typing import Float64Array, Int64Array, IntArray
 from atpgraph.cycles.methods import METHODS, Workspace
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.threads import interruptible
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._threads import checkpoint
-from atpgraph._typing import BoolArray, Int32Array, IntArray
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, Int32Array, IntArray
+from atpgraph.util.jit import kernel
+from atpgraph.util.threads import checkpoint
 
 RISE = 4  # levels that a node may rise in a round of blocking flows; see _saturate
 WORK_PER_EDGE = 1000  # edge scans per edge before OR-Tools takes over

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._random import generator
-from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.cycles.offline_scc import closes_cycle
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.random import generator
 
 _SWEEPS = 10  # of the guess at the levels of new nodes
 

@@ -24,18 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._registry import Registry
-from atpgraph._threads import Workers, checkpoint, result_of
-from atpgraph._typing import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    Int64Array,
-    IntArray,
-)
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.offline_scc import closes_in_order
@@ -45,6 +33,18 @@ from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+)
+from atpgraph.util.jit import kernel
+from atpgraph.util.registry import Registry
+from atpgraph.util.threads import Workers, checkpoint, result_of
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Int32Array, IntArray
 from atpgraph.graph.scc import tarjan
+from atpgraph.util.arrays import BoolArray, Int32Array, IntArray
+from atpgraph.util.jit import kernel
 
 
 @kernel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array
 
 
 def pagerank(

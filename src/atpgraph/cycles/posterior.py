@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._random import kernel_seed
-from atpgraph._threads import Workers, checkpoint
-from atpgraph._typing import AnyArray, Float64Array
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import AnyArray, Float64Array
+from atpgraph.util.jit import kernel
+from atpgraph.util.random import kernel_seed
+from atpgraph.util.threads import Workers, checkpoint
 
 
 def downward_probability(

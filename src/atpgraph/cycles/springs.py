@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel, kernel
-from atpgraph._threads import Workers, checkpoint
-from atpgraph._typing import Float32Array, Int64Array
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float32Array, Int64Array
+from atpgraph.util.jit import fast_kernel, kernel
+from atpgraph.util.threads import Workers, checkpoint
 
 ROUNDS = 7
 STEPS = 5

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._random import RandomState, generator
-from atpgraph._threads import checkpoint
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.threads import checkpoint
 
 _DRAWS = 2**18  # at a time
 _AHEAD = 16  # matches: a few dozen nanoseconds each, the time that memory takes

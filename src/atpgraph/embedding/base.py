@@ -10,17 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._registry import unknown_name
-from atpgraph._threads import thread_count
-from atpgraph._typing import (
-    AnyArray,
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    Int64Array,
-)
 from atpgraph.closure import ClosureChoice, HeldClosure
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.embedding import purposes
@@ -30,6 +19,17 @@ from atpgraph.errors import NotFittedError
 from atpgraph.factorization import Descent
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+)
+from atpgraph.util.registry import unknown_name
+from atpgraph.util.threads import thread_count
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._memory import budget_bytes
-from atpgraph._threads import interruptible, thread_count
 from atpgraph.closure import estimate_closure
 from atpgraph.closure.choice import sketch_bytes, sketch_size_for
 from atpgraph.closure.sketched_paths import SHEETS
@@ -19,6 +17,8 @@ from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
+from atpgraph.util.memory import budget_bytes
+from atpgraph.util.threads import interruptible, thread_count
 
 # Stands in for the method that is asked for: its closure is about as large, in a tenth of the time.
 _QUICK = "mfas"

@@ -13,19 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from atpgraph._checks import whole_number
-from atpgraph._memory import available_bytes, budget_bytes, human_bytes
-from atpgraph._progress import stage
-from atpgraph._random import RandomState
-from atpgraph._show import Shown
-from atpgraph._typing import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    Int64Array,
-)
 from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import model_file, purposes
@@ -37,6 +24,19 @@ from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Factorization, factorize, svdm
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+)
+from atpgraph.util.checks import whole_number
+from atpgraph.util.memory import available_bytes, budget_bytes, human_bytes
+from atpgraph.util.progress import stage
+from atpgraph.util.progress_display import Shown
+from atpgraph.util.random import RandomState
 
 if TYPE_CHECKING:
     from atpgraph.embedding.index import NeighborIndex

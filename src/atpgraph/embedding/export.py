@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._files import atomic_folder, atomic_path
-from atpgraph._registry import Registry
-from atpgraph._typing import AnyArray
-from atpgraph._visible import no_formula
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.files import atomic_folder, atomic_path
+from atpgraph.util.registry import Registry
+from atpgraph.util.visible import no_formula
 
 
 def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path]:

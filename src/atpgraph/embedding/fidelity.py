@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure import Paths
 from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 
 NODES = 1500  # asked about after a fit
 _DRAWS = 4

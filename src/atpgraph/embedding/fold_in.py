@@ -8,16 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import (
+from atpgraph.factorization import PairRows, RowSolver
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.traversal import reachable
+from atpgraph.util.arrays import (
     AnyArray,
     Float64Array,
     FloatArray,
     Int32Array,
     IntArray,
 )
-from atpgraph.factorization import PairRows, RowSolver
-from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.traversal import reachable
 
 
 class Rows(Protocol):

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._typing import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure import HeldClosure, Paths, SketchedClosure, hold_closure, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
@@ -23,6 +22,7 @@ from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 
 # Checked on generated graphs, see docs/evidence/defaults.md.
 ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atpgraph._checks import whole_number
-from atpgraph._progress import stage
-from atpgraph._registry import unknown_name
-from atpgraph._typing import AnyArray, Float32Array, FloatArray, Int64Array
 from atpgraph.embedding.ranking import top_by_product
 from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.util.arrays import AnyArray, Float32Array, FloatArray, Int64Array
+from atpgraph.util.checks import whole_number
+from atpgraph.util.progress import stage
+from atpgraph.util.registry import unknown_name
 
 if TYPE_CHECKING:
     from atpgraph.embedding.base import Embedding

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph._version import __version__
-from atpgraph._work import Loop, WorkFolder, digest
 from atpgraph.closure import HeldClosure, closure_from, parts_of
 from atpgraph.cycles import CycleBreak
 from atpgraph.embedding import purposes
@@ -18,6 +16,8 @@ from atpgraph.embedding.spread import Spread, parts_of_break
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.checkpoints import Loop, WorkFolder, digest
 
 # What may be changed between two runs of a job, since the result does not depend on it.
 _FREE = ("n_jobs", "verbose", "memory")

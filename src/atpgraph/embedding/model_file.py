@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._archive import Field, archive_format, read_archive, write_archive
-from atpgraph._typing import AnyArray
 from atpgraph.closure import ClosureChoice
 from atpgraph.embedding.base import Embedding
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
+from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray
 
 M = TypeVar("M", bound=Embedding)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
 from atpgraph.embedding.estimator import ATP
+from atpgraph.util.arrays import Float64Array
 
 
 def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._checks import real_number, whole_number
-from atpgraph._registry import unknown_name
 from atpgraph.closure import KERNELS, check_closure
 from atpgraph.closure.choice import SKETCH_SIZE
 from atpgraph.errors import InputError
+from atpgraph.util.checks import real_number, whole_number
+from atpgraph.util.registry import unknown_name
 
 PURPOSES = ("reachability", "links", "paper")
 SOLVERS = ("pairs", "nnls", "svd")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
 
 _PAIRS = 1 << 16
 _BLOCK = 1 << 21  # scores taken at a time, few enough for a cache;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atpgraph._typing import FloatArray, Int32Array
 from atpgraph.closure import ExactClosure, HeldClosure
 from atpgraph.factorization import Factorization, RowSpread, fit_pairs, fit_panels
+from atpgraph.util.arrays import FloatArray, Int32Array
 
 
 def fit_paths(

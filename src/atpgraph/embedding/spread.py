@@ -16,9 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._threads import Workers
-from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
-from atpgraph._work import WorkFolder
 from atpgraph.closure import (
     ClosureChoice,
     HeldClosure,
@@ -36,6 +33,9 @@ from atpgraph.factorization import Factorization, Matrix, Task, learn_range, mat
 from atpgraph.graph.archive import graph_arrays, graph_from
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.checkpoints import WorkFolder
+from atpgraph.util.threads import Workers
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,7 +56,7 @@ def connected(scheduler: str) -> Iterator[Any]:
     if kind == "local":
         if not number.isdecimal() or int(number) < 1:
             raise InputError(f"{scheduler!r} names no number of workers; write local:2.")
-        from atpgraph._threads import thread_count
+        from atpgraph.util.threads import thread_count
 
         threads = max(thread_count(None) // int(number), 1)
         # A worker that was killed is started again. Where that takes longer than this (15 s unless

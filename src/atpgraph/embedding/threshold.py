@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import Float32Array
 from atpgraph.closure import Paths
+from atpgraph.util.arrays import Float32Array
 
 _SOURCES = 64
 _PAIRS = 1000

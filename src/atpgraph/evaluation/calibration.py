@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
+from atpgraph.util.arrays import Float64Array
 
 ABSTAIN_BELOW = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from atpgraph._typing import AnyArray, Float64Array
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import AnyArray, Float64Array
 
 
 def auc(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import Float32Array, Float64Array
 from atpgraph.evaluation.comparison import Comparison
 from atpgraph.evaluation.intervals import Interval
+from atpgraph.util.arrays import Float32Array, Float64Array
+from atpgraph.util.random import RandomState, generator
 
 _NUMBERS = 2_000_000  # drawn at a time
 

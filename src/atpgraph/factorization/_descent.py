@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import BoolArray, Float32Array, Int32Array
+from atpgraph.util.arrays import BoolArray, Float32Array, Int32Array
+from atpgraph.util.jit import fast_kernel
 
 
 @fast_kernel

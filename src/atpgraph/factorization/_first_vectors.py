@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._bits import popcount
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import Float32Array, Int32Array, UInt64Array
 from atpgraph.closure.panel import WORDS
+from atpgraph.util.arrays import Float32Array, Int32Array, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import fast_kernel
 
 
 @fast_kernel

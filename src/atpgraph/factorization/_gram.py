@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import FloatArray, Int32Array
 from atpgraph.factorization._simd import TILE, add_row, tile1, tile1_wide, tile4
+from atpgraph.util.arrays import FloatArray, Int32Array
+from atpgraph.util.jit import kernel
 
 PANEL = 48  # rows of a panel: with a Gram matrix of 64 columns it stays in the first-level cache
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import Float64Array
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.jit import fast_kernel
 
 _POWERS = 6
 _SWEEPS = 12

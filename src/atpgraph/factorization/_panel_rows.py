@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import (
+from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.sketched_paths import take
+from atpgraph.factorization._descent import product
+from atpgraph.factorization._simd import LANES, adagrad_step
+from atpgraph.util.arrays import (
     BoolArray,
     Float32Array,
     Float64Array,
@@ -22,10 +25,7 @@ from atpgraph._typing import (
     Int64Array,
     UInt64Array,
 )
-from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.sketched_paths import take
-from atpgraph.factorization._descent import product
-from atpgraph.factorization._simd import LANES, adagrad_step
+from atpgraph.util.jit import fast_kernel
 
 GROUP = LANES  # columns that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)

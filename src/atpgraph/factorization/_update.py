@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.factorization._gram import add_combination, add_panel, solve
 from atpgraph.factorization._simd import add_row
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 
 @kernel

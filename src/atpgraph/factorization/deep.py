@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.factorization._gram import add_panel, solve
 from atpgraph.factorization._update import path_from_root
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 TERMS = 36  # of a function, about
 SHALLOW = 1024  # up to so many levels sums by level are kept, whatever they cost

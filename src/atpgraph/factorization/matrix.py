@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.factorization import _update, deep
 from atpgraph.factorization._gram import PANEL
 from atpgraph.factorization.deep import exponentials, update_rows_deep
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
 
 _TASK_COUNTS = (256, 128, 64, 32, 16, 8, 4)
 _ALLOWED_OVERHEAD = 0.08

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._progress import stage
-from atpgraph._random import RandomState, generator
-from atpgraph._threads import Workers
-from atpgraph._typing import Float64Array, FloatArray
-from atpgraph._work import Loop
 from atpgraph.closure import ClosureForest, ReachSketch
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products
 from atpgraph.factorization._simd import TILE
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.factorization.sketched import SketchedMatrix
+from atpgraph.util.arrays import Float64Array, FloatArray
+from atpgraph.util.checkpoints import Loop
+from atpgraph.util.progress import stage
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.threads import Workers
 
 _CHUNK = 4096
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import BoolArray, Float32Array, Int32Array, Int64Array
 from atpgraph.factorization._gram import PANEL, add_panel
 from atpgraph.factorization.nnls import padded
 from atpgraph.factorization.path_vectors import Descent
+from atpgraph.util.arrays import BoolArray, Float32Array, Int32Array, Int64Array
+from atpgraph.util.jit import fast_kernel
 
 _STEPS = 100
 _HALVINGS = 16

@@ -7,13 +7,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._random import RandomState, generator, kernel_seed
-from atpgraph._threads import Workers
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
-from atpgraph._work import Loop
 from atpgraph.factorization import _descent
 from atpgraph.factorization.nnls import Factorization
 from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.checkpoints import Loop
+from atpgraph.util.random import RandomState, generator, kernel_seed
+from atpgraph.util.threads import Workers
 
 _TASK = 4096  # paths of a task, about: fewer would be lost in the overhead
 _MOST_BLOCKS = 64

@@ -7,9 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._random import RandomState, generator
-from atpgraph._threads import Workers
-from atpgraph._typing import (
+from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.sketched_paths import PanelRound
+from atpgraph.factorization._first_vectors import first_vectors
+from atpgraph.factorization._landmarks import singular_vectors
+from atpgraph.factorization._panel_rows import GROUP, learn_rows
+from atpgraph.factorization.nnls import Factorization
+from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
+from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
     Float32Array,
@@ -19,14 +24,9 @@ from atpgraph._typing import (
     IntArray,
     UInt64Array,
 )
-from atpgraph._work import Loop
-from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.sketched_paths import PanelRound
-from atpgraph.factorization._first_vectors import first_vectors
-from atpgraph.factorization._landmarks import singular_vectors
-from atpgraph.factorization._panel_rows import GROUP, learn_rows
-from atpgraph.factorization.nnls import Factorization
-from atpgraph.factorization.path_vectors import Descent, PathVectors, Start, checked
+from atpgraph.util.checkpoints import Loop
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.threads import Workers
 
 Task = tuple[int, int, int]  # positions from … to, and a seed
 

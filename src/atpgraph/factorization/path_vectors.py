@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._progress import stage
-from atpgraph._random import rng_state
-from atpgraph._threads import Workers
-from atpgraph._typing import AnyArray, Float32Array, Float64Array, Int32Array, Int64Array
-from atpgraph._work import Loop
 from atpgraph.errors import InputError
 from atpgraph.factorization._simd import TILE
 from atpgraph.factorization.nnls import Factorization
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int32Array, Int64Array
+from atpgraph.util.checkpoints import Loop
+from atpgraph.util.progress import stage
+from atpgraph.util.random import rng_state
+from atpgraph.util.threads import Workers
 
 Start = tuple[Float32Array, Float32Array] | None
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._jit import kernel
-from atpgraph._typing import FloatArray, Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.factorization._gram import PANEL, add_outer_products, solve
 from atpgraph.factorization._simd import add_row
 from atpgraph.factorization.nnls import check_weights, gram_of, padded
+from atpgraph.util.arrays import FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 
 def solve_rows(

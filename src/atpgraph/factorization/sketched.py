@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.closure.sketch import ReachSketch, turned
 from atpgraph.factorization._gram import PANEL, add_combination, add_panel, solve
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _TASK = 4096  # rows: about a tenth of a second
 

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atpgraph._random import RandomState, generator, seed_of_svds
-from atpgraph._typing import Float64Array
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.errors import InputError
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.factorization.nnls import Factorization
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.random import RandomState, generator, seed_of_svds
 
 
 def matrix_operator(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._memory import human_bytes
-from atpgraph._threads import checkpoint
-from atpgraph._typing import AnyArray, ByteArray, Float64Array, Int32Array, Int64Array
 from atpgraph.errors import BudgetError
 from atpgraph.graph import _csr
 from atpgraph.graph._numbering import Numbering, renumber
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import AnyArray, ByteArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.memory import human_bytes
+from atpgraph.util.threads import checkpoint
 
 _LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _NONE: Float64Array = np.empty(0)
 

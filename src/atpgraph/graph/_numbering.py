@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import AnyArray, BoolArray, ByteArray, Int32Array, Int64Array
+from atpgraph.util.arrays import AnyArray, BoolArray, ByteArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _FIRST_SIZE = 1 << 12
 _FULL = 0.7  # share of a table that may be taken

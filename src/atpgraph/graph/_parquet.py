@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._threads import checkpoint
-from atpgraph._typing import ByteArray, Float64Array, Int32Array, Int64Array
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph._collect import EdgeCollector
 from atpgraph.graph._dialect import choose_columns
+from atpgraph.util.arrays import ByteArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.threads import checkpoint
 
 _BATCH = 1 << 18  # rows
 _NO_BYTES: ByteArray = np.empty(0, dtype=np.uint8)

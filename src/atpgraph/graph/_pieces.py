@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph._threads import Workers, result_of
-from atpgraph._typing import ByteArray, Float64Array, Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import Columns
+from atpgraph.util.arrays import ByteArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.threads import Workers, result_of
 
 NOT_TEXT = -1  # a problem, beside those of the scan
 _LONGEST = 1 << 30  # bytes of a record; positions in a piece are 32 bits

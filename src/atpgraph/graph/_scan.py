@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
+from atpgraph.util.jit import kernel
 
 OK, FEW_FIELDS, OPEN_QUOTE, AFTER_QUOTE, EMPTY_ID = range(5)
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._files import atomic_path
-from atpgraph._progress import stage
-from atpgraph._typing import AnyArray, Float64Array
 from atpgraph.errors import InputError
 from atpgraph.graph._dialect import are_words, check_delimiter, choose_columns
 from atpgraph.graph.digraph import DiGraph, factorize, pair_array
+from atpgraph.util.arrays import AnyArray, Float64Array
+from atpgraph.util.files import atomic_path
+from atpgraph.util.progress import stage
 
 _CHUNK = 1 << 20
 _SPECIAL_IN_TABS = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t]')

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._archive import (
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.archive import (
     Field,
     as_bytes,
     as_text,
@@ -18,9 +20,7 @@ from atpgraph._archive import (
     text,
     unique_names,
 )
-from atpgraph._typing import AnyArray
-from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import AnyArray
 
 # n nodes, m edges; the labels are in the one or the other.
 GRAPH_FIELDS = {

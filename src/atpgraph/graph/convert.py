@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from atpgraph._typing import AnyArray, BoolArray, Float64Array
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph._dialect import Columns, choose_columns
 from atpgraph.graph.digraph import DiGraph, is_missing
 from atpgraph.graph.edgelist import read_edgelist
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array
 
 
 def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:

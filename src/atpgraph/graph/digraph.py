@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from atpgraph._typing import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.graph._csr import sorted_rows, turned_rows
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)

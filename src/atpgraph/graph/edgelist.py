@@ -8,9 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from atpgraph._memory import budget_bytes
-from atpgraph._progress import stage
-from atpgraph._typing import AnyArray
 from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._collect import EdgeCollector
@@ -37,6 +34,9 @@ from atpgraph.graph._pieces import (
 from atpgraph.graph._source import Source, shown_name
 from atpgraph.graph._write import write_edgelist
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.memory import budget_bytes
+from atpgraph.util.progress import stage
 
 __all__ = ["read_edgelist", "write_edgelist"]
 

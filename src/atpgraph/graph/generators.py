@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph, sorted_unique
 from atpgraph.graph.traversal import breadth_first, peel
+from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph.util.random import RandomState, generator
 
 # Counting all reachable pairs stops after this many edge visits, a fraction of a second.
 _COUNTING_BUDGET = 10_000_000

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._prefetch import FAR, NEAR, prefetch
-from atpgraph._typing import BoolArray, ByteArray, Int32Array, Int64Array, IntArray
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, ByteArray, Int32Array, Int64Array, IntArray
+from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import FAR, NEAR, prefetch
 
 LARGE = 2**18  # nodes from which it pays to look for a large component first
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._prefetch import FAR, NEAR, prefetch
-from atpgraph._typing import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import FAR, NEAR, prefetch
 
 
 def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:

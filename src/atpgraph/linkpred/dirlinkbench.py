@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._archive import load_array
-from atpgraph._typing import Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.negatives import Pairs
 from atpgraph.linkpred.protocols import DirLinkBench, PairTest
 from atpgraph.linkpred.splits import Split
+from atpgraph.util.archive import load_array
+from atpgraph.util.arrays import Int64Array
 
 # Hits@100 in per cent, arXiv 2502.05724; SDGAE and DHYPR use node features, the others do not.
 PUBLISHED = {"cora_ml": {"SDGAE": 90.4, "ELTRA": 87.5, "DHYPR": 86.8, "STRAP": 79.1}}

@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.candidates import choices
 from atpgraph.linkpred.negatives import Pairs, non_edges, one_way_pairs
 from atpgraph.linkpred.splits import removable_edges
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.progress import stage
 
 _ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
 _ROUNDS = 4

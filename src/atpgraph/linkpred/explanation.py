@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, Levels, Walks
 from atpgraph.linkpred.logit import Head, log_odds
+from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atpgraph._random import seed_of_svds
-from atpgraph._typing import Float64Array
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.random import seed_of_svds
 
 Product = Callable[[Float64Array], Float64Array]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import FloatArray, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import (
@@ -19,6 +18,7 @@ from atpgraph.linkpred.evidence import (
     Levels,
     SpectralScore,
 )
+from atpgraph.util.arrays import FloatArray, Int64Array
 
 
 def grown(

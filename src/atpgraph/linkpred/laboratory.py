@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._memory import peak_memory
-from atpgraph._progress import stage
 from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.comparison import Comparison, compare
 from atpgraph.evaluation.intervals import Interval, interval
@@ -22,6 +20,8 @@ from atpgraph.linkpred.method import Method
 from atpgraph.linkpred.protocols import PROTOCOLS, Protocol, choose_protocols
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.linkpred.splits import Split, make_split
+from atpgraph.util.memory import peak_memory
+from atpgraph.util.progress import stage
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

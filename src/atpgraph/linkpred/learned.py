@@ -8,11 +8,11 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._registry import Registry
-from atpgraph._threads import Workers
-from atpgraph._typing import Float64Array, FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.predictor import LinkPredictor
+from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
+from atpgraph.util.registry import Registry
+from atpgraph.util.threads import Workers
 
 # What each protocol asks.
 ASKED = Registry(

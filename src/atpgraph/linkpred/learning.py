@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from atpgraph._progress import stage
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.examples import Plan, Sample, examples
 from atpgraph.linkpred.logit import Head, fit_choice, fit_pairs
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.progress import stage
 
 QUESTIONS = ("link", "direction", "order", "target")
 _TERMS = ("links", "others", "forward", "backward", "against", "choices")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 RIDGE = 1.0
 CHOICE_RIDGE = 10.0

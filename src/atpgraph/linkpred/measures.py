@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, FloatArray, Int64Array
 from atpgraph.evaluation.metrics import (
     auc,
     average_precision,
@@ -15,6 +14,7 @@ from atpgraph.evaluation.metrics import (
     ranks_among,
     roc_curve,
 )
+from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
 
 HITS = (20, 50, 100)
 HITS_OF_A_QUERY = (1, 3, 10, *HITS)

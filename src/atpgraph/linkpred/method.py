@@ -6,9 +6,9 @@ from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from atpgraph._typing import FloatArray, IntArray
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import FloatArray, IntArray
 
 _CHUNK = 2**16
 

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._registry import Registry
-from atpgraph._typing import AnyArray, FloatArray, Int64Array, IntArray
 from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
@@ -23,6 +20,9 @@ from atpgraph.linkpred.measures import ranking_measures
 from atpgraph.linkpred.negatives import Pairs
 from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol, RankingTest
 from atpgraph.linkpred.splits import removable_edges
+from atpgraph.util.arrays import AnyArray, FloatArray, Int64Array, IntArray
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.registry import Registry
 
 METRICS = Registry("metric", {"auc": auc, "ap": average_precision})
 _QUERIES = 300  # of `ranking`; each is scored against all nodes

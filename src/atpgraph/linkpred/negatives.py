@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._bits import popcount
-from atpgraph._jit import kernel
-from atpgraph._typing import Int32Array, Int64Array, UInt64Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
+from atpgraph.util.arrays import Int32Array, Int64Array, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
 
 _BLOCK_BYTES = 64 * 2**20
 _PICK = 1024

@@ -11,13 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._checks import whole_number
-from atpgraph._progress import stage
-from atpgraph._random import RandomState, generator
-from atpgraph._registry import Registry
-from atpgraph._show import Shown
-from atpgraph._threads import thread_count
-from atpgraph._typing import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.embedding.base import Estimator
 from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
@@ -31,6 +24,13 @@ from atpgraph.linkpred.explanation import Explanation, explain
 from atpgraph.linkpred.fold import grown
 from atpgraph.linkpred.learning import QUESTIONS, learn
 from atpgraph.linkpred.logit import Head, log_odds
+from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
+from atpgraph.util.checks import whole_number
+from atpgraph.util.progress import stage
+from atpgraph.util.progress_display import Shown
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.registry import Registry
+from atpgraph.util.threads import thread_count
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _POPULAR = 100  # nodes that are candidates for everybody

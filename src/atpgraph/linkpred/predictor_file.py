@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._archive import Field, read_archive, write_archive
-from atpgraph._typing import AnyArray
 from atpgraph.embedding import ATP
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.linkpred.evidence import (
@@ -24,6 +22,8 @@ from atpgraph.linkpred.evidence import (
 from atpgraph.linkpred.evidence.collection import Settings
 from atpgraph.linkpred.learning import QUESTIONS
 from atpgraph.linkpred.logit import Head
+from atpgraph.util.archive import Field, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray
 
 M = TypeVar("M")
 

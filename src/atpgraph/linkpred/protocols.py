@@ -25,13 +25,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from atpgraph._registry import Registry
-from atpgraph._typing import Float64Array, FloatArray, Int64Array
 from atpgraph.errors import AtpError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.measures import Measures, pair_measures, ranking_measures
 from atpgraph.linkpred.method import Scorer
 from atpgraph.linkpred.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
+from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
+from atpgraph.util.registry import Registry
 
 _BLOCK_SCORES = 2**24
 

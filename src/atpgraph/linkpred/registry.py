@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from atpgraph._registry import Registry
 from atpgraph.linkpred.atp import LevelDifference, PlainATP
 from atpgraph.linkpred.baselines import (
     APP,
@@ -24,6 +23,7 @@ from atpgraph.linkpred.baselines import (
 )
 from atpgraph.linkpred.learned import LearnedLinks
 from atpgraph.linkpred.method import Method
+from atpgraph.util.registry import Registry
 
 Make = Callable[[int, int], Method]
 

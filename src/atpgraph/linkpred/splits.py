@@ -12,8 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.negatives import Pairs
@@ -24,6 +22,8 @@ from atpgraph.linkpred.protocols import (
     RankingTest,
     choose_protocols,
 )
+from atpgraph.util.arrays import Int64Array
+from atpgraph.util.random import RandomState, generator
 
 
 @dataclass(frozen=True, eq=False)

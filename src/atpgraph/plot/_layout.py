@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 GAP = 0.2
 _SWEEPS = 24

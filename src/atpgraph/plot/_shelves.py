@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.plot._layout import GAP, Layout, layered
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 PAGES = (12.0, 15.0, 19.0, 24.0)  # inches: the narrowest that makes the drawing wide, not tall
 _LEVEL, _ROW = 0.85, 0.5  # inches between levels, and between the rows of one

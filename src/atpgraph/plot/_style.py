@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from atpgraph._palette import INK, LINE, QUIET, STEPS
-from atpgraph._random import RandomState
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import ATP
 from atpgraph.errors import MissingDependencyError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.palette import INK, LINE, QUIET, STEPS
+from atpgraph.util.random import RandomState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atpgraph._palette import BLUE, INK, LINE, QUIET
-from atpgraph._random import RandomState
 from atpgraph.embedding import ATP
 from atpgraph.errors import InputError
 from atpgraph.plot._style import (
@@ -18,6 +16,8 @@ from atpgraph.plot._style import (
     title,
     whole_ticks,
 )
+from atpgraph.util.palette import BLUE, INK, LINE, QUIET
+from atpgraph.util.random import RandomState
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

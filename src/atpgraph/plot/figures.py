@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atpgraph._files import atomic_path, check_writable
-from atpgraph._random import RandomState
-from atpgraph._registry import Registry
 from atpgraph._version import __version__
 from atpgraph.errors import InputError
 from atpgraph.plot._style import require_matplotlib
 from atpgraph.plot.curves import plot_levels, plot_objective
 from atpgraph.plot.hierarchy import plot_hierarchy
 from atpgraph.plot.vectors import plot_map
+from atpgraph.util.files import atomic_path, check_writable
+from atpgraph.util.random import RandomState
+from atpgraph.util.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atpgraph._palette import BLUE, INK, LINE, PALE_BLUE, QUIET, RED
-from atpgraph._random import RandomState
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.plot._shelves import Row, arranged
 from atpgraph.plot._style import (
@@ -18,6 +15,9 @@ from atpgraph.plot._style import (
     new_figure,
     require_matplotlib,
 )
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.palette import BLUE, INK, LINE, PALE_BLUE, QUIET, RED
+from atpgraph.util.random import RandomState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

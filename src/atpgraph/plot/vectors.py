@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atpgraph._palette import INK, LINE, QUIET
 from atpgraph.embedding import ATP
 from atpgraph.embedding.projection import projection
 from atpgraph.errors import InputError
 from atpgraph.plot._style import level_colours, new_figure, plain_axes, title, whole_ticks
+from atpgraph.util.palette import INK, LINE, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from atpgraph._palette import N_COLOURS
+from atpgraph.util.palette import N_COLOURS
 
 WIDTH = 440
 LEFT, RIGHT, TOP, BOTTOM = 60, 12, 10, 42

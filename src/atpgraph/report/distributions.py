@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from atpgraph._palette import N_STEPS
 from atpgraph.report.axes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Frame, number, svg
+from atpgraph.util.palette import N_STEPS
 
 
 @dataclass(frozen=True)

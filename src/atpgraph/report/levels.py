@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import IntArray
 from atpgraph.report.distributions import column_chart
+from atpgraph.util.arrays import IntArray
 
 
 def level_figure(level: IntArray) -> str:

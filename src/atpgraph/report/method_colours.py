@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atpgraph._palette import N_COLOURS
+from atpgraph.util.palette import N_COLOURS
 
 
 def method_colours(rankings: Iterable[Sequence[str]], most: int = N_COLOURS) -> dict[str, int]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from atpgraph._files import atomic_path
-from atpgraph._palette import DARK, LIGHT, variables
 from atpgraph._version import __version__
 from atpgraph.errors import InputError
+from atpgraph.util.files import atomic_path
+from atpgraph.util.palette import DARK, LIGHT, variables
 
 _STYLE = (
     f"""

@@ -19,12 +19,12 @@ from typing import IO
 from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import CompileError, OperationalError, StatementError
 
-from atpgraph._files import atomic_path
 from atpgraph.errors import AtpError, InputError
 from atpgraph.serve.service import database_url
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store.database import Database, get_meta
 from atpgraph.serve.store.tables import METADATA, migrations
+from atpgraph.util.files import atomic_path
 
 FORMAT = "atpgraph-serve-backup"
 _FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold

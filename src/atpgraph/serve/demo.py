@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from atpgraph._random import generator
 from atpgraph.cqa.data.ingest import ingest
 from atpgraph.cqa.data.site import DAY_MS, Site
 from atpgraph.cqa.routing.advice.advisor import Advisor
@@ -24,6 +23,7 @@ from atpgraph.serve.desk import now_ms
 from atpgraph.serve.service import Service
 from atpgraph.serve.store.events import Arrival, Event, name_of
 from atpgraph.serve.store.people import Person
+from atpgraph.util.random import generator
 
 LOG = logging.getLogger("atpgraph.serve")
 USERS, QUESTIONS, TOPICS, YEARS = 120, 1000, 5, 1.5

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.expertise import Expertise
 from atpgraph.cqa.routing.advice.advisor import Advisor
 from atpgraph.cqa.routing.timeline.corpus import Corpus, words
@@ -20,6 +19,7 @@ from atpgraph.cqa.routing.timeline.memo import Memo
 from atpgraph.cqa.routing.timeline.tables import TextTable
 from atpgraph.embedding.estimator import ATP
 from atpgraph.serve.forget import GONE
+from atpgraph.util.arrays import Int64Array
 
 _FEW = 20  # questions
 

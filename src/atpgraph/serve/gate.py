@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.policies import Choice, Dispatcher, best
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.serve.settings import WEEKDAYS, Rules, parse_day, parse_hours, time_zone
 from atpgraph.serve.store.asks import AskBook
 from atpgraph.serve.store.people import Directory, Person
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 
 HOUR_MS = 3_600_000
 _FALLBACK_POOL = 200  # among so many of the best the least recently asked is looked for

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._files import atomic_path
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.advisor import Advisor
 from atpgraph.cqa.routing.model.router import Router
@@ -30,6 +29,7 @@ from atpgraph.serve.desk import Desk
 from atpgraph.serve.snapshots import Snapshots
 from atpgraph.serve.store import tables
 from atpgraph.serve.store.database import get_meta, put_meta
+from atpgraph.util.files import atomic_path
 
 LOG = logging.getLogger("atpgraph.serve")
 _TRAINED = "trained_ms"

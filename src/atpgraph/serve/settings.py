@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from atpgraph._registry import unknown_name
 from atpgraph.errors import InputError
+from atpgraph.util.registry import unknown_name
 
 PREFIX = "ATP_SERVE_"
 _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")

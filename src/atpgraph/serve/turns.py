@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-from atpgraph._courtesy import courteous
-from atpgraph._threads import thread_count
+from atpgraph.util.courtesy import courteous
+from atpgraph.util.threads import thread_count
 
 _PATIENCE_S = 1.0  # a question that was stored waits no longer than this for callers
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from atpgraph._progress import report_to
 from atpgraph.cqa import Site, ingest
 from atpgraph.cqa.data.schema import TABLES
 from atpgraph.errors import InputError
+from atpgraph.util.progress import report_to
 
 from ..dumps import answer, question, small, write, xml
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atpgraph._typing import Float32Array
 from atpgraph.cqa import Site, ingest, simulate_community, write_dump
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
+from atpgraph.util.arrays import Float32Array
 
 
 class Letters(TextModel):

@@ -76,7 +76,6 @@ def route(
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._files import check_writable
         from atpgraph.cqa.data.site import Site
         from atpgraph.cqa.data.store import is_site
         from atpgraph.cqa.routing.advice.advisor import Advisor
@@ -84,6 +83,7 @@ def route(
         from atpgraph.cqa.routing.advice.policies import AskLog
         from atpgraph.cqa.routing.timeline.query import Question
         from atpgraph.errors import InputError
+        from atpgraph.util.files import check_writable
 
         question = Question(title, body, tuple(names(tags)), asker, at)
         if not (title.strip() or body.strip() or question.tags):

@@ -39,10 +39,10 @@ def train(
     that is there is replaced at the end.
     """
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._memory import peak_megabytes
         from atpgraph.cqa.data.site import Site
         from atpgraph.cqa.routing.advice.advisor import Advisor
         from atpgraph.cqa.routing.advice.model_folder import check_writable_model
+        from atpgraph.util.memory import peak_megabytes
 
         check_writable_model(output)
         started = time.perf_counter()

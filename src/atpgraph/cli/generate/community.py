@@ -34,9 +34,9 @@ def community(
     with session(json=json, quiet=quiet) as out:
         from dataclasses import asdict
 
-        from atpgraph._random import generator
         from atpgraph.cqa.simulation.community import simulate_community
         from atpgraph.cqa.simulation.dump import write_dump
+        from atpgraph.util.random import generator
 
         started = time.perf_counter()
         rng = generator(seed)

@@ -13,8 +13,8 @@ from atpgraph.cli._commands import Commands
 from atpgraph.cli._console import Json, Quiet, Seed, Session, session
 
 if TYPE_CHECKING:
-    from atpgraph._typing import Int64Array
     from atpgraph.graph.digraph import DiGraph
+    from atpgraph.util.arrays import Int64Array
 
 app = Commands(no_args_is_help=True, help="Generate random graphs, or a simulated community.")
 
@@ -79,10 +79,10 @@ def cycles(
 ) -> None:
     """A DAG with planted edges, each of which closes a cycle."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._random import generator
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.graph.generators import plant_cycles, random_dag
+        from atpgraph.util.random import generator
 
         if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
             raise InputError(f"--output and --truth are both {output}; name two files.")

@@ -39,11 +39,11 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph._files import check_writable
-        from atpgraph._memory import peak_megabytes
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.linkpred.attribute_file import read_attributes
         from atpgraph.linkpred.predictor import LinkPredictor
+        from atpgraph.util.files import check_writable
+        from atpgraph.util.memory import peak_megabytes
 
         check_writable(output)
         model = LinkPredictor(

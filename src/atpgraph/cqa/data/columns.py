@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy.typing as npt
 
-from atpgraph._files import atomic_path
 from atpgraph.cqa.data.arrow import load_arrow
 from atpgraph.errors import InputError
+from atpgraph.util.files import atomic_path
 
 
 def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayLike]) -> None:

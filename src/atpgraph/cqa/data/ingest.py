@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._progress import Stage, stage
-from atpgraph._typing import BoolArray, Int64Array
 from atpgraph.cqa.data.archive import Sink, stream
 from atpgraph.cqa.data.arrow import load_arrow
 from atpgraph.cqa.data.blocks import RowBlocks
@@ -22,6 +20,8 @@ from atpgraph.cqa.data.schema import FILES, LARGEST_ID, DumpFile
 from atpgraph.cqa.data.store import StoreWriter, new_version
 from atpgraph.cqa.data.xml import load_lxml
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.progress import Stage, stage
 
 BAD_ROWS_LIMIT = 0.01
 _SAMPLES = 5

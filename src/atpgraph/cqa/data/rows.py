@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import BoolArray
 from atpgraph.cqa.data.arrow import load_arrow, table_schema
 from atpgraph.cqa.data.schema import (
     BOUNTY_CLOSE,
@@ -22,6 +21,7 @@ from atpgraph.cqa.data.schema import (
     DumpFile,
 )
 from atpgraph.cqa.data.xml import parse_block
+from atpgraph.util.arrays import BoolArray
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _FABRICATED_FROM = 1_000_000_000  # 2025 dumps hold made-up posts from here on, owned by Community

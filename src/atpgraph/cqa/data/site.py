@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.arrow import load_arrow
 from atpgraph.cqa.data.schema import BOUNTY_CLOSE, BOUNTY_START
 from atpgraph.cqa.data.store import read_manifest, read_table
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Int64Array
 
 NOBODY = -1
 DAY_MS = 24 * 3600 * 1000

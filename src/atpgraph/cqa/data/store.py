@@ -28,11 +28,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from atpgraph._archive import read_json
-from atpgraph._files import atomic_folder
 from atpgraph.cqa.data.arrow import load_arrow, table_schema
 from atpgraph.cqa.data.schema import SCHEMA_VERSION, TABLES
 from atpgraph.errors import InputError
+from atpgraph.util.archive import read_json
+from atpgraph.util.files import atomic_folder
 
 MANIFEST = "site.json"
 FORMAT = "atpgraph-site"

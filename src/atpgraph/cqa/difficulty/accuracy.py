@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._random import RandomState
-from atpgraph._typing import BoolArray, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.difficulty.truth import BountyTruth
 from atpgraph.evaluation.resampling import percentile_interval, resample_counts
+from atpgraph.util.arrays import BoolArray, Float64Array, Int8Array, Int64Array
+from atpgraph.util.random import RandomState
 
 _CHUNK = 1 << 22  # entries of a matrix of pairs that are held at a time
 

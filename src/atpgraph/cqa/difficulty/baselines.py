@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._random import RandomState
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.competition import Competition
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.expertise import at
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.random import RandomState
 
 
 def number_of_answers(site: Site) -> Float64Array:

@@ -8,9 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._random import generator
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.competition import Ega, site_statistics
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.difficulty.accuracy import Accuracy, Scores, TagRow, by_tag, evaluate
@@ -18,6 +15,9 @@ from atpgraph.cqa.difficulty.methods import Workbench, comparators
 from atpgraph.cqa.difficulty.truth import bounty_truth, halves
 from atpgraph.cqa.expertise import Expertise
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph.util.random import generator
 
 _NUMBERS = ("questions", "answers", "users", "bounties", "nodes", "edges")
 

@@ -8,9 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._registry import Registry
-from atpgraph._typing import BoolArray, Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.data.site import NOBODY, Site
 from atpgraph.cqa.difficulty import baselines
@@ -24,6 +21,9 @@ from atpgraph.cqa.difficulty.signal_model import (
 from atpgraph.cqa.difficulty.truth import BountyTruth, bounty_truth
 from atpgraph.cqa.expertise import DEFAULT_EGA, Expertise
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph.util.registry import Registry
 
 
 @dataclass(frozen=True, eq=False)

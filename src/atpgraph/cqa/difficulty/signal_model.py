@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._random import generator
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY, Site
 from atpgraph.cqa.difficulty.accuracy import Scores
 from atpgraph.cqa.difficulty.baselines import number_of_answers, time_to_first_answer
 from atpgraph.cqa.difficulty.truth import BountyTruth
 from atpgraph.cqa.expertise import Expertise, at
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.random import generator
 
 PENALTY = 0.1
 LEAST_QUESTIONS = 50  # chosen with benchmarks/search_fitted.py

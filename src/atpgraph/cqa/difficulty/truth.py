@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import BoolArray, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.random import RandomState, generator
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.random import RandomState, generator
 
 START_MS = 1_325_376_000_000  # 2012-01-01
 NONE = -1

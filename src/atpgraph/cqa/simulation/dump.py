@@ -12,14 +12,14 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from atpgraph._archive import Field, read_archive, write_archive
-from atpgraph._files import atomic_folder
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import AnyArray, Int64Array
 from atpgraph.cqa.data.schema import FILES
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.simulation.community import Community
 from atpgraph.cqa.simulation.texts import Texts, Topic, make_topics, write_texts
+from atpgraph.util.archive import Field, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray, Int64Array
+from atpgraph.util.files import atomic_folder
+from atpgraph.util.random import RandomState, generator
 
 TRUTH = "truth.npz"
 DESCRIPTION = "truth.json"

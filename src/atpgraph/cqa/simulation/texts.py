@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
+from atpgraph.util.arrays import Int64Array
 
 _TWO_PARTS = 0.2  # share of the questions that touch on two parts of their topic
 _MOST_DRAWS = 40  # that any post takes

@@ -14,9 +14,9 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from atpgraph._archive import Field, read_archive, write_archive
-from atpgraph._typing import AnyArray, Float32Array
 from atpgraph.cqa.text.model import TextModel
+from atpgraph.util.archive import Field, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray, Float32Array
 
 N_AXES = 128
 FORMAT, VERSION = "atpgraph-text-axes", 1

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._typing import Float32Array
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float32Array
 
 BATCH = 32  # texts of one length that go through a model together
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import Float32Array
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.tokens import PURPOSE, load_tokenizer
 from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.util.arrays import Float32Array
 
 MOST_TOKENS = 128
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")

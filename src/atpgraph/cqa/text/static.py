@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._archive import parse_json
-from atpgraph._typing import Float32Array
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.tokens import load_tokenizer
 from atpgraph.errors import InputError
+from atpgraph.util.archive import parse_json
+from atpgraph.util.arrays import Float32Array
 
 
 class StaticText(TextModel):

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._archive import load_array
-from atpgraph._files import atomic_folder
-from atpgraph._progress import stage
-from atpgraph._typing import AnyArray
 from atpgraph.cqa.data.store import VECTORS
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.errors import InputError
+from atpgraph.util.archive import load_array
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.files import atomic_folder
+from atpgraph.util.progress import stage
 
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _PART = 1 << 14

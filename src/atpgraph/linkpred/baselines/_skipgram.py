@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import fast_kernel
-from atpgraph._typing import Float32Array, Float64Array, Int32Array
+from atpgraph.util.arrays import Float32Array, Float64Array, Int32Array
+from atpgraph.util.jit import fast_kernel
 
 CHUNK = 2**18
 

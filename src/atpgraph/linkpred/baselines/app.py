@@ -7,12 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.baselines._skipgram import train
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.random import RandomState, generator
 
 
 class APP(EmbeddingMethod):

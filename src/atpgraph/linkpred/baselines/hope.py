@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-from atpgraph._random import RandomState, generator
-from atpgraph._registry import Registry
-from atpgraph._typing import Float64Array
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 from atpgraph.linkpred.factor import Product, singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.random import RandomState, generator
+from atpgraph.util.registry import Registry
 
 # Lanczos iterations need products as exact as those with a stored matrix, whatever the tolerance of
 # the singular values: with series cut at 1e-7 they returned one singular vector several times.

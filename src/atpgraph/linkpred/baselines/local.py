@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import LocalEvidence
 from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
 from atpgraph.linkpred.evidence.walks import Walks
+from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 
 
 class LocalMethod:

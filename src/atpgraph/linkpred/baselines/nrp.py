@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from atpgraph._jit import kernel
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph.util.random import RandomState, generator
 
 
 class NRP(EmbeddingMethod):

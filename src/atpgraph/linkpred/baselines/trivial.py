@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from atpgraph._random import RandomState, generator
-from atpgraph._typing import FloatArray, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.util.arrays import FloatArray, IntArray
+from atpgraph.util.random import RandomState, generator
 
 _CHUNK = 2**14
 

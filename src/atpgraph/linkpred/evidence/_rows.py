@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import (
+from atpgraph.util.arrays import (
     BoolArray,
     Float64Array,
     FloatArray,
@@ -19,6 +18,7 @@ from atpgraph._typing import (
     Int64Array,
     IntArray,
 )
+from atpgraph.util.jit import kernel
 
 
 class Workspace(NamedTuple):

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from atpgraph._random import generator
-from atpgraph._typing import Float32Array, Float64Array, IntArray
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import Evidence
 from atpgraph.linkpred.factor import singular_factors
+from atpgraph.util.arrays import Float32Array, Float64Array, IntArray
+from atpgraph.util.random import generator
 
 COMPONENTS = 16
 

@@ -8,10 +8,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from atpgraph._threads import Workers
-from atpgraph._typing import Float32Array, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, gather
+from atpgraph.util.arrays import Float32Array, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.threads import Workers
 
 _ENTRIES = 2**18  # room for rows that are being computed, and at least one
 _HELD = 2**22  # entries of the rows that a task holds, if they were full

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph._threads import Workers
-from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, best_of, gather
 from atpgraph.linkpred.evidence.base import Rows, sources_at_once
 from atpgraph.linkpred.evidence.collection import Collection
 from atpgraph.linkpred.evidence.vectors import VectorEvidence
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.threads import Workers
 
 _BEST, _CHANCE = 8, 30  # candidates of a query: the best by each evidence, and some of the others
 _LONGEST = 4096  # vectors that can be the best of a query

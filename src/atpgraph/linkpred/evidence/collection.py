@@ -9,9 +9,6 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._registry import Registry
-from atpgraph._typing import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.attributes import Attributes
@@ -20,6 +17,9 @@ from atpgraph.linkpred.evidence.nodes import Degrees, Levels
 from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore
 from atpgraph.linkpred.evidence.walks import Walks
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
+from atpgraph.util.progress import stage
+from atpgraph.util.registry import Registry
 
 log = logging.getLogger(__name__)
 

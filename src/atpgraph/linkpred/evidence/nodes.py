@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, IntArray
 from atpgraph.cycles import break_cycles
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.util.arrays import Float64Array, IntArray
 
 _DEGREES = ("out-degree of u", "in-degree of u", "out-degree of v", "in-degree of v")
 

@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 import numpy as np
 
-from atpgraph._registry import unknown_name
-from atpgraph._typing import Float32Array, Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, push_rows
 from atpgraph.linkpred.evidence.base import LocalEvidence
+from atpgraph.util.arrays import Float32Array, Int32Array, Int64Array
+from atpgraph.util.registry import unknown_name
 
 DIRECTIONS = ("both", "out", "in")
 

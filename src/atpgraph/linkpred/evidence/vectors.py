@@ -11,13 +11,13 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from atpgraph._random import generator
-from atpgraph._typing import Float32Array, Float64Array, FloatArray, IntArray
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import Evidence
 from atpgraph.linkpred.factor import singular_factors
+from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, IntArray
+from atpgraph.util.random import generator
 
 
 class VectorEvidence(Evidence):

@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float32Array, Int32Array, Int64Array
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence._rows import Workspace, walk_rows
 from atpgraph.linkpred.evidence.base import LocalEvidence
+from atpgraph.util.arrays import Float32Array, Int32Array, Int64Array
 
 HUB = 1000  # edges of a node that no walk passes through
 BUDGET = 2**18  # edges that a step follows from one source

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._typing import IntArray
 from atpgraph.cycles.breaking import CycleBreak
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.hierarchy import levels
 from atpgraph.report import Bar, Section, bar_chart, facts, page, table, write_index
 from atpgraph.report.charts import figure, grid
 from atpgraph.report.levels import level_figure
+from atpgraph.util.arrays import IntArray
 
 _EDGES = 10
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._palette import N_STEPS
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.embedding.projection import projection
@@ -29,6 +28,7 @@ from atpgraph.report import (
 from atpgraph.report.charts import figure, grid
 from atpgraph.report.distributions import step_legend
 from atpgraph.report.levels import level_figure
+from atpgraph.util.palette import N_STEPS
 
 _DOTS = 2000
 _EDGES = 10

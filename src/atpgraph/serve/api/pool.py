@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from atpgraph._threads import thread_count
 from atpgraph.serve.api.problems import ProblemError
+from atpgraph.util.threads import thread_count
 
 T = TypeVar("T")
 

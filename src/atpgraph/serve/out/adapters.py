@@ -17,7 +17,6 @@ from urllib.parse import parse_qs
 
 from pydantic import ValidationError
 
-from atpgraph._registry import Registry
 from atpgraph.cqa.routing.timeline.events import Accepted, Answered, Voted
 from atpgraph.errors import InputError
 from atpgraph.serve.contract import SIGNED
@@ -25,6 +24,7 @@ from atpgraph.serve.out import signing
 from atpgraph.serve.settings import Settings
 from atpgraph.serve.store.events import Arrival, name_of
 from atpgraph.serve.store.outbox import Message
+from atpgraph.util.registry import Registry
 
 
 @dataclass(frozen=True)

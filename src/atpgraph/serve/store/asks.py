@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection, insert, select
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.serve.store.tables import asks
+from atpgraph.util.arrays import Int64Array
 
 WEEK_MS = 7 * DAY_MS
 KEPT_MS = 8 * WEEK_MS

@@ -14,9 +14,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from atpgraph._files import fcntl
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.serve.store.tables import migrations
+from atpgraph.util.files import fcntl
 
 _LOCK = 0x617470  # of PostgreSQL's advisory locks: "atp"
 _APPEND = 0x617471

@@ -12,9 +12,9 @@ import numpy as np
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from atpgraph._typing import Int64Array
 from atpgraph.serve.store.database import Database
 from atpgraph.serve.store.tables import people
+from atpgraph.util.arrays import Int64Array
 
 T = TypeVar("T")
 

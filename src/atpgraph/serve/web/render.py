@@ -12,10 +12,10 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from atpgraph._palette import DARK, LIGHT, variables
 from atpgraph._version import __version__
 from atpgraph.serve.service import Service
 from atpgraph.serve.store.tokens import Token
+from atpgraph.util.palette import DARK, LIGHT, variables
 
 SECTIONS = (
     ("/inbox", "Inbox"), ("/people", "People"), ("/quality", "Quality"), ("/shadow", "Shadow"),

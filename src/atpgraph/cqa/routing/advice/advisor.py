@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.expertise import Expertise
 from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
@@ -30,6 +29,7 @@ from atpgraph.cqa.routing.timeline.query import Query, Question
 from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.cqa.text.choice import AUTO
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 _SAME_SITE = (
     0.5  # a later dump of a site has at least this share of the questions of an earlier one

@@ -12,11 +12,11 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.competition import competition_graph
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cycles import break_cycles
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Int64Array
 
 
 def _nobody() -> Int64Array:

@@ -26,21 +26,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._archive import (
-    Field,
-    as_bytes,
-    as_text,
-    check_pointers,
-    parse_json,
-    pointers,
-    read_archive,
-    read_json,
-    text,
-    unique_names,
-    write_archive,
-)
-from atpgraph._files import atomic_folder, check_folder
-from atpgraph._typing import AnyArray
 from atpgraph._version import __version__
 from atpgraph.cqa.competition import Posts
 from atpgraph.cqa.data.site import QuestionTags, Site
@@ -64,6 +49,21 @@ from atpgraph.cqa.routing.timeline.tables import (
 )
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError
+from atpgraph.util.archive import (
+    Field,
+    as_bytes,
+    as_text,
+    check_pointers,
+    parse_json,
+    pointers,
+    read_archive,
+    read_json,
+    text,
+    unique_names,
+    write_archive,
+)
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.files import atomic_folder, check_folder
 
 FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
 VERSION = 1

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._archive import Field, read_archive, write_archive
-from atpgraph._typing import AnyArray
 from atpgraph.cqa.routing.timeline.meaning import Meaning
 from atpgraph.cqa.text.choice import DENSE, STATIC, text_model
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.onnx import OnnxText
 from atpgraph.errors import InputError
+from atpgraph.util.archive import Field, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray
 
 FORMAT, VERSION = "atpgraph-text-vectors", 1
 VECTORS, WEIGHTS, TOKENIZER = "vectors.npz", "text-model.onnx", "text-tokenizer.json"

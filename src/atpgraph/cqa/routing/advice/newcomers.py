@@ -19,14 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph._archive import parse_json
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.newcomer import Arrival, Newcomer
 from atpgraph.cqa.routing.timeline.tables import NewAnswers
 from atpgraph.cqa.routing.timeline.visibility import SETTLE_DAYS
 from atpgraph.errors import InputError
+from atpgraph.util.archive import parse_json
+from atpgraph.util.arrays import Int64Array
 
 NEAR = 3
 MOST_ANSWERS = 3

@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._archive import parse_json
-from atpgraph._files import atomic_path
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.errors import InputError
+from atpgraph.util.archive import parse_json
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.files import atomic_path
 
 _STRONGEST = 1e6
 

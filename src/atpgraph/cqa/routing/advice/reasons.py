@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.timeline.newcomer import Arrival
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Int64Array
 
 _MOST_SIMILAR = 3
 _TITLE = 60

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._courtesy import breathe
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.advice.hierarchy import Hierarchy
 from atpgraph.cqa.routing.advice.policies import Dispatcher
@@ -16,6 +14,8 @@ from atpgraph.cqa.routing.advice.reasons import Reason, explain
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.candidates import active_codes
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.courtesy import breathe
 
 LEAST_CONFIDENCE = 0.01
 HOUR_MS = DAY_MS // 24

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, NOBODY
 from atpgraph.cqa.routing.baselines.method import Baseline
 from atpgraph.cqa.routing.timeline.history import History
@@ -18,6 +17,7 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import codes_of
 from atpgraph.errors import MissingDependencyError
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 
 class ColdRoute(Baseline):

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.baselines.method import Baseline
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
 

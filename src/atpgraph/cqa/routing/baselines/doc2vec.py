@@ -7,13 +7,13 @@ from zlib import crc32
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.textual import Profile
 from atpgraph.cqa.routing.baselines.words import known_counts, row_words, term_row
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.errors import MissingDependencyError
+from atpgraph.util.arrays import Float64Array
 
 _SIZE, _EPOCHS = 64, 20
 

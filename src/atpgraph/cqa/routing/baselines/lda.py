@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int32Array
+from atpgraph.util.arrays import Float64Array, Int32Array
+from atpgraph.util.jit import kernel
 
 PASSES, BATCH = 5, 512
 OFFSET, DECAY = 10.0, 0.7  # the step after t batches is (OFFSET + t) ** −DECAY

@@ -7,10 +7,10 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.timeline.candidates import Pool
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 
 class Method(Protocol):

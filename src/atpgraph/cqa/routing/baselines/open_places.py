@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.routing.model.router import Router
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 
 EVERY = 5
 MOST_ANSWERS = 10

@@ -7,12 +7,12 @@ import os
 import numpy as np
 from scipy.special import ndtr
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.timeline.candidates import Pool
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.simulation import community as rules
 from atpgraph.cqa.simulation.dump import read_truth
+from atpgraph.util.arrays import Float64Array
 
 _FIELDS = ("user_id", "expertise", "interest", "helpfulness", "question_id", "topic", "difficulty")
 _ROOMS = np.arange(1, 7)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._random import generator
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.baselines.method import Baseline, UserScore
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.random import generator
 
 
 class Chance(Baseline):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atpgraph._registry import Registry
 from atpgraph.cqa.routing.baselines.coldroute import ColdRoute
 from atpgraph.cqa.routing.baselines.cqarank import CqaRank
 from atpgraph.cqa.routing.baselines.doc2vec import Doc2Vec
@@ -24,6 +23,7 @@ from atpgraph.cqa.routing.baselines.structural import (
 from atpgraph.cqa.routing.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
 from atpgraph.cqa.routing.baselines.topic_activity import SimilarActivity, TopicActivity
 from atpgraph.cqa.routing.model.router import Router
+from atpgraph.util.registry import Registry
 
 _ROWS: tuple[type[Method], ...] = (
     Router,

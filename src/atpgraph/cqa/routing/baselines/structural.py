@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.structure import AtpSettings, Structure, competition_of
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
@@ -16,6 +15,7 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 LEVELS: Shelf[Float64Array] = Shelf("levels of users", keep=64)
 AGONIES: Shelf[tuple[Int64Array, Int64Array, Float64Array]] = Shelf("agony ranks", keep=64)

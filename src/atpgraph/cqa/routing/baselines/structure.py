@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.competition import Competition, Ega, competition_graph
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
@@ -16,6 +15,7 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fold_in import FoldIn
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)

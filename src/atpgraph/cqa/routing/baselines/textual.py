@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.topics import TopicSpace
 from atpgraph.cqa.routing.baselines.words import known_counts, term_row
@@ -18,6 +17,7 @@ from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.errors import MissingDependencyError
+from atpgraph.util.arrays import Float64Array
 
 
 class Bm25(UserScore):

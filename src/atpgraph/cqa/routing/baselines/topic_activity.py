@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.method import UserScore
 from atpgraph.cqa.routing.baselines.popularity import fading
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array
 
 
 class TopicActivity(UserScore):

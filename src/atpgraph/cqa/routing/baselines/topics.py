@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._random import generator
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.baselines.lda import Lda
 from atpgraph.cqa.routing.baselines.words import known_counts, term_row
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array
+from atpgraph.util.random import generator
 
 
 class TopicSpace:

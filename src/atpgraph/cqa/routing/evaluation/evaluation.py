@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.routing.baselines.method import Method
 from atpgraph.cqa.routing.baselines.oracle import Oracle
@@ -36,6 +34,8 @@ from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.comparison import Comparison
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.progress import stage
 
 ROUTER = "router"
 # Groups of questions by how many answers the accepted answerer had given before.

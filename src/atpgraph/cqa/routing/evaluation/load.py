@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import Site
 from atpgraph.cqa.routing.evaluation.protocols import Case, Split, make_protocol
 from atpgraph.cqa.routing.model.router import Router
@@ -19,6 +17,8 @@ from atpgraph.errors import InputError
 from atpgraph.evaluation.intervals import Interval
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.progress import stage
 
 
 @dataclass(frozen=True, eq=False)

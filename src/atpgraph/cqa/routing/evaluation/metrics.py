@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)

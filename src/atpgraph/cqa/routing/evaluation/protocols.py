@@ -28,8 +28,6 @@ from functools import cached_property
 
 import numpy as np
 
-from atpgraph._registry import unknown_name
-from atpgraph._typing import BoolArray, Int64Array
 from atpgraph.cqa.data.site import DAY_MS, MOST_DAYS
 from atpgraph.cqa.routing.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph.cqa.routing.timeline.history import History
@@ -37,6 +35,8 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.registry import unknown_name
 
 PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all", "time-newcomers")
 FAMILIES = {"paper": PROTOCOLS[:2], "time": PROTOCOLS[2:]}

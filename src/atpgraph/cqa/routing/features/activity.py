@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph._typing import AnyArray, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.visibility import FOREVER
+from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
 
 A = TypeVar("A", bound=AnyArray)
 HALF_LIVES = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}

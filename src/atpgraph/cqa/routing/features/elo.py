@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.history import History
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.jit import kernel
 
 SETTLED_MS = 30 * DAY_MS
 STEP, SCALE = 24.0, 400.0  # as in chess

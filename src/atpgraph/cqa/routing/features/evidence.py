@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._courtesy import breathe
-from atpgraph._jit import fast_kernel, kernel
-from atpgraph._typing import (
+from atpgraph.cqa.routing.features.fading import Fading
+from atpgraph.cqa.routing.features.names import FEW_MOST, MEANING, TEXT
+from atpgraph.cqa.routing.timeline.history import History, Listed
+from atpgraph.util.arrays import (
     BoolArray,
     Float32Array,
     Float64Array,
     Int32Array,
     Int64Array,
 )
-from atpgraph.cqa.routing.features.fading import Fading
-from atpgraph.cqa.routing.features.names import FEW_MOST, MEANING, TEXT
-from atpgraph.cqa.routing.timeline.history import History, Listed
+from atpgraph.util.courtesy import breathe
+from atpgraph.util.jit import fast_kernel, kernel
 
 # Rows of evidence. The first are logarithms: of sums over answers by words (all, accepted, fading),
 # by meaning (all, accepted, halved every 180, 30, 10 days), of activity, of questions asked.

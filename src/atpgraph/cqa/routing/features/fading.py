@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.features.activity import WEEK_MS, is_timeless, monday
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float32Array, Float64Array, Int64Array
 
 HALF_LIVES = (180.0, 30.0, 10.0)
 _NOTHING = 1e-30

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.routing.features.names import AXES
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.meaning import UNIT
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _CALM = 5.0
 

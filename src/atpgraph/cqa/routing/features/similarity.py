@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.evidence import Likeness
 from atpgraph.cqa.routing.features.fading import Fading
 from atpgraph.cqa.routing.features.names import TAGS
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _NEAREST = 30
 _LEAST, _LEAST_SHARE = 0.02, 0.5

@@ -8,7 +8,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from atpgraph._typing import Float32Array, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.activity import (
     Activity,
     for_users,
@@ -32,6 +31,7 @@ from atpgraph.cqa.routing.features.standing import asker_features, standing
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float32Array, Float64Array, Int64Array
 
 Columns = dict[str, Float64Array]
 _HISTORIES = 4  # of which sums over everybody are kept

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.features.elo import elo_ratings
 from atpgraph.cqa.routing.features.names import ASKER
 from atpgraph.cqa.routing.features.similarity import Rare
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array
 
 _SHRINK = 5.0
 _LEAST_SPREAD, _LEAST_PULL = 1e-4, 0.5

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.model.conditional_logit import Choices, ConditionalLogit, logit_loss
+from atpgraph.util.arrays import Float64Array
 
 _CALM = 5.0
 

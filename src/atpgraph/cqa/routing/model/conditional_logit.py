@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.jit import kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from importlib.resources import files
 
 import numpy as np
 
-from atpgraph._typing import Float64Array
 from atpgraph.cqa.routing.features.names import NAMES, names_of
 from atpgraph.cqa.routing.timeline.candidates import Pool
 from atpgraph.cqa.text.choice import BM25, DENSE, STATIC
+from atpgraph.util.arrays import Float64Array
 
 
 @cache

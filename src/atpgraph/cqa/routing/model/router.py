@@ -12,8 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from atpgraph._threads import Workers
-from atpgraph._typing import Float64Array, Int64Array
 from atpgraph.cqa.routing.features.names import NAMES, STIFF, names_of
 from atpgraph.cqa.routing.features.space import FeatureSpace
 from atpgraph.cqa.routing.model.calibration import Calibration, calibrate
@@ -28,6 +26,8 @@ from atpgraph.cqa.routing.timeline.candidates import POOLS, Pool
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.threads import Workers
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph._progress import stage
-from atpgraph._random import generator
-from atpgraph._typing import BoolArray, Float64Array, Int64Array
 from atpgraph.cqa.routing.features.names import NAMES
 from atpgraph.cqa.routing.features.space import Columns, FeatureSpace
 from atpgraph.cqa.routing.model.conditional_logit import Choices
@@ -17,6 +14,9 @@ from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.query import Query
 from atpgraph.cqa.routing.timeline.visibility import FOREVER
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph.util.random import generator
 
 _PROMISING = (
     "fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted",

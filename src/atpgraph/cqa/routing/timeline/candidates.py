@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS
 from atpgraph.cqa.routing.timeline.query import Query
+from atpgraph.util.arrays import Int64Array
 
 Pool = Literal["own", "all", "new"]
 """The people who answered the question itself; everybody who answered anything before; or everybody

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.cqa.routing.timeline.growth import Room
 from atpgraph.cqa.routing.timeline.postings import Postings
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from atpgraph._typing import AnyArray
+from atpgraph.util.arrays import AnyArray
 
 A = TypeVar("A", bound=AnyArray)
 

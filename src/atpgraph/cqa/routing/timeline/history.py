@@ -10,8 +10,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._jit import kernel
-from atpgraph._typing import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.cqa.competition import Posts
 from atpgraph.cqa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph.cqa.routing.timeline.corpus import Corpus
@@ -19,6 +17,8 @@ from atpgraph.cqa.routing.timeline.memo import Shelf
 from atpgraph.cqa.routing.timeline.records import Records, first_tags
 from atpgraph.cqa.routing.timeline.tables import AnswerTable, QuestionTable
 from atpgraph.cqa.routing.timeline.visibility import FOREVER
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 
 T = TypeVar("T")
 

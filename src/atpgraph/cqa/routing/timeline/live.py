@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS, NOBODY, QuestionTags
 from atpgraph.cqa.routing.timeline.events import (
     Accepted,
@@ -44,6 +43,7 @@ from atpgraph.cqa.routing.timeline.tables import (
     TextTable,
 )
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Int64Array
 
 _ORDER = (Asked, Answered, Accepted, Voted)
 

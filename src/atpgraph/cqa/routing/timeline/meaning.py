@@ -11,13 +11,13 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._jit import kernel
-from atpgraph._typing import AnyArray, Float32Array, Int8Array
 from atpgraph.cqa.routing.timeline.growth import Room
 from atpgraph.cqa.routing.timeline.memo import Memo, Shelf
 from atpgraph.cqa.text.axes import shared_axes
 from atpgraph.cqa.text.model import TextModel
 from atpgraph.cqa.text.store import question_text, text_vectors
+from atpgraph.util.arrays import AnyArray, Float32Array, Int8Array
+from atpgraph.util.jit import kernel
 
 UNIT = 127  # what 1 is rounded to
 _RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atpgraph._typing import Int64Array
+from atpgraph.util.arrays import Int64Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._typing import Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)

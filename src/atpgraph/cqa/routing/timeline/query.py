@@ -10,12 +10,12 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph._checks import whole_number
-from atpgraph._typing import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY
 from atpgraph.cqa.routing.timeline.history import History
 from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.checks import whole_number
 
 
 @dataclass(frozen=True)

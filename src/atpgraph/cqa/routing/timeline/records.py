@@ -11,7 +11,6 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph._typing import Int32Array, Int64Array
 from atpgraph.cqa.data.site import NOBODY, QuestionTags, Site
 from atpgraph.cqa.routing.timeline.corpus import Corpus
 from atpgraph.cqa.routing.timeline.growth import Room
@@ -34,6 +33,7 @@ from atpgraph.cqa.routing.timeline.visibility import (
 )
 from atpgraph.cqa.text.choice import text_model
 from atpgraph.cqa.text.model import TextModel
+from atpgraph.util.arrays import Int32Array, Int64Array
 
 T = TypeVar("T", AcceptanceTable, VoteTable)
 _SPARSE_IDS = 64  # a table of codes by id may be this much longer than the list of users

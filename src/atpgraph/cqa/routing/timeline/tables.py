@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from atpgraph._typing import BoolArray, Int64Array
+from atpgraph.util.arrays import BoolArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from atpgraph._typing import Int64Array
 from atpgraph.cqa.data.site import DAY_MS, NOBODY, Answers, Questions, Site
 from atpgraph.cqa.routing.timeline.tables import AcceptanceTable, VoteTable
+from atpgraph.util.arrays import Int64Array
 
 ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
 SETTLE_DAYS = 30.0

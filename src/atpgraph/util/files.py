@@ -22,8 +22,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from atpgraph._interrupts import undisturbed
 from atpgraph.errors import InputError
+from atpgraph.util.interrupts import undisturbed
 
 fcntl: ModuleType | None
 try:

@@ -14,9 +14,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from atpgraph._interrupts import undisturbed
-from atpgraph._progress import report_to
-from atpgraph._visible import visible
+from atpgraph.util.interrupts import undisturbed
+from atpgraph.util.progress import report_to
+from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -147,7 +147,7 @@ class Shown:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> None:
-        from atpgraph._jit import compilation_note, on_compilation
+        from atpgraph.util.jit import compilation_note, on_compilation
 
         announce = self._reporter.announce
         self._stack.callback(self.close)

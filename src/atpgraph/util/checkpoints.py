@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from atpgraph._archive import load_array
-from atpgraph._files import atomic_folder, atomic_path, fcntl
-from atpgraph._typing import AnyArray
 from atpgraph.errors import InputError
+from atpgraph.util.archive import load_array
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.files import atomic_folder, atomic_path, fcntl
 
 MANIFEST = "job.json"
 FORMAT = "atpgraph-work"

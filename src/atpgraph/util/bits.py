@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph._jit import kernel
+from atpgraph.util.jit import kernel
 
 
 @kernel

@@ -16,7 +16,7 @@ from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
-from atpgraph._checks import whole_number
+from atpgraph.util.checks import whole_number
 
 MOST = 1024  # more only cost memory
 

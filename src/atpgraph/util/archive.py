@@ -20,10 +20,10 @@ from typing import IO, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from atpgraph._files import atomic_path
-from atpgraph._typing import AnyArray, ByteArray
 from atpgraph._version import __version__
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import AnyArray, ByteArray
+from atpgraph.util.files import atomic_path
 
 T = TypeVar("T")
 DESCRIPTION = "description"
