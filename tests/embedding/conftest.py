@@ -17,4 +17,4 @@ def fitted() -> ATP:
 
 @pytest.fixture(scope="module")
 def links() -> ATP:
-    return ATP(n_components=8, purpose="links", random_state=0).fit(GRAPH)
+    return ATP(n_components=8, purpose="paper", zero_weight="auto", random_state=0).fit(GRAPH)

@@ -7,7 +7,7 @@ import pytest
 
 from atpgraph import ATP
 from atpgraph.closure import closure_forests, kernel_table
-from atpgraph.factorization import solve_rows
+from atpgraph.factorization import NnlsRows
 
 
 def test_fold_in_is_the_row_a_refit_would_solve(links: ATP) -> None:
@@ -20,11 +20,9 @@ def test_fold_in_is_the_row_a_refit_would_solve(links: ATP) -> None:
     reached = np.union1d(rows.descendants(out), out)
     table = np.append(kernel_table("log", int(fitted.levels_.max())), 0.0)
     values = table[np.maximum(fitted.levels_[reached] - 1, 1)]
-    expected = solve_rows(
-        fitted.target_, [0, len(reached)], reached, values,
-        zero_weight=fitted.zero_weight_, regularization=fitted.regularization_,
-    )  # fmt: skip
-    assert source == pytest.approx(expected[0], rel=1e-5, abs=1e-7)
+    how = fitted.settings_
+    rows = NnlsRows(fitted.source_, fitted.target_, how.zero_weight, how.regularization)
+    assert source == pytest.approx(rows.source(reached, values), rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.parametrize("model", ["fitted", "links"])

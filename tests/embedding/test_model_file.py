@@ -96,28 +96,39 @@ def describe(path: Path, **changes: object) -> None:
 
 
 def test_what_was_chosen_and_how_good_it_is_come_back(tmp_path: Path) -> None:
-    for purpose in ("reachability", "links", "paper"):
+    for purpose in ("reachability", "paper"):
         saved = ATP(4, purpose=purpose).fit([(0, 1), (1, 2), (3, 2)])
         saved.save(tmp_path / "m.npz")
         loaded = ATP.load(tmp_path / "m.npz")
-        for name in ("solver_", "zero_weight_", "regularization_", "margin_", "threshold_"):
+        for name in ("settings_", "margin_", "threshold_", "n_reachable_pairs_"):
             assert getattr(loaded, name) == getattr(saved, name), name
         assert str(loaded.fidelity_) == str(saved.fidelity_)
 
 
-def test_files_of_the_first_version_are_models_for_links(tmp_path: Path) -> None:
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
-    saved = ATP(4, purpose="links").fit([(0, 1), (1, 2), (3, 2)])
-    saved.save(path)
-    params = saved.get_params() | {"solver": "nnls", "max_iter": 3}
-    del params["purpose"]
-    describe(path, version=1, params=params, solver=None, margin=None, fidelity=None)
-    loaded = ATP.load(path)
-    assert (loaded.purpose, loaded.solver_, loaded.margin_) == ("links", "nnls", 0.0)
-    assert loaded.fidelity_ is None
-    assert loaded.fold_in([1])[0].tobytes() == saved.fold_in([1])[0].tobytes()
-    loaded.save(path)
-    assert ATP.load(path).source_.tobytes() == saved.source_.tobytes()
+    saved = ATP(4, purpose="paper", zero_weight="auto").fit([(0, 1), (1, 2), (3, 2)])
+    how = saved.settings_
+    old = {"solver": "nnls", "closure": "auto", "sketch_size": "auto", "tol": 1e-4, "c": 0.0}
+    second = {
+        "version": 2, "params": saved.get_params() | old | {"purpose": "links", "memory": None},
+        "solver": "nnls", "settings": None, "extras": 3, "zero_weight": how.zero_weight,
+        "regularization": how.regularization,
+    }  # fmt: skip
+    first = second | {"version": 1, "solver": None, "margin": None, "fidelity": None}
+    first["params"] = {k: v for k, v in second["params"].items() if k not in ("purpose", "memory")}
+    for changes in (first, second):
+        saved.save(path)
+        describe(path, **changes)
+        loaded = ATP.load(path)
+        assert (loaded.purpose, loaded.zero_weight, loaded.margin_) == ("paper", "auto", 0.0)
+        assert (loaded.fidelity_ is None) == (changes is first)
+        assert loaded.fold_in([1])[0].tobytes() == saved.fold_in([1])[0].tobytes()
+        loaded.save(path)
+        assert ATP.load(path).source_.tobytes() == saved.source_.tobytes()
+    describe(path, **second | {"solver": "svd"})
+    with pytest.raises(InputError, match="solver='svd'"):
+        ATP.load(path)
 
 
 def change(path: Path, **arrays: object) -> None:

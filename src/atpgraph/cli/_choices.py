@@ -12,9 +12,7 @@ METHODS = (
     "ts-voting", "h-voting", "springs", "bayes", "auto",
 )  # fmt: skip
 KERNELS = ("log", "harmonic", "linear", "constant")
-PURPOSES = ("reachability", "links", "paper")
-SOLVERS = ("pairs", "nnls", "svd")
-CLOSURES = ("auto", "exact", "sketch")
+PURPOSES = ("reachability", "paper")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")

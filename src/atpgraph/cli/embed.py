@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
+from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, completer
 from atpgraph.cli._console import Json, Quiet, Seed, Session, session, table, typed_command
 from atpgraph.cli._facts import model_facts
 
@@ -27,14 +27,13 @@ def embed(
         bool,
         typer.Option("--estimate", help="Say what it would take, and stop.", show_default=False),
     ] = False,
-    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 64,
+    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 128,
     purpose: Annotated[
         str,
         typer.Option(
             "--purpose",
             "-p",
-            help="reachability keeps the paths of the graph; links guesses missing edges; paper is "
-            "the paper's recipe.",
+            help="reachability preserves the paths of the graph; paper is the paper's method.",
             autocompletion=completer(PURPOSES),
         ),
     ] = "reachability",
@@ -51,43 +50,19 @@ def embed(
             autocompletion=completer(METHODS),
         ),
     ] = "auto",
-    solver: Annotated[
-        str,
-        typer.Option(
-            help="pairs, nnls, or svd for singular vectors.",
-            autocompletion=completer(SOLVERS),
-            show_default="by purpose",
-        ),
-    ] = "auto",
-    closure: Annotated[
-        str,
-        typer.Option(
-            help="How paths are held: exact, sketch, or auto for what fits the memory.",
-            autocompletion=completer(CLOSURES),
-        ),
-    ] = "auto",
-    sketch_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Paths that a sketch keeps for a node.",
-            show_default="64, 32 for reachability, or what fits",
-        ),
-    ] = None,
     zero_weight: Annotated[
-        float | None,
-        typer.Option(
-            help="Weight of unreachable pairs, 0 to 1, for nnls.", show_default="by purpose"
-        ),
-    ] = None,
+        str,
+        typer.Option(help="For the paper's method: weight of unreachable pairs, 0 to 1 or auto."),
+    ] = "0",
     regularization: Annotated[
         float | None, typer.Option(help="Penalty on long vectors.", show_default="by purpose")
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="Limit on the iterations.", show_default="by purpose")
+        int | None, typer.Option(help="Rounds or iterations.", show_default="by size")
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="Memory budget such as 4GB.", show_default="half of what is free"),
+        typer.Option(help="Memory for reading, such as 4GB.", show_default="half of free memory"),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
@@ -96,14 +71,14 @@ def embed(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keep what is done so far in this folder; a run that was killed goes on there.",
+            help="Save checkpoints to this folder; rerun a killed command to resume from them.",
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Dask cluster to do it: address, scheduler file, or local:N; with --work.",
+            help="Dask cluster: address, scheduler file, or local:N; with --work.",
         ),
     ] = None,
     report: Annotated[
@@ -117,7 +92,8 @@ def embed(
     """Embed a graph and save the model."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.cycles import METHODS
-        from atpgraph.embedding import ATP, purposes
+        from atpgraph.embedding import ATP
+        from atpgraph.embedding.settings import checked
         from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.util.files import check_writable
@@ -129,17 +105,12 @@ def embed(
         elif not estimate:
             raise InputError("Say where the model goes: --output FILE; or --estimate.")
         model = ATP(
-            dim, purpose=purpose, kernel=kernel, method=method, solver=solver, memory=memory,
-            n_jobs=threads, random_state=seed, closure=closure,
+            dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
+            zero_weight=_weight(zero_weight),
         )  # fmt: skip
-        chosen = [
-            ("sketch_size", sketch_size),
-            ("zero_weight", zero_weight),
-            ("regularization", regularization),
-            ("max_iter", max_iter),
-        ]
+        chosen = [("regularization", regularization), ("max_iter", max_iter)]
         model.set_params(**{name: value for name, value in chosen if value is not None})
-        purposes.check(model.get_params())
+        checked(model.get_params())
         if method != "auto":
             METHODS[method]
         with on_compilation(lambda: None) as compiling:
@@ -174,22 +145,31 @@ def embed(
             )  # fmt: skip
             out.note(f"report written to {payload['report']}")
         judged = model.fidelity_
-        if judged is not None and judged.is_poor and model.solver_ != "pairs":  # of those fit warns
-            out.note(judged.advice(model.solver_))
+        if judged is not None and judged.is_poor and not model.margin_:  # else fit warns
+            out.note(judged.advice(model.settings_.purpose))
         compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
         out.result(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
             f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
-            f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} "
-            + ("extras" if model.closure_.kind == "exact" else "samples"),
-            f"closure {model.closure_}",
-            f"for {purpose}, solver {model.solver_}: {judged}",
+            f"{model.n_reachable_pairs_:,} reachable pairs",
+            f"for {purpose}: {judged}",
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"
             + (compiled if compiling.seconds > 0.1 else ""),
             f"{output}: written; next: atp neighbors {output} NODE",
         )
+
+
+def _weight(text: str) -> Any:
+    from atpgraph.errors import InputError
+
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise InputError(
+            f"--zero-weight is {text!r}; give a number from 0 to 1, or auto."
+        ) from None
 
 
 def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None:
@@ -200,15 +180,7 @@ def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None
     out.result(
         found.to_dict(),
         f"{path}: {found.nodes:,} nodes, {found.edges:,} edges, {found.core_edges:,} of them on "
-        f"cycles; about {found.pairs:,.0f} reachable pairs, {found.extras:,.0f} extras",
-        table(
-            ["closure", "memory", "seconds, about"],
-            [
-                [name, human_bytes(cost.memory), f"{cost.seconds:,.0f}"]
-                for name, cost in (("exact", found.exact), ("sketch", found.sketch))
-            ],
-        ),
-        f"auto takes {found.closure}: {found.reason} of {human_bytes(found.budget)}"
-        if found.reason.endswith("budget")
-        else f"takes {found.closure}: {found.reason}",
+        f"cycles; about {found.pairs:,.0f} reachable pairs",
+        f"needs about {human_bytes(found.memory)} of memory ({human_bytes(found.available)} are "
+        f"free) and {found.seconds:,.0f} seconds",
     )

@@ -31,7 +31,7 @@ def tune(
         typer.Option(
             "--purpose",
             "-p",
-            help="reachability judges by fidelity to the paths; links and paper by held-out edges.",
+            help="reachability judges by fidelity to the paths; paper by held-out edges.",
             autocompletion=completer(PURPOSES),
         ),
     ] = "reachability",
@@ -42,7 +42,7 @@ def tune(
         str, typer.Option(help="Penalties to try, separated by commas; auto is by purpose.")
     ] = "auto,0.01,0.1",
     protocol: Annotated[
-        str, typer.Option(help="For links: what held-out edges are told from, as in 'linkpred'.")
+        str, typer.Option(help="For paper: what held-out edges are told from, as in 'linkpred'.")
     ] = "paper",
     method: Annotated[
         str,
@@ -81,8 +81,8 @@ def tune(
         for length in lengths:
             for weight in weights:
                 model = ATP(
-                    length, purpose=purpose, regularization=weight, memory=memory, n_jobs=threads,
-                    random_state=seed,
+                    length, purpose=purpose, regularization=weight, n_jobs=threads,
+                    random_state=seed, zero_weight=0.0 if purpose == "reachability" else "auto",
                 ).fit(dag)  # fmt: skip
                 seconds = round(model.timings_["factorization"], 4)
                 tried = {"components": length, "penalty": weight, "seconds": seconds}
@@ -93,6 +93,8 @@ def tune(
             ["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials
         ]
         command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
+        if purpose == "paper":
+            command += " --zero-weight auto"
         if best["penalty"] != "auto":
             command += f" --regularization {best['penalty']:g}"
         out.result(

@@ -6,53 +6,25 @@ from atpgraph.closure.build import (
     closure_forests,
     estimate_closure,
 )
-from atpgraph.closure.choice import (
-    CLOSURES,
-    ClosureChoice,
-    ExactClosure,
-    HeldClosure,
-    Paths,
-    SketchedClosure,
-    check_closure,
-    choose_closure,
-    closure_from,
-    hold_closure,
-    parts_of,
-    parts_of_side,
-    sketch_side,
-)
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
-from atpgraph.closure.sampling import AncestorSampler, PathSampler
+from atpgraph.closure.panel_round import PanelRound, PanelSource
+from atpgraph.closure.paths import Paths, collect_paths
 from atpgraph.closure.sketch import ReachSketch, reach_sketch
-from atpgraph.closure.sketched_paths import PanelRound, SketchedPaths
 
 __all__ = [
-    "CLOSURES",
     "KERNELS",
-    "AncestorSampler",
-    "ClosureChoice",
     "ClosureEstimate",
     "ClosureForest",
-    "ExactClosure",
-    "HeldClosure",
     "Kernel",
     "PanelRound",
-    "PathSampler",
+    "PanelSource",
     "Paths",
     "ReachSketch",
-    "SketchedClosure",
-    "SketchedPaths",
-    "check_closure",
-    "choose_closure",
     "closure_forest",
     "closure_forests",
-    "closure_from",
+    "collect_paths",
     "estimate_closure",
-    "hold_closure",
     "kernel_table",
-    "parts_of",
-    "parts_of_side",
     "reach_sketch",
-    "sketch_side",
 ]

@@ -72,10 +72,12 @@ class Expertise:
         ega, tau_days, exclude
             See :func:`~atpgraph.cqa.competition.competition_graph`.
         **params
-            Of :class:`~atpgraph.ATP`; the purpose is "links" if none is given.
+            Of :class:`~atpgraph.ATP`; by default the paper's method with 64
+            components and ``zero_weight="auto"``.
         """
         made = competition_graph(site, ega=ega, tau_days=tau_days, exclude=exclude)
-        return cls(ATP(**{"purpose": "links"} | params).fit(made.graph), made)
+        usual: dict[str, Any] = {"n_components": 64, "purpose": "paper", "zero_weight": "auto"}
+        return cls(ATP(**usual | params).fit(made.graph), made)
 
     @classmethod
     def from_model(cls, model: ATP) -> Self:

@@ -1,27 +1,35 @@
-"""ATP: source and target vectors that keep direction and reachability."""
+"""ATP: source and target vectors that preserve direction and reachability."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from atpgraph.closure import ExactClosure, HeldClosure, hold_closure, kernel_table
+from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
+from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding import model_file, purposes
-from atpgraph.embedding.growing import Growing
-from atpgraph.embedding.job import Job
+from atpgraph.embedding import growth, model_file
+from atpgraph.embedding.base import Estimator
+from atpgraph.embedding.fidelity import NODES, Fidelity, HardPairs, measure
+from atpgraph.embedding.fold_in import FoldIn
 from atpgraph.embedding.ranking import pair_scores, top_by_product
-from atpgraph.embedding.reachability import fit_paths
-from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import Factorization, factorize, svdm
+from atpgraph.embedding.spread import Run, open_run
+from atpgraph.embedding.settings import Settings, checked, settle, without_removed
+from atpgraph.embedding.threshold import separating_score
+from atpgraph.errors import BudgetError, InputError, NotFittedError
+from atpgraph.factorization import Factorization, factorize, fit_panels
+from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import (
@@ -33,95 +41,73 @@ from atpgraph.util.arrays import (
     Int64Array,
 )
 from atpgraph.util.checks import whole_number
-from atpgraph.util.memory import available_bytes, budget_bytes, human_bytes
 from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import Shown
 from atpgraph.util.random import RandomState
+from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
     from atpgraph.embedding.index import NeighborIndex
 
 log = logging.getLogger(__name__)
 
-Labels = Hashable | Sequence[Hashable] | AnyArray
+_JUDGED = 500  # nodes that a batch of new edges is evaluated on, a third of those of a fit
+_LARGEST = 65504.0  # that a float16 can hold
 
 
-class ATP(Growing):
+class ATP(Estimator):
     """Embed a directed graph so that paths, not only edges, can be read off the vectors.
 
-    The four steps of ATP: break the cycles of the graph; find the level of every node of the
-    acyclic graph; let M hold f(difference of levels) for every pair joined by a path; find vectors
-    with ⟨s_i, t_j⟩ ≈ M_ij. Row i of S is the source vector of node i, row j of T the target vector
-    of node j.
+    The steps: break the cycles of the graph; compute the level of every node of the acyclic graph;
+    collect its paths; find vectors that score paths above non-paths; evaluate them. The score of a
+    pair is ⟨s_u, t_v⟩, with s_u the source vector of u and t_v the target vector of v.
 
-    What the vectors are for decides what becomes of the pairs without a path, which M leaves open:
-
-    - ``purpose="reachability"`` keeps the paths of this graph. ⟨s_i, t_j⟩ is near f(difference of
-      levels) where i reaches j, and below 0 where it does not, so that σ(⟨s_i, t_j⟩) > ½ means a
-      path: a one-sided regression over sampled pairs, with vectors of any sign
-      (:func:`~atpgraph.factorization.fit_pairs`, with sketches
-      :func:`~atpgraph.factorization.fit_panels`).
-    - ``purpose="links"`` generalises to edges that are not there: M ≈ S·Tᵀ with S, T ≥ 0, a little
-      weight on the pairs without a path (:func:`~atpgraph.factorization.factorize`).
-    - ``purpose="paper"`` is the paper's recipe: the same, over the reachable pairs alone.
+    - ``purpose="reachability"`` preserves the paths of this graph, at any size. ⟨s_u, t_v⟩ is near
+      f(difference of levels) if u reaches v, and below 0 otherwise
+      (:func:`~atpgraph.factorization.fit_panels`).
+    - ``purpose="paper"`` is the method of the paper: M ≈ S·Tᵀ with S, T ≥ 0 over the reachable
+      pairs, whose entries in M are f(difference of levels). All paths are stored exactly, so the
+      graph has to be small enough (:func:`~atpgraph.factorization.factorize`). With
+      ``zero_weight="auto"`` the vectors suit link prediction.
 
     Parameters
     ----------
     n_components : int
-        Length of the vectors. For reachability two of the components are biases, facing ones.
-    purpose : {"reachability", "links", "paper"}
-        What the vectors are for; decides every parameter that is "auto".
-    kernel : {"log", "harmonic", "linear", "constant"} or callable
-        f, the weight of a reachable pair by its difference of levels; a callable gets
-        the array 1, 2, … of differences.
+        Length of the vectors. For reachability, two of the components are biases facing ones.
+    purpose : {"reachability", "paper"}
+        What the vectors are for.
     method : str
         How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
-        up to a million edges on cycles, beyond that ``springs``, which is cheaper.
-    closure : {"auto", "exact", "sketch"}
-        How the paths are held: in a closure forest, exactly, or by sketches, a sample of the
-        descendants and ancestors of every node (:class:`~atpgraph.closure.ReachSketch`), in memory
-        that does not depend on how many paths there are. "auto" estimates the forest, and takes
-        sketches if it does not fit the budget; for pairs also above 100,000 nodes.
-    sketch_size : "auto" or int
-        Descendants, and ancestors, that a sketch keeps for each node; "auto" is 64, for pairs
-        32, less if that does not fit.
-    solver : {"auto", "pairs", "nnls", "svd"}
-        Regression over sampled pairs, non-negative factorisation, or the truncated singular value
-        decomposition of M; "auto" is pairs for reachability, else nnls.
-    zero_weight : "auto" or float in [0, 1]
-        For nnls, the weight of a pair not joined by a path: 0 fits the reachable pairs only; 1 is
-        plain non-negative matrix factorisation; "auto" is 0 for ``purpose="paper"``, else it lets
-        all such pairs together weigh 2 % of what the reachable pairs weigh, whatever the density of
-        the graph.
-    regularization : "auto" or float
-        Penalty on long vectors. For nnls, λ of λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is
-        4 n_components over the mean |R(i)|, at most 0.3: the fewer pairs for each number to learn,
-        the more. For pairs, λ of λ (‖s‖² + ‖t‖²) for each pair; "auto" is 0.0001.
+        up to a million edges on cycles, and the cheaper ``springs`` beyond.
     max_iter : "auto" or int
-        Limit on the alternating iterations of nnls ("auto": 3), or on the rounds of pairs
-        ("auto": 32, above 100,000 nodes fewer), in each of which every node draws up to 16 paths.
-    tol : float
-        For nnls, the relative fall of the objective below which they end; for pairs, the share of
-        the first round's loss.
-    c : float
-        Offset of the log kernel, c + ln(e + Δ).
-    n_jobs : int, optional
-        Threads, by default all cores. The result does not depend on it.
+        Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
+        more than 62,500 nodes); for the paper's method, iterations ("auto": 3).
     random_state : int, Generator or None
         Seed of ties, of the first vectors and of sampled pairs.
-    memory : str or number of bytes, optional
-        Budget such as "4GB", by default half of what is free. A closure forest that does not fit
-        gives way to sketches, or with ``closure="exact"`` is refused before it is built.
+    kernel : {"log", "harmonic", "linear", "constant"} or callable
+        f, the score of a path by its difference of levels; a callable gets the array 1, 2, … of
+        differences.
+    zero_weight : float in [0, 1] or "auto"
+        For the paper's method, the weight of a pair without a path: 0 fits the reachable pairs
+        only; 1 is plain non-negative matrix factorization; "auto" lets all pairs without a path
+        together weigh 2% of what the reachable pairs weigh.
+    regularization : "auto" or float
+        Penalty on long vectors, λ (‖s‖² + ‖t‖²) for each pair ("auto": 0.0001). For the paper's
+        method, λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the mean
+        |R(i)|, at most 0.3.
+    n_jobs : int, optional
+        Threads, by default all cores. The result does not depend on it.
     verbose : bool
         Show progress on standard error.
 
     Attributes
     ----------
     source_, target_ : arrays of shape (n, n_components)
-        The vectors, in the order of `labels_`.
+        The vectors, in the order of `labels_`: float16 for reachability, float32 for the paper's
+        method.
     fidelity_ : Fidelity
-        How well the vectors keep the paths of the graph, measured on pairs that are hard to tell
-        apart (:class:`~atpgraph.embedding.fidelity.Fidelity`).
+        How well the vectors preserve the paths of the graph
+        (:class:`~atpgraph.embedding.fidelity.Fidelity`).
     levels_ : int32 array
         Level of every node, from 1.
     labels_ : array
@@ -129,24 +115,21 @@ class ATP(Growing):
     removed_edges_ : list of pairs of labels
         The edges that were removed to break cycles.
     objective_ : float64 array
-        Objective after each iteration, or mean loss for a path in each round; empty for svd.
+        Mean loss per path in each round, or objective after each iteration.
     n_iter_ : int
-        Iterations done.
+        Rounds or iterations done.
     timings_ : dict
         Seconds by stage.
     method_ : str
         The method that broke the cycles.
-    solver_, zero_weight_, regularization_ : str, float, float
-        The solver and the weights used.
+    settings_ : Settings
+        Purpose, weights and iterations, with every "auto" resolved.
     threshold_ : float
-        The score above which :meth:`predict` says that there is a path: 0 for pairs, else the one
-        that best tells pairs of this graph joined by a path from others.
+        The score above which :meth:`predict` says that there is a path.
     margin_ : float
-        How far below 0 the scores of pairs without a path were put; 0 except for pairs.
-    n_reachable_pairs_, n_extras_ : int
-        Pairs joined by a path, with sketches an estimate, and how many of them are stored.
-    closure_ : ClosureChoice
-        How the paths were held, `kind` "exact" or "sketch", and the `reason`.
+        How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
+    n_reachable_pairs_ : int
+        Pairs joined by a path; an estimate for reachability.
 
     Examples
     --------
@@ -165,42 +148,53 @@ class ATP(Growing):
     AAAI 2019.
     """
 
+    source_: FloatArray
+    target_: FloatArray
+    levels_: Int32Array
+    objective_: Float64Array
+    n_iter_: int
+    timings_: dict[str, float]
+    method_: str
+    settings_: Settings
+    margin_: float
+    threshold_: float
+    fidelity_: Fidelity | None
+    n_reachable_pairs_: int
+    graph_: DiGraph
+    removed_: Int64Array
+    kernel_table_: Float64Array
+    _reachability: Reachability
+    _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
+
     def __init__(
         self,
-        n_components: int = 64,
+        n_components: int = 128,
         *,
         purpose: str = "reachability",
-        kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
         method: str = "auto",
-        closure: str = "auto",
-        sketch_size: int | Literal["auto"] = "auto",
-        solver: str = "auto",
-        zero_weight: float | Literal["auto"] = "auto",
-        regularization: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
-        tol: float = 1e-4,
-        c: float = 0.0,
-        n_jobs: int | None = None,
         random_state: RandomState = 0,
-        memory: str | float | None = None,
+        kernel: str | Callable[[Float64Array], npt.ArrayLike] = "log",
+        zero_weight: float | Literal["auto"] = 0.0,
+        regularization: float | Literal["auto"] = "auto",
+        n_jobs: int | None = None,
         verbose: bool = False,
+        **removed: Any,
     ) -> None:
         self.n_components = n_components
         self.purpose = purpose
-        self.kernel = kernel
         self.method = method
-        self.closure = closure
-        self.sketch_size = sketch_size
-        self.solver = solver
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.kernel = kernel
         self.zero_weight = zero_weight
         self.regularization = regularization
-        self.max_iter = max_iter
-        self.tol = tol
-        self.c = c
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.memory = memory
         self.verbose = verbose
+        if removed:
+            self.set_params(**without_removed(removed, self.get_params()))
+
+    # Fitting
 
     def fit(
         self,
@@ -216,108 +210,207 @@ class ATP(Growing):
         ----------
         graph : anything :func:`atpgraph.as_graph` takes
         y
-            Not used.
+            Ignored.
         work : path, optional
-            A folder for what is done so far. A fit that was killed goes on where it was if it is
-            called again with the same folder, and gives the same vectors as one that was not.
+            A folder for checkpoints. Call a killed fit again with the same folder to resume it; the
+            vectors are the same as without the interruption.
         client : distributed.Client, optional
-            A Dask cluster whose workers do the work; they and this process share the folder. The
+            A Dask cluster whose workers learn the rows; they and this process share the folder. The
             vectors are the same.
         """
-        given = self._checked(graph)
+        params = self.get_params()
+        checked(params)
+        thread_count(self.n_jobs)
+        given = as_graph(graph)
+        if given.weights is not None:
+            log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         with (
             Shown() if self.verbose else contextlib.nullcontext(),
-            Job.at(work, given, self.get_params(), client) as job,
+            open_run(work, client, given, params) as run,
         ):
-            self._fit(given, job)
+            self._fit(given, run)
         return self
 
-    def _fit(self, graph: DiGraph, job: Job) -> None:
-        timings: dict[str, float] = {}
-        memory = self._left_for_the_forests(graph.n_nodes)
-        solver = purposes.check(self.get_params())
-        with _timed("cycles", timings):
-            removed, self.method_ = job.removed(
+    def _fit(self, graph: DiGraph, run: Run) -> None:
+        self.timings_ = {}
+        with self._timed("cycles"):
+            removed, self.method_ = run.removed(
                 lambda: break_cycles(graph, self.method, random_state=self.random_state)
             )
             dag = graph.without_edges(removed)
-        with _timed("hierarchy", timings):
+        with self._timed("hierarchy"):
             level = levels(dag)
-        with _timed("closure", timings):
-            closure = job.closure(
-                dag,
-                level,
-                memory,
-                lambda: hold_closure(
-                    dag, level, sketch_size=self.sketch_size, memory=memory, n_jobs=self.n_jobs,
-                    **purposes.how_to_hold(self.closure, solver),
-                ),
-            )  # fmt: skip
-        with _timed("factorization", timings):
-            settings = purposes.settle(
-                self.get_params(), graph.n_nodes, closure.n_pairs, closure.choice.kind
-            )
-            log.info("Fitting for %s: %s", self.purpose, settings)
-            table = kernel_table(self.kernel, int(level.max(initial=1)), self.c)
-            fit = self._factorize(settings, closure, level, table, job)
-            if not (np.isfinite(fit.source).all() and np.isfinite(fit.target).all()):
-                raise InputError(
-                    "The vectors grew beyond all bounds with a regularization of "
-                    f"{settings.regularization:g}; choose a smaller one."
-                )
+            table = kernel_table(self.kernel, int(level.max(initial=1)))
+        with self._timed("paths"):
+            paths = run.paths(dag, level, lambda: collect_paths(dag, level, self.n_jobs))
+        with self._timed("factorization"):
+            self.settings_ = settle(self.get_params(), graph.n_nodes, paths.n_pairs)
+            log.info("%s", self.settings_)
+            solve = self._learn if self.settings_.purpose == "reachability" else self._factorize
+            fit = solve(paths, table, run)
         self.graph_, self.removed_, self.levels_ = graph, removed, level
-        self.source_, self.target_ = fit.source, fit.target
-        self.objective_, self.n_iter_ = fit.objective, fit.n_iter
-        self.solver_, self.margin_ = settings.solver, fit.margin
-        self.zero_weight_, self.regularization_ = settings.zero_weight, settings.regularization
-        self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
-        self.closure_ = closure.choice
-        self.kernel_table_ = table
-        with _timed("fidelity", timings):
-            self._judge(closure)
-        self.timings_ = timings
+        self.kernel_table_, self.n_reachable_pairs_ = table, paths.n_pairs
+        self.objective_, self.n_iter_, self.margin_ = fit.objective, fit.n_iter, fit.margin
+        self._keep(fit)
+        with self._timed("fidelity"):
+            self._evaluate(paths)
 
-    def _factorize(
-        self,
-        settings: purposes.Settings,
-        closure: HeldClosure,
-        level: Int32Array,
-        table: Float64Array,
-        job: Job,
-    ) -> Factorization:
-        k, seed = self.n_components, self.random_state
-        exact = isinstance(closure, ExactClosure)
-        if settings.solver == "pairs" and exact and job.spread is not None:
-            return job.spread.pairs(table, settings.regularization, settings.max_iter)
-        if settings.solver == "pairs":
-            return fit_paths(
-                closure, level, table, n_components=k, max_iter=settings.max_iter,
-                regularization=settings.regularization, tol=self.tol, n_jobs=self.n_jobs,
-                random_state=seed, loop=job.loop(), spread=job.spread,
-            )  # fmt: skip
-        if isinstance(closure, ExactClosure) and settings.solver == "svd":
-            return svdm(*closure.sides, level, table, n_components=k, random_state=seed)
-        rows, columns = closure.sides
-        return factorize(
-            rows, columns, level, table, n_components=k, zero_weight=settings.zero_weight,
-            regularization=settings.regularization, max_iter=settings.max_iter, tol=self.tol,
-            n_jobs=self.n_jobs, random_state=seed, loop=job.loop(),
-            spread=job.spread,
+    def _learn(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
+        """Learn vectors from sampled paths and non-paths."""
+        return fit_panels(
+            *paths.sides, paths.levels, table, n_components=self.n_components,
+            regularization=self.settings_.regularization, max_iter=self.settings_.max_iter,
+            n_jobs=self.n_jobs, random_state=self.random_state, loop=run.loop(), run=run.rows,
         )  # fmt: skip
 
-    def _left_for_the_forests(self, n: int) -> int:
-        """The memory budget less what the vectors take: S, T and a copy of each."""
-        budget = budget_bytes(self.memory)
-        vectors = 4 * n * self.n_components * 4
-        if self.memory is None and budget <= vectors < available_bytes():
-            return 1  # nothing is left of the half that is ours: sketches, as small as they get
-        if vectors >= budget:
+    def _factorize(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
+        """Factorize M over all paths, as the paper does."""
+        try:
+            forests = closure_forests(paths.dag, paths.levels, n_jobs=self.n_jobs)
+        except BudgetError as error:
             raise BudgetError(
-                f"The vectors of {n:,} nodes at {self.n_components} components need "
-                f"{human_bytes(vectors)}, and the budget is {human_bytes(budget)}; "
-                "raise memory or lower n_components."
+                f"{str(error).partition(';')[0]}; the default, purpose='reachability', needs no "
+                "list of all paths."
+            ) from None
+        self.n_reachable_pairs_ = forests[0].n_pairs
+        self.settings_ = settle(self.get_params(), paths.dag.n_nodes, forests[0].n_pairs)
+        return factorize(
+            *forests, paths.levels, table, n_components=self.n_components,
+            zero_weight=self.settings_.zero_weight, regularization=self.settings_.regularization,
+            max_iter=self.settings_.max_iter, n_jobs=self.n_jobs, random_state=self.random_state,
+            loop=run.loop(),
+        )  # fmt: skip
+
+    def _keep(self, fit: Factorization) -> None:
+        """Store the vectors; those of the learned solver in half precision."""
+        highest = max(
+            (float(np.abs(side).max(initial=0.0)) for side in (fit.source, fit.target)), default=0.0
+        )
+        if not np.isfinite(highest):
+            raise InputError(
+                "The vectors grew beyond all bounds with a regularization of "
+                f"{self.settings_.regularization:g}; choose a smaller one."
             )
-        return budget - vectors
+        kind = np.float16 if self._is_learned and highest < _LARGEST else np.float32
+        self.source_ = fit.source.astype(kind, copy=False)
+        self.target_ = fit.target.astype(kind, copy=False)
+
+    def _evaluate(self, paths: Paths, nodes: int = NODES) -> None:
+        """Measure how well the vectors preserve the paths, and find the threshold."""
+        oracle = paths.oracle
+        self.threshold_ = 0.0
+        if not self._is_learned:
+            self.threshold_ = separating_score(oracle, self.source_, self.target_)
+        pairs = HardPairs.of(oracle, self.levels_, np.random.default_rng(0), nodes)
+        self.fidelity_ = measure(
+            pairs, oracle, self.levels_, self.source_, self.target_, self.threshold_
+        )
+        log.info("%s", self.fidelity_)
+        if self.fidelity_.is_poor and self._is_learned:
+            log.warning("%s", self.fidelity_.advice(self.settings_.purpose))
+
+    @property
+    def _is_learned(self) -> bool:
+        return self.settings_.purpose == "reachability"
+
+    @contextlib.contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        with stage(name):
+            yield
+        self.timings_[name] = time.perf_counter() - started
+
+    # New nodes and edges
+
+    def fold_in(
+        self,
+        out_edges: Sequence[Hashable] | AnyArray = (),
+        in_edges: Sequence[Hashable] | AnyArray = (),
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the source and target vector of a node that is not in the graph.
+
+        One solve for each, with all other vectors fixed: what a refit would give this node if
+        nothing else moved. :meth:`add_edges` takes many nodes at once, with edges among them.
+
+        Parameters
+        ----------
+        out_edges, in_edges : labels
+            Nodes of the graph that the new node has edges to, and from. An edge that would close a
+            cycle is ignored: what leads to the new node is not taken to be reachable from it.
+
+        Examples
+        --------
+        >>> atp = ATP(n_components=4).fit([("a", "b"), ("b", "c"), ("c", "d")])
+        >>> source, target = atp.fold_in(in_edges=["c"])
+        >>> bool(atp.source_[0] @ target > 1.0)
+        True
+        """
+        graph = self._fitted()
+        if not hasattr(self, "_folding") or self._folding[0] is not self.source_:
+            self._folding = self.source_, FoldIn.of(self)
+        out, into = (graph.codes(list(side)) for side in (out_edges, in_edges))
+        return self._folding[1].vectors(out, into)
+
+    def add_edges(
+        self, edges: Any, nodes: Iterable[Hashable] = (), *, inplace: bool = False
+    ) -> Self:
+        """Return a model with these edges and nodes as well.
+
+        Cycles that the new edges close are broken by leaving out new edges. Vectors of new nodes
+        are learned first, then those of all nodes with new descendants or ancestors, in a few
+        rounds; the others keep theirs. Parameters stay as fitted.
+
+        Parameters
+        ----------
+        edges : anything :func:`atpgraph.as_graph` takes
+            Edges among known nodes, new ones, or both.
+        nodes : labels
+            Nodes to add even if they have no edges.
+        inplace : bool
+            Change this model instead of a copy.
+
+        Examples
+        --------
+        >>> old = ATP(n_components=4).fit([("a", "b"), ("b", "c"), ("c", "d")])
+        >>> new = old.add_edges([("d", "e"), ("e", "f"), ("f", "a")])
+        >>> new.removed_edges_, new.levels_.tolist(), len(old.labels_)
+        ([('f', 'a')], [1, 2, 3, 4, 5, 6], 4)
+        >>> there, back = new.score_pairs(["a", "f"], ["f", "a"])
+        >>> bool(there > 1.0 > back)
+        True
+        """
+        self._fitted()
+        if not self._is_learned:
+            raise InputError(
+                "A model with purpose='paper' cannot take new edges; fit the grown graph, or use "
+                "purpose='reachability'."
+            )
+        model = self if inplace else copy.copy(self)
+        started = time.perf_counter()
+        grown = growth.Growth.of(self.graph_, self.removed_, self.levels_, edges, nodes)
+        paths = collect_paths(grown.dag, grown.levels, self.n_jobs)
+        table = growth.longer_table(
+            self.kernel_table_, self.kernel, int(grown.levels.max(initial=1))
+        )
+        fit = growth.learn_changes(self, grown, paths, table)
+        model.graph_, model.removed_, model.levels_ = grown.graph, grown.removed, grown.levels
+        model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
+        model._keep(fit)
+        model._evaluate(paths, _JUDGED)
+        model.timings_ = {"growth": time.perf_counter() - started}
+        return model
+
+    def add(self, edges: Any, nodes: Iterable[Hashable] = ()) -> Self:
+        """Call :meth:`add_edges`; this old name will be removed in 0.4."""
+        _warn_renamed("add(edges)", "add_edges(edges)")
+        return self.add_edges(edges, nodes)
+
+    def update(self, edges: Any) -> Self:
+        """Call ``add_edges(edges, inplace=True)``; this old name will be removed in 0.4."""
+        _warn_renamed("update(edges)", "add_edges(edges, inplace=True)")
+        return self.add_edges(edges, inplace=True)
+
+    # Answers
 
     @property
     def labels_(self) -> AnyArray:
@@ -330,18 +423,35 @@ class ATP(Growing):
         sources, targets = self._fitted().edge_labels(self.removed_)
         return list(zip(sources.tolist(), targets.tolist(), strict=True))
 
-    def _pairs(self, u: Labels, v: Labels) -> tuple[Any, Any]:
-        return self._fitted().pair_codes(u, v)
+    @property
+    def dag_(self) -> DiGraph:
+        """The graph without the removed edges."""
+        return self._fitted().without_edges(self.removed_)
+
+    @property
+    def reachability_(self) -> Reachability:
+        """The exact paths of the graph."""
+        graph = self._fitted()
+        if not hasattr(self, "_reachability") or self._reachability.graph is not graph:
+            self._reachability = Reachability(graph)
+        return self._reachability
+
+    def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
+        """Whether a path of the graph, cycles included, leads from u to v: exact, no vectors.
+
+        See :class:`~atpgraph.Reachability`, which `reachability_` is, for more such questions.
+        """
+        return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
         """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
-        sources, targets = self._pairs(u, v)
+        sources, targets = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, sources, targets)
 
     def predict_proba(self, u: Labels, v: Labels) -> Float64Array:
         """σ(⟨s_u, t_v⟩) for every pair; above a half where a path is indicated.
 
-        Vectors that are not negative (nnls) cannot score below a half.
+        Vectors that are not negative (``purpose="paper"``) cannot score below a half.
         """
         return np.asarray(expit(self.score_pairs(u, v)))
 
@@ -377,6 +487,28 @@ class ATP(Growing):
         """The k nodes that most strongly lead to each node of `v`, or to a target vector."""
         return self._top(v, k, vector, "target_", "source_")
 
+    def _top(
+        self, nodes: Labels | None, k: int, vector: npt.ArrayLike | None, near: str, far: str
+    ) -> tuple[AnyArray, FloatArray]:
+        whole_number("k", k)
+        graph, vectors = self._fitted(), getattr(self, far)
+        if (nodes is None) == (vector is None):
+            raise InputError("Name nodes, or give a vector; not both.")
+        if nodes is not None:
+            codes: Int64Array | None = graph.codes(nodes).astype(np.int64)
+            queries, several = getattr(self, near)[codes], isinstance(nodes, (list, np.ndarray))
+        else:
+            codes, queries = None, np.asarray(vector, dtype=np.float32)
+            several = queries.ndim == 2
+            if queries.ndim not in (1, 2) or queries.shape[-1] != vectors.shape[1]:
+                raise InputError(
+                    f"The vector has the shape {queries.shape}; those of the model have "
+                    f"{vectors.shape[1]} components."
+                )
+        best, scores = top_by_product(np.atleast_2d(queries), vectors, k, skip=codes)
+        labels = graph.labels[best]
+        return (labels, scores) if several else (labels[0], scores[0])
+
     def index(self, direction: str = "targets") -> NeighborIndex:
         """An approximate index, for many questions to a model of many nodes.
 
@@ -394,27 +526,36 @@ class ATP(Growing):
         self._fitted()
         return NeighborIndex(self, direction)
 
-    def _top(
-        self, nodes: Labels | None, k: int, vector: npt.ArrayLike | None, near: str, far: str
-    ) -> tuple[AnyArray, FloatArray]:
-        whole_number("k", k)
-        graph, vectors = self._fitted(), getattr(self, far)
-        if (nodes is None) == (vector is None):
-            raise InputError("Name nodes, or give a vector; not both.")
-        if nodes is not None:
-            codes: Int64Array | None = graph.codes(nodes).astype(np.int64)
-            queries, several = getattr(self, near)[codes], isinstance(nodes, (list, np.ndarray))
-        else:
-            codes, queries = None, np.asarray(vector, dtype=vectors.dtype)
-            several = queries.ndim == 2
-            if queries.ndim not in (1, 2) or queries.shape[-1] != vectors.shape[1]:
-                raise InputError(
-                    f"The vector has the shape {queries.shape}; those of the model have "
-                    f"{vectors.shape[1]} components."
-                )
-        best, scores = top_by_product(np.atleast_2d(queries), vectors, k, skip=codes)
-        labels = graph.labels[best]
-        return (labels, scores) if several else (labels[0], scores[0])
+    # Features, files, display
+
+    def fit_transform(self, graph: Any, y: object = None) -> FloatArray:
+        """:meth:`fit`, then the vectors of all nodes, as :meth:`transform` gives them."""
+        self.fit(graph, y)
+        return self.transform(self.graph_)
+
+    def transform(self, nodes: Any) -> FloatArray:
+        """Source and target vector of each node, side by side: features for a classifier.
+
+        Parameters
+        ----------
+        nodes : list or array of labels, or a graph
+            Nodes of the model; of a graph (anything :func:`atpgraph.as_graph` takes) all nodes, in
+            the order in which it has them.
+
+        Returns
+        -------
+        float32 array of shape (nodes, 2 n_components)
+        """
+        graph = self._fitted()
+        codes = graph.codes(_labels_in(graph, nodes))
+        both = np.concatenate([self.source_[codes], self.target_[codes]], axis=1)
+        return both.astype(np.float32)
+
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
+        """Names of the columns of :meth:`transform`, for scikit-learn."""
+        self._fitted()
+        k = self.source_.shape[1]
+        return np.array([f"{side}{at}" for side in ("source", "target") for at in range(k)], object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
@@ -426,10 +567,50 @@ class ATP(Growing):
         """Read a model that :meth:`save` wrote."""
         return model_file.load(cls, path)
 
+    def _fitted(self) -> DiGraph:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet; call fit(graph) first."
+            )
+        return self.graph_
 
-@contextlib.contextmanager
-def _timed(name: str, timings: dict[str, float]) -> Iterator[None]:
-    started = time.perf_counter()
-    with stage(name):
-        yield
-    timings[name] = time.perf_counter() - started
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "graph_")
+
+    def __repr__(self) -> str:
+        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
+        return super().__repr__() + fitted
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = {name: repr(value) for name, value in self._changed().items()}
+        state = "not fitted"
+        if self.__sklearn_is_fitted__():
+            state = "fitted"
+            rows |= {
+                "nodes": f"{self.graph_.n_nodes:,}",
+                "edges": f"{self.graph_.n_edges:,}",
+                "edges removed to break cycles": f"{len(self.removed_):,}",
+                "levels": f"{int(self.levels_.max(initial=0)):,}",
+                "components": f"{self.source_.shape[1]:,}",
+                "fidelity": str(self.fidelity_ or "not measured"),
+            }
+        cells = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
+            for name, value in rows.items()
+        )
+        return f"<b>{type(self).__name__}</b>, {state}<table>{cells}</table>"
+
+
+def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
+    """The labels meant by a list of them, or by a graph; a list of pairs may be either."""
+    if isinstance(nodes, (list, tuple)) or getattr(nodes, "ndim", 0) == 1:
+        labels = list(nodes.tolist() if hasattr(nodes, "tolist") else nodes)
+        pairs = {type(label) for label in labels} & {list, tuple}
+        if not pairs or (list not in pairs and (graph.codes_or_minus_one(labels) >= 0).all()):
+            return labels
+    return list(as_graph(nodes).labels.tolist())
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"{old} will be removed in 0.4; use {new}.", DeprecationWarning, stacklevel=3)

@@ -1,54 +1,29 @@
-"""Vectors of a new node from its edges."""
+"""Solve for the vectors of a new node from its edges, with all other vectors fixed."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from atpgraph.factorization import PairRows, RowSolver
+from atpgraph.closure import collect_paths
+from atpgraph.factorization.single_rows import LearnedRows, NnlsRows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
-from atpgraph.util.arrays import (
-    AnyArray,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, IntArray
+
+if TYPE_CHECKING:
+    from atpgraph.embedding.estimator import ATP
 
 
 class Rows(Protocol):
-    """Vectors of rows of their own, all others kept; rows come in the form of a CSR matrix."""
+    """Solves single rows, with all other vectors fixed."""
 
-    def sources(
-        self, indptr: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike
-    ) -> FloatArray:
-        """Source vectors of new nodes from their descendants."""
+    def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        """Return the source vector of a node from its descendants and their scores."""
 
-    def targets(
-        self, indptr: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike
-    ) -> FloatArray:
-        """Target vectors of new nodes from their ancestors."""
-
-
-class NnlsRows:
-    """Rows by non-negative least squares; what all of them need is computed once."""
-
-    def __init__(self, source: FloatArray, target: FloatArray, **weights: float) -> None:
-        self._source, self._target, self._weights = source, target, weights
-
-    @cached_property
-    def sources(self) -> RowSolver:
-        """Source vectors of new nodes from their descendants."""
-        return RowSolver(self._target, **self._weights)
-
-    @cached_property
-    def targets(self) -> RowSolver:
-        """Target vectors of new nodes from their ancestors."""
-        return RowSolver(self._source, **self._weights)
+    def target(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        """Return the target vector of a node from its ancestors and their scores."""
 
 
 class FoldIn:
@@ -61,57 +36,47 @@ class FoldIn:
     levels : int32 array
         Level of every node.
     table : float64 array
-        Weight of a pair by the difference of the levels.
+        Score of a pair by the difference of the levels.
     rows : Rows
-        What solves a row, such as :class:`~atpgraph.factorization.PairRows`.
+        Solves a row, such as :class:`~atpgraph.factorization.LearnedRows`.
     """
 
     def __init__(self, dag: DiGraph, levels: Int32Array, table: Float64Array, rows: Rows) -> None:
         self._dag, self._levels, self._rows = dag, levels, rows
-        # A new node can stand one level above all others: the table may end one short.
+        # A new node can be one level above all others: the table may end one short.
         self._weight = np.append(table, table[-1:]) if len(table) else np.ones(2)
         if len(table) == 1:
             self._weight = np.array([0.0, 1.0])
 
     @classmethod
-    def of(cls, model: Any) -> FoldIn:
-        """For the nodes of a fitted model."""
+    def of(cls, model: ATP) -> FoldIn:
+        """Fold new nodes into a fitted model."""
+        vectors, settings = (model.source_, model.target_), model.settings_
         rows: Rows
-        if model.solver_ == "pairs":
-            rows = PairRows(
-                model.source_,
-                model.target_,
-                model.n_descendants_,
-                model.popularity_,
-                margin=model.margin_,
-                regularization=model.regularization_,
-            )
+        if settings.purpose == "reachability":
+            paths = collect_paths(model.dag_, model.levels_, model.n_jobs)
+            rows = LearnedRows(*vectors, paths, model.margin_, settings.regularization)
         else:
-            rows = NnlsRows(
-                model.source_,
-                model.target_,
-                zero_weight=model.zero_weight_,
-                regularization=model.regularization_,
-            )
+            rows = NnlsRows(*vectors, settings.zero_weight, settings.regularization)
         return cls(model.dag_, model.levels_, model.kernel_table_, rows)
 
     def source(self, out_edges: IntArray, in_edges: IntArray) -> FloatArray:
-        """Source vector of a node with edges to `out_edges` and from `in_edges`."""
-        # Ancestors matter as far as they are descendants too, and those stand at least as high.
+        """Return the source vector of a node with edges to `out_edges` and from `in_edges`."""
+        # Ancestors matter only if they are descendants too, and those are at least as high.
         lowest = int(self._levels[out_edges].min(initial=np.iinfo(np.int32).max))
         ancestors = reachable(self._dag.reverse(), in_edges, within=self._levels >= lowest)
         return self._source_of(out_edges, ancestors, self.level(in_edges))
 
     def vectors(self, out_edges: IntArray, in_edges: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Source and target vector of a node with edges to `out_edges` and from `in_edges`."""
+        """Return both vectors of a node with edges to `out_edges` and from `in_edges`."""
         ancestors = reachable(self._dag.reverse(), in_edges)
         here = self.level(in_edges)
         below = self._weights(here - self._levels[ancestors])
-        (target,) = self._rows.targets([0, len(ancestors)], ancestors, below)
+        target = self._rows.target(ancestors, below)
         return self._source_of(out_edges, ancestors, here), target
 
     def level(self, in_edges: IntArray) -> int:
-        """One above the highest in-neighbour, 1 if there is none, as peeling would give it."""
+        """Return one more than the highest level of an in-neighbor, 1 if there is none."""
         return 1 + int(self._levels[in_edges].max(initial=0))
 
     def _source_of(self, out_edges: IntArray, ancestors: IntArray, here: int) -> FloatArray:
@@ -119,8 +84,7 @@ class FoldIn:
         descendants = np.setdiff1d(reached, ancestors, assume_unique=True)
         # What it reaches is at least one level above it.
         above = self._weights(np.clip(self._levels[descendants] - here, 1, None))
-        (source,) = self._rows.sources([0, len(descendants)], descendants, above)
-        return np.asarray(source)
+        return self._rows.source(descendants, above)
 
-    def _weights(self, difference: AnyArray) -> FloatArray:
+    def _weights(self, difference: AnyArray) -> Float64Array:
         return np.asarray(self._weight[np.minimum(difference, len(self._weight) - 1)])

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from atpgraph.closure import ClosureChoice
-from atpgraph.embedding.base import Embedding
 from atpgraph.embedding.fidelity import Fidelity
+from atpgraph.embedding.settings import Settings, current_params
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray
 
-M = TypeVar("M", bound=Embedding)
+if TYPE_CHECKING:
+    from atpgraph.embedding.estimator import ATP
+
+M = TypeVar("M", bound="ATP")
 
 FORMAT = "atpgraph-model"
-VERSION = 2
-# n nodes, m edges, k components; the last two are there for models made of pairs.
+VERSION = 3
+# n nodes, m edges, k components; the last two are in files of version 2 and are not used.
 _FIELDS = GRAPH_FIELDS | {
     "source": Field("f", ("n", "k")),
     "target": Field("f", ("n", "k")),
@@ -33,7 +35,7 @@ _FIELDS = GRAPH_FIELDS | {
 _HINT = "an atpgraph model; make one with 'atp embed'"
 
 
-def save(model: Embedding, path: str | os.PathLike[str]) -> None:
+def save(model: ATP, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the same model gives the same bytes."""
     params = model.get_params() | {"n_jobs": None}  # which says nothing of the vectors
     if callable(params["kernel"]):
@@ -46,15 +48,11 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "params": params,
         "n_iter": model.n_iter_,
         "method": model.method_,
-        "solver": model.solver_,
-        "zero_weight": model.zero_weight_,
-        "regularization": model.regularization_,
+        "settings": asdict(model.settings_),
         "margin": model.margin_,
         "threshold": model.threshold_,
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
         "reachable_pairs": model.n_reachable_pairs_,
-        "extras": model.n_extras_,
-        "closure": asdict(model.closure_),
     }
     arrays: dict[str, AnyArray] = graph_arrays(model.graph_) | {
         "source": model.source_,
@@ -64,8 +62,6 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "objective": model.objective_,
         "kernel_table": model.kernel_table_,
     }
-    if model.solver_ == "pairs":
-        arrays |= {"n_descendants": model.n_descendants_, "popularity": model.popularity_}
     write_archive(path, description, arrays)
 
 
@@ -75,7 +71,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         return _restore(kind, description, arrays)
 
-    return read_archive(path, FORMAT, (1, VERSION), _HINT, _FIELDS, restore)
+    return read_archive(path, FORMAT, tuple(range(1, VERSION + 1)), _HINT, _FIELDS, restore)
 
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
@@ -84,10 +80,8 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
 
 
 def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
+    description = _as_current(description)
     params = description["params"]
-    if description["version"] == 1:  # before there were purposes
-        params = {"purpose": "links"} | params
-        description = {"solver": params["solver"], "margin": 0.0, "fidelity": None} | description
     model = kind().set_params(**params)
     model.graph_ = graph_from(arrays)
     model.source_, model.target_ = arrays["source"], arrays["target"]
@@ -96,24 +90,42 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.levels_ = arrays["levels"].astype(np.int32)
     model.removed_, model.objective_ = arrays["removed"].astype(np.int64), arrays["objective"]
     model.kernel_table_ = arrays["kernel_table"]
-    model.solver_ = str(description["solver"])
-    # Files of earlier versions were made before there was a choice to make.
-    model.method_ = str(description.get("method", params["method"]))
-    if model.solver_ == "pairs":
-        model.n_descendants_ = arrays["n_descendants"].astype(np.int64)
-        model.popularity_ = arrays["popularity"].astype(np.float32)
+    model.method_ = str(description["method"])
     model.n_iter_ = int(description["n_iter"])
-    model.zero_weight_ = float(description["zero_weight"])
-    model.regularization_ = float(description["regularization"])
+    settings = description["settings"]
+    model.settings_ = Settings(
+        str(settings["purpose"]),
+        float(settings["zero_weight"]),
+        float(settings["regularization"]),
+        int(settings["max_iter"]),
+    )
     model.margin_ = float(description["margin"])
-    model.threshold_ = float(description.get("threshold", 0.0))  # the first files have none
+    model.threshold_ = float(description["threshold"])
     judged = description["fidelity"]
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
-    model.n_extras_ = int(description["extras"])
-    held = description.get("closure", {"kind": "exact", "reason": "made by an older version"})
-    model.closure_ = ClosureChoice(
-        str(held["kind"]), str(held["reason"]), int(held.get("sketch_size", 0))
-    )
     model.timings_ = {}
     return model
+
+
+def _as_current(description: dict[str, Any]) -> dict[str, Any]:
+    """Return what the file of an earlier version says in the terms of this one."""
+    if description["version"] == VERSION:
+        return description
+    params = description["params"]
+    if description["version"] == 1:  # before there were purposes
+        params = {"purpose": "links"} | params
+    current: dict[str, Any] = {
+        "margin": 0.0, "fidelity": None, "threshold": 0.0, "method": params["method"],
+    } | description  # fmt: skip
+    if description.get("solver", params.get("solver")) == "svd":
+        raise ValueError("its vectors come from solver='svd', which ATP does not have any more")
+    learned = params["purpose"] == "reachability" and current["margin"] > 0
+    current["params"] = current_params(params if learned else params | {"purpose": "links"})
+    current["settings"] = {
+        "purpose": "reachability" if learned else "paper",
+        "zero_weight": description["zero_weight"],
+        "regularization": description["regularization"],
+        "max_iter": description["n_iter"],
+    }
+    return current

@@ -28,7 +28,7 @@ def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:
     """
     model._fitted()
     both = np.concatenate([model.source_, model.target_]).astype(np.float64)
-    if model.solver_ == "pairs" and both.shape[1] > 2:
+    if model.margin_ > 0 and both.shape[1] > 2:
         both = both[:, :-2]  # biases and ones: far from everything else for nodes without paths
     both -= both.mean(axis=0)
     _, values, axes = np.linalg.svd(both.T @ both)

@@ -1,19 +1,52 @@
 """Compiled kernels of one row: its Gram matrix and its non-negative least squares.
 
 Vectors are padded with zeros to a multiple of 16 components. Of a Gram matrix only the blocks on
-and above the diagonal are kept. Matrices of a stack lie below each other in one array; `o`, `s`
+and above the diagonal are kept. Matrices of a stack lie below each other in one array; `o` and `s`
 are the rows at which they begin.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from atpgraph.factorization._simd import TILE, add_row, tile1, tile1_wide, tile4
-from atpgraph.util.arrays import FloatArray, Int32Array
-from atpgraph.util.jit import kernel
+from atpgraph.factorization._simd import HEIGHT, TILE, tile
+from atpgraph.util.arrays import FloatArray
+from atpgraph.util.jit import fast_kernel, kernel
 
 PANEL = 48  # rows of a panel: with a Gram matrix of 64 columns it stays in the first-level cache
+
+
+class Solve(NamedTuple):
+    """How rows are solved.
+
+    Attributes
+    ----------
+    n_components : int
+        Components in use; the others are padding.
+    shared : array
+        A matrix that is added to that of every row.
+    observed : float
+        Weight of the Gram matrix of a row.
+    regularization : float
+    max_inner, tolerance : int, float
+        Sweeps of coordinate descent, and the relative gain below which they stop.
+    """
+
+    n_components: int
+    shared: FloatArray
+    observed: float
+    regularization: float
+    max_inner: int
+    tolerance: float
+
+
+@fast_kernel
+def add_row(out: FloatArray, o: int, source: FloatArray, s: int, factor: float) -> None:
+    """``out[o] += factor · source[s]``."""
+    for c in range(out.shape[1]):
+        out[o, c] += factor * source[s, c]
 
 
 @kernel
@@ -22,111 +55,81 @@ def add_panel(
 ) -> None:
     """gram[o:] = source[s:] + Σ t tᵀ over the first `depth` rows t of the panel."""
     width = panel.shape[1]
-    for i in range(0, width, 4):
+    for i in range(0, width, HEIGHT):
         for j in range(i // TILE * TILE, width, TILE):
-            tile4(gram, o + i, source, s + i, j, panel, 0, i, panel, 0, depth)
+            tile(gram, o, source, s, i, j, panel, depth)
 
 
 @kernel
+def add_rows(gram: FloatArray, vectors: FloatArray, first: int, stop: int) -> None:
+    """gram += Σ t tᵀ over the rows first … stop − 1 of vectors."""
+    for start in range(first, stop, PANEL):
+        add_panel(gram, 0, gram, 0, vectors[start:stop], min(PANEL, stop - start))
+
+
+@fast_kernel
 def add_combination(
-    out: FloatArray, o: int, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int
+    out: FloatArray, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int
 ) -> None:
-    """out[o] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
-    width = out.shape[1]
-    j = 0
-    while j + 4 * TILE <= width:
-        tile1_wide(out, o, out, o, j, factors, a, 0, vectors, b, depth)
-        j += 4 * TILE
-    while j < width:
-        tile1(out, o, out, o, j, factors, a, 0, vectors, b, depth)
-        j += TILE
-
-
-@kernel
-def add_outer_products(
-    gram: FloatArray,
-    o: int,
-    source: FloatArray,
-    s: int,
-    vectors: FloatArray,
-    listed: Int32Array,
-    first: int,
-    stop: int,
-    panel: FloatArray,
-) -> None:
-    """gram[o:] = source[s:] + Σ t tᵀ, t the rows ``listed[first:stop]`` of vectors."""
-    width = panel.shape[1]
-    depth = 0
-    for e in range(first, stop):
-        row = listed[e]
-        for c in range(width):
-            panel[depth, c] = vectors[row, c]
-        depth += 1
-        if depth == len(panel):
-            add_panel(gram, o, source, s, panel, depth)
-            source = gram
-            s = o
-            depth = 0
-    if depth > 0 or s != o:
-        add_panel(gram, o, source, s, panel, depth)
+    """out[0] += Σ_p factors[a + p, 0] · vectors[b + p] over p < depth."""
+    for p in range(depth):
+        factor = factors[a + p, 0]
+        for c in range(out.shape[1]):
+            out[0, c] += factor * vectors[b + p, c]
 
 
 @kernel
 def solve(
     gram: FloatArray,
     o: int,
-    shared: FloatArray,
-    observed: float,
     ridge: float,
-    n_components: int,
     right: FloatArray,
     x: FloatArray,
     row: int,
     matrix: FloatArray,
     gradient: FloatArray,
-    max_inner: int,
-    tolerance: float,
+    how: Solve,
 ) -> float:
-    """Coordinate descent for min xᵀHx − 2 bᵀx, x ≥ 0, from the x that is there.
+    """Coordinate descent for min xᵀHx − 2 bᵀx, x ≥ 0, from the current x.
 
     H = observed · gram + shared + ridge · I and b = ``right[0]``. Stops after `max_inner` sweeps,
     or when a sweep lowers the value by less than `tolerance` · bᵀx. Returns the value reached; no
     step raises it.
     """
-    width = matrix.shape[1]
-    scale = gram.dtype.type(observed)
-    for i in range(n_components):
-        block = i // TILE * TILE
-        for j in range(block, width):
+    width, k, shared = matrix.shape[1], how.n_components, how.shared
+    kind = gram.dtype.type
+    scale = kind(how.observed)
+    for i in range(k):
+        for j in range(i // TILE * TILE, width):
             matrix[i, j] = scale * gram[o + i, j] + shared[i, j]
-        matrix[i, i] += gram.dtype.type(ridge)
-    for i in range(TILE, n_components):
+        matrix[i, i] += kind(ridge)
+    for i in range(TILE, k):
         for j in range(i // TILE * TILE):
             matrix[i, j] = matrix[j, i]
     for c in range(width):
         gradient[0, c] = -right[0, c]
-        d = matrix[c, c] if c < n_components else gram.dtype.type(0)
-        gradient[1, c] = 1 / d if d > 0 else gram.dtype.type(0)
-    for c in range(n_components):
+        d = matrix[c, c] if c < k else kind(0)
+        gradient[1, c] = 1 / d if d > 0 else kind(0)
+    for c in range(k):
         if x[row, c] != 0:
             add_row(gradient, 0, matrix, c, x[row, c])
-    for _ in range(max_inner):
+    for _ in range(how.max_inner):
         gain = 0.0
         reach = 0.0
-        for c in range(n_components):
+        for c in range(k):
             old = x[row, c]
             new = old - gradient[0, c] * gradient[1, c]
-            if new < 0 or gradient[1, c] == 0:  # no vector has this component: nor need the row
-                new = gram.dtype.type(0)
+            if new < 0 or gradient[1, c] == 0:  # no vector has this component: nor does the row
+                new = kind(0)
             step = new - old
             if step != 0:
                 x[row, c] = new
                 add_row(gradient, 0, matrix, c, step)
                 gain += step * step * matrix[c, c]
             reach += right[0, c] * new
-        if gain <= tolerance * reach:
+        if gain <= how.tolerance * reach:
             break
     value = 0.0
-    for c in range(n_components):
+    for c in range(k):
         value += np.float64(x[row, c]) * (np.float64(gradient[0, c]) - np.float64(right[0, c]))
     return value

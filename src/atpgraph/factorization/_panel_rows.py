@@ -1,40 +1,259 @@
-"""Compiled kernels of the descent over panels: vectors of rows learn, those of columns stand.
+"""Compiled kernels of the learned solver: the vectors of rows learn, those of columns are fixed.
 
-`near` holds the vectors of the side that learns, `far` those of the other side, `panel` a copy of
-those of the columns as rows meet them, small enough for the cache; all are float32 and padded to a
-multiple of 16 columns. Component `constant` of a near vector faces the bias of a far one and stays
-1; it is −1 where there are no biases. What else describes a round is explained at
-:class:`~atpgraph.closure.sketched_paths.PanelRound`.
+`near` holds the vectors of the positions that learn and `far` those of all nodes of the other side,
+float32 and padded to a multiple of 16 columns. Component `constant` of a near vector meets the bias
+of a far one and stays 1; it is −1 if there are no biases.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.sketched_paths import take
-from atpgraph.factorization._descent import product
-from atpgraph.factorization._simd import LANES, adagrad_step
+from atpgraph.closure.panel_round import PanelRound, take
 from atpgraph.util.arrays import (
     BoolArray,
     Float32Array,
     Float64Array,
     Int32Array,
-    Int64Array,
     UInt64Array,
 )
+from atpgraph.util.bits import popcount
 from atpgraph.util.jit import fast_kernel
 
-GROUP = LANES  # columns that a row meets at a time
+GROUP = 8  # rivals that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
+class Side(NamedTuple):
+    """What the vectors of one side learn from.
+
+    Attributes
+    ----------
+    far : float32 array
+        Vectors of the other side, which stay fixed.
+    only : bool array
+        Nodes whose vectors learn.
+    levels : int32 array
+    table : float32 array
+        f(Δ).
+    """
+
+    far: Float32Array
+    only: BoolArray
+    levels: Int32Array
+    table: Float32Array
+
+
+class Steps(NamedTuple):
+    """Numbers that describe the steps of a round.
+
+    Attributes
+    ----------
+    passes : int
+        Repetitions over the rows.
+    draws, edges : int
+        Descendants and successors that a row draws in each pass.
+    hard : int
+        Columns among which the highest-scoring non-paths of a row are looked for; 0 for none.
+    constant : int
+        The near component that stays 1, or −1.
+    margin, hard_margin, clip, rate, decay : float32
+        Scores of non-paths belong below −margin, of hard ones below −hard_margin; largest slope;
+        learning rate; penalty.
+    """
+
+    passes: int
+    draws: int
+    edges: int
+    hard: int
+    constant: int
+    margin: np.float32
+    hard_margin: np.float32
+    clip: np.float32
+    rate: np.float32
+    decay: np.float32
+
+
+class Rivals(NamedTuple):
+    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows meet them.
+
+    Attributes
+    ----------
+    columns : uint64 array
+        Places in the panel.
+    vectors, squares : float32 arrays
+        A copy of their vectors, small enough for the cache, and the mean squares of these.
+    """
+
+    columns: UInt64Array
+    vectors: Float32Array
+    squares: Float32Array
+
+
+class Landmarks(NamedTuple):
+    """What first vectors are made of.
+
+    Attributes
+    ----------
+    columns : int32 array
+        Landmarks: the first columns of a panel.
+    weights : float32 array
+        The vector that each landmark contributes, per unit of score.
+    base : float32 array
+        The vector of a node that reaches no landmark.
+    calm, trust : float32
+        ``seen`` becomes `calm` plus `trust` times the squared length of a vector.
+    margin, noise : float32
+        Added to the score of a landmark that is reached; bounds of the noise that is added.
+    free : int
+        Number of components that get noise.
+    """
+
+    columns: Int32Array
+    weights: Float32Array
+    base: Float32Array
+    calm: np.float32
+    trust: np.float32
+    margin: np.float32
+    noise: np.float32
+    free: int
+
+
 @fast_kernel
-def mean_square(vectors: Float32Array, v: int) -> np.float32:
-    """Of the components of a vector."""
-    return product(vectors, v, vectors, v) / np.float32(vectors.shape[1])
+def xorshift(state: np.uint64) -> np.uint64:
+    """Return the next state of Marsaglia's generator."""
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    return state ^ (state << np.uint64(17))
+
+
+@fast_kernel
+def product(left: Float32Array, u: int, right: Float32Array, v: int) -> np.float32:
+    """⟨left[u], right[v]⟩."""
+    total = np.float32(0)
+    for c in range(left.shape[1]):
+        total += left[u, c] * right[v, c]
+    return total
+
+
+@fast_kernel
+def adagrad_step(
+    mine: Float32Array,
+    mass: np.float32,
+    paths: Float32Array,
+    part: int,
+    wanted: np.float32,
+    others: Float32Array,
+    squares: Float32Array,
+    at: int,
+    free: np.uint64,
+    margin: np.float32,
+    slopes: Float32Array,
+    how: Steps,
+) -> tuple[np.float32, np.float32]:
+    """Take one step of Adagrad for x = mine[0] with one path and a group of rivals.
+
+    ⟨x, paths[part]⟩ is to be `wanted`, and ⟨x, others[at + r]⟩ below −margin if bit r of `free` is
+    set. The whole vector has one learning rate: `mass` is the sum of the mean squared gradients so
+    far. Returns the sum of the squared errors, and the new mass.
+    """
+    width = mine.shape[1]
+    zero = np.float32(0)
+    # Sums in local variables, not in an array: these stay in vector registers.
+    score = square = s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
+    for c in range(width):
+        x = mine[0, c]
+        y = paths[part, c]
+        score += x * y
+        square += y * y
+        s0 += x * others[at, c]
+        s1 += x * others[at + 1, c]
+        s2 += x * others[at + 2, c]
+        s3 += x * others[at + 3, c]
+        s4 += x * others[at + 4, c]
+        s5 += x * others[at + 5, c]
+        s6 += x * others[at + 6, c]
+        s7 += x * others[at + 7, c]
+    slopes[0], slopes[1], slopes[2], slopes[3] = s0, s1, s2, s3
+    slopes[4], slopes[5], slopes[6], slopes[7] = s4, s5, s6, s7
+    slope = score - wanted
+    loss = slope * slope
+    slope = min(max(slope, -how.clip), how.clip)
+    mass += slope * slope * square / np.float32(width)
+    for r in range(GROUP):
+        is_free = (free >> np.uint64(r)) & np.uint64(1) != 0
+        excess = max(slopes[r] + margin, zero) if is_free else zero
+        loss += excess * excess
+        slopes[r] = min(excess, how.clip)
+        mass += slopes[r] * slopes[r] * squares[at + r]
+    length = how.rate / np.sqrt(mass + np.float32(1e-8))
+    keep = np.float32(1) - length * how.decay
+    toward = length * slope
+    # Four rivals per loop: with eight, the compiler does not check that the rows are apart.
+    for g in range(0, GROUP, 4):
+        f0, f1, f2, f3 = (
+            length * slopes[g], length * slopes[g + 1], length * slopes[g + 2],
+            length * slopes[g + 3],
+        )  # fmt: skip
+        for c in range(width):
+            mine[0, c] = (
+                keep * mine[0, c] - toward * paths[part, c] - f0 * others[at + g, c]
+                - f1 * others[at + g + 1, c] - f2 * others[at + g + 2, c]
+                - f3 * others[at + g + 3, c]
+            )  # fmt: skip
+        keep, toward = np.float32(1), zero
+    if how.constant >= 0:
+        mine[0, how.constant] = np.float32(1)
+    return loss, mass
+
+
+@fast_kernel
+def hardest(
+    i: np.uint64,
+    mine: Float32Array,
+    drawn: PanelRound,
+    rivals: Rivals,
+    how: Steps,
+    best: Float32Array,
+    worst: Float32Array,
+    of_worst: Float32Array,
+) -> np.uint64:
+    """Copy the rivals that position i does not reach and that score highest, above 0, to `worst`.
+
+    Looks at the first `how.hard` rivals. Returns as many set bits as there are.
+    """
+    places = np.empty(GROUP, dtype=np.int64)
+    least = np.float32(0)
+    many = 0
+    for r in range(how.hard):
+        if r % GROUP >= GROUP // 2:  # these are the popular ones, often the same
+            continue
+        score = product(mine, 0, rivals.vectors, r)
+        if score <= least:
+            continue
+        column = rivals.columns[r]
+        word = drawn.bits[column // _COLUMNS, i, column // _BITS % _WORDS]
+        if (word >> column % _BITS) & np.uint64(1) != 0:
+            continue
+        at = many if many < GROUP else GROUP - 1
+        many = min(many + 1, GROUP)
+        while at > 0 and best[at - 1] < score:
+            best[at] = best[at - 1]
+            places[at] = places[at - 1]
+            at -= 1
+        best[at] = score
+        places[at] = r
+        if many == GROUP:
+            least = best[GROUP - 1]
+    for at in range(GROUP):
+        r = places[at] if at < many else 0
+        of_worst[at] = rivals.squares[r]
+        for c in range(mine.shape[1]):
+            worst[at, c] = rivals.vectors[r, c]
+    return (np.uint64(1) << np.uint64(many)) - np.uint64(1)
 
 
 @fast_kernel
@@ -42,101 +261,147 @@ def learn_rows(
     first: int,
     stop: int,
     seed: np.uint64,
-    passes: int,
-    draws: int,
-    edges: int,
-    nodes: Int32Array,
-    indptr: Int64Array,
-    successors: Int32Array,
-    columns: Int32Array,
-    uniform: int,
-    own: Int32Array,
-    bits: UInt64Array,
-    rivals: UInt64Array,
-    found: Int32Array,
-    counts: Int32Array,
-    node_of: Int32Array,
-    only: BoolArray,
-    levels: Int32Array,
-    table: Float32Array,
+    drawn: PanelRound,
+    rivals: Rivals,
+    side: Side,
+    how: Steps,
     near: Float32Array,
-    far: Float32Array,
-    panel: Float32Array,
     seen: Float32Array,
-    constant: int,
-    margin: np.float32,
-    clip: np.float32,
-    rate: np.float32,
-    decay: np.float32,
     told: Float64Array,
 ) -> None:
-    """Steps for the vectors of the positions first … stop, of those nodes that `only` says, in
-    so many passes.
+    """Take steps for the near vectors of the positions first … stop − 1.
 
-    Each draws up to `draws` descendants, and then `edges` successors from a random one on. With
-    each of these it meets a group of columns, which follow each other in `rivals`; those that it
-    does not reach, and that score above −margin, are put down. `panel` has the vectors of the
-    rivals. `told` gets the sum of losses and the number of paths.
+    `seen` has the sum of the mean squared gradients of each of them so far.
+
+    Each row draws up to `draws` descendants, then `edges` successors from a random one on. With
+    every one of these it meets a random group of rivals; those that it does not reach and that
+    score above −margin are pushed down. `told` gets the sum of losses and the number of paths.
     """
-    width = near.shape[1]
-    words = np.empty((uniform + 63) >> 6, dtype=np.uint64)
-    targets = np.empty(draws + edges, dtype=np.int32)
-    paths = np.empty((draws + edges, width), dtype=np.float32)
-    wanted = np.empty(draws + edges, dtype=np.float32)
+    far, width = side.far, near.shape[1]
+    most = how.draws + how.edges
+    words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
+    targets = np.empty(most, dtype=np.int32)
+    paths = np.empty((most, width), dtype=np.float32)
+    wanted = np.empty(most, dtype=np.float32)
     mine = np.empty((1, width), dtype=np.float32)
-    squares = np.empty(len(panel), dtype=np.float32)
-    for p in range(len(panel)):
-        squares[p] = mean_square(panel, p)
-    groups = np.uint64(len(rivals) // GROUP)
+    slopes = np.empty(GROUP, dtype=np.float32)
+    worst = np.empty((GROUP, width), dtype=np.float32)
+    of_worst = np.empty(GROUP, dtype=np.float32)
+    groups = np.uint64(len(rivals.columns) // GROUP)
     state = seed
     loss = 0.0
-    for number in range(passes * (stop - first)):
+    for number in range(how.passes * (stop - first)):
         i = first + number % (stop - first)
-        u = nodes[i]
-        if counts[i] == 0 or not only[u]:
+        u = drawn.nodes[i]
+        if drawn.counts[i] == 0 or not side.only[u]:
             continue
-        state ^= state << np.uint64(13)  # xorshift
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        # Of 32 bits, so that it and a whole number add up without rounding.
+        state = xorshift(state)
+        # 32 bits, so that adding a whole number does not round.
         place = np.float64(state >> np.uint64(32)) / 2.0**32
-        drawn: Any = min(np.int64(counts[i]), draws)
-        take(
-            i, drawn, place, nodes, columns, uniform, own, bits, found, counts, node_of, words,
-            targets,
-        )  # fmt: skip
-        degree = indptr[i + 1] - indptr[i]
+        count: Any = min(np.int64(drawn.counts[i]), how.draws)
+        take(i, count, place, drawn, words, targets)
+        degree = drawn.indptr[i + 1] - drawn.indptr[i]
         start = np.int64(place * degree)
-        for part in range(edges):
-            targets[drawn + part] = nodes[successors[indptr[i] + (start + part) % degree]]
-        # All at once: memory takes its time for each, and fetches many together.
-        for part in range(drawn + edges):
+        for part in range(how.edges):
+            edge = drawn.indptr[i] + (start + part) % degree
+            targets[count + part] = drawn.nodes[drawn.successors[edge]]
+        # Copy all at once: the processor then waits for many cache lines at a time.
+        for part in range(count + how.edges):
             v = targets[part]
-            wanted[part] = table[abs(levels[v] - levels[u])]
+            wanted[part] = side.table[abs(side.levels[v] - side.levels[u])]
             for c in range(width):
                 paths[part, c] = far[v, c]
         for c in range(width):
-            mine[0, c] = near[u, c]
-        mass = seen[u]
-        for part in range(drawn + edges):
-            state ^= state << np.uint64(13)
-            state ^= state >> np.uint64(7)
-            state ^= state << np.uint64(17)
+            mine[0, c] = near[i - first, c]
+        mass = seen[i - first]
+        if how.hard > 0:
+            # One group of the highest-scoring non-paths, together with the first path.
+            free = hardest(np.uint64(i), mine, drawn, rivals, how, slopes, worst, of_worst)
+            if free != 0:
+                lost, mass = adagrad_step(
+                    mine, mass, paths, 0, wanted[0], worst, of_worst, 0, free, how.hard_margin,
+                    slopes, how,
+                )  # fmt: skip
+        for part in range(count + how.edges):
+            state = xorshift(state)
             # The upper half of the state times the length, shifted down: a number below it.
             group = ((state >> np.uint64(32)) * groups) >> np.uint64(32)
             at: Any = GROUP * np.int64(group)
             free = np.uint64(0)
             for j in range(GROUP):
-                rival = rivals[at + j]  # unsigned, as i: no index is taken for one from the end
-                word = bits[rival // _COLUMNS, np.uint64(i), rival // _BITS % _WORDS]
-                free |= (~(word >> rival % _BITS) & np.uint64(1)) << np.uint64(j)
+                column = rivals.columns[at + j]  # unsigned, like i: no wraparound checks
+                word = drawn.bits[column // _COLUMNS, np.uint64(i), column // _BITS % _WORDS]
+                free |= (~(word >> column % _BITS) & np.uint64(1)) << np.uint64(j)
             lost, mass = adagrad_step(
-                mine, 0, mass, paths, part, wanted[part], panel, at, squares, free, constant,
-                margin, clip, rate, decay,
+                mine, mass, paths, part, wanted[part], rivals.vectors, rivals.squares, at, free,
+                how.margin, slopes, how,
             )  # fmt: skip
             loss += float(lost)
         for c in range(width):
-            near[u, c] = mine[0, c]
-        seen[u] = mass
-        told[1] += drawn + edges
+            near[i - first, c] = mine[0, c]
+        seen[i - first] = mass
+        told[1] += count + how.edges
     told[0] += loss / 2
+
+
+@fast_kernel
+def first_vectors(
+    first: int,
+    stop: int,
+    seed: np.uint64,
+    drawn: PanelRound,
+    given: Landmarks,
+    side: Side,
+    vectors: Float32Array,
+    seen: Float32Array,
+) -> None:
+    """Make the first vectors of the nodes at the positions first … stop − 1.
+
+    A vector is `base` plus Σ (f(Δ) + margin) weights[p] over the landmarks p that its node reaches,
+    plus noise.
+    """
+    one = np.uint64(1)
+    columns, width = given.columns, vectors.shape[1]
+    reached = np.empty(len(columns) + 3, dtype=np.int64)
+    values = np.empty(len(columns) + 3, dtype=np.float32)
+    total = np.empty(width, dtype=np.float32)
+    state = seed
+    for i in range(first, stop):
+        u = drawn.nodes[i]
+        many = 0
+        for w in range((len(columns) + 63) >> 6):
+            word = drawn.bits[w // WORDS, i, w % WORDS]
+            while word != 0:
+                low = word & (~word + one)
+                word ^= low
+                p: Any = 64 * w + np.int64(popcount(low - one))
+                if p < len(columns) and columns[p] != u:
+                    reached[many] = p
+                    values[many] = (
+                        side.table[abs(side.levels[columns[p]] - side.levels[u])] + given.margin
+                    )
+                    many += 1
+        for c in range(width):
+            total[c] = given.base[c]
+        for at in range(many, many + 3):  # pad to a multiple of four
+            reached[at] = 0
+            values[at] = 0
+        for at in range(0, many, 4):
+            a, b, d, e = values[at], values[at + 1], values[at + 2], values[at + 3]
+            p, q, r, s = reached[at], reached[at + 1], reached[at + 2], reached[at + 3]
+            for c in range(width):
+                total[c] += (
+                    a * given.weights[p, c] + b * given.weights[q, c]
+                    + d * given.weights[r, c] + e * given.weights[s, c]
+                )  # fmt: skip
+        square = np.float32(0)
+        for c in range(width):
+            square += total[c] * total[c]
+        seen[u] = given.calm + given.trust * square
+        for c in range(given.free):
+            if c & 3 == 0:  # four components per state
+                state = xorshift(state)
+            part = (state >> np.uint64(16 * (c & 3))) & np.uint64(0xFFFF)
+            total[c] += given.noise * (np.float32(part) / np.float32(32767.5) - np.float32(1))
+        for c in range(width):
+            vectors[u, c] = total[c]

@@ -1,48 +1,98 @@
 """Compiled kernels that walk a closure forest depth first, inheriting sums from the parent.
 
 A walk keeps one buffer for each slot of the forest (see :class:`~atpgraph.closure.ClosureForest`):
-the last child takes its parent's buffer over, every other child starts a new one, so there are at
-most log2(n) + 1 however deep the forest is. ``levels`` rise from a node to what it reaches,
-``highest[u]`` is the highest level that u reaches.
+the last child takes over its parent's buffer, every other child starts a new one, so there are at
+most log2(n) + 1 of them however deep the forest is.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from atpgraph.factorization._gram import add_combination, add_panel, solve
-from atpgraph.factorization._simd import add_row
+from atpgraph.factorization._gram import PANEL, Solve, add_combination, add_panel, add_row, solve
 from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
 
+class Forest(NamedTuple):
+    """A closure forest with levels.
+
+    Attributes
+    ----------
+    order, parent, slot, subtree, indptr, extras, sizes
+        As in :class:`~atpgraph.closure.ClosureForest`.
+    levels : int32 array
+        They rise from a node to what it reaches.
+    highest : int32 array
+        Highest level that each node reaches; its own if it reaches nothing.
+    """
+
+    order: Int32Array
+    parent: Int32Array
+    slot: Int32Array
+    subtree: Int32Array
+    indptr: Int64Array
+    extras: Int32Array
+    sizes: Int64Array
+    levels: Int32Array
+    highest: Int32Array
+
+
+class Room(NamedTuple):
+    """Scratch space of one walk: all of the element type of the vectors.
+
+    Attributes
+    ----------
+    grams : Gram matrices, one per slot
+    sums : sums of vectors by level, one block per slot
+    panel, factors : vectors that are added to a Gram matrix together, and their weights
+    right, gradient, matrix : for the solve of a row
+    """
+
+    grams: FloatArray
+    sums: FloatArray
+    panel: FloatArray
+    factors: FloatArray
+    right: FloatArray
+    gradient: FloatArray
+    matrix: FloatArray
+
+    @classmethod
+    def of(cls, slots: int, n_levels: int, vectors: FloatArray) -> Room:
+        """Allocate the space for vectors of one width."""
+        width, kind = vectors.shape[1], vectors.dtype
+        return cls(
+            np.empty((slots * width, width), kind),
+            np.empty((slots * (n_levels + 1), width), kind),
+            np.empty((PANEL, width), kind),
+            np.empty((PANEL, 1), kind),
+            np.zeros((1, width), kind),
+            np.zeros((2, width), kind),
+            np.zeros((width, width), kind),
+        )
+
+
 @kernel
-def highest_levels(
-    order: Int32Array,
-    parent: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    levels: Int32Array,
-    highest: Int32Array,
-    depth: Int32Array,
-) -> None:
-    """Highest level that each node reaches (its own if none), and its depth in the forest."""
-    for i in range(len(order)):
-        u = order[i]
-        top = levels[u]
-        p = parent[u]
+def highest_levels(f: Forest, depth: Int32Array) -> None:
+    """Fill ``f.highest``, and the depth of every node in the forest."""
+    for i in range(len(f.order)):
+        u = f.order[i]
+        top = f.levels[u]
+        p = f.parent[u]
         depth[u] = 0
         if p >= 0:
             depth[u] = depth[p] + 1
-            top = highest[p]
-            for e in range(indptr[u], indptr[u + 1]):
-                top = max(top, levels[extras[e]])
-        highest[u] = top
+            top = f.highest[p]
+            for e in range(f.indptr[u], f.indptr[u + 1]):
+                top = max(top, f.levels[f.extras[e]])
+        f.highest[u] = top
 
 
 @kernel
 def path_from_root(node: int, parent: Int32Array) -> Int32Array:
-    """The nodes from the root of the forest down to `node`; empty for −1."""
+    """Return the nodes from the root of the forest down to `node`; none for −1."""
     depth = 0
     u = node
     while u >= 0:
@@ -67,7 +117,7 @@ def prepare_level_sums(
     sums: FloatArray,
     n_levels: int,
 ) -> None:
-    """Sums of the vectors of R(p) by level, in the buffer of u, with room for what is new in R(u).
+    """Copy the sums by level of R(p) into the buffer of u, with room for what is new in R(u).
 
     Only the rows of levels above that of a node and up to its highest are kept valid.
     """
@@ -88,39 +138,35 @@ def inherit(
     u: int,
     leaf: bool,
     passing: bool,
-    parent: Int32Array,
-    slot: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    levels: Int32Array,
-    highest: Int32Array,
+    f: Forest,
     table: FloatArray,
     vectors: FloatArray,
-    grams: FloatArray,
-    sums: FloatArray,
-    panel: FloatArray,
-    factors: FloatArray,
-    right: FloatArray,
+    room: Room,
 ) -> None:
-    """Gram matrix and right-hand side of R(u), from those of R(p), p and the extras.
+    """Compute Gram matrix and right-hand side of R(u) from those of R(p), p and the extras.
 
-    The right-hand side Σ f(Δ) · vector comes from sums of vectors by level: those of
-    u, or for a leaf, which has nobody to pass its own on to, those of the parent and the new
-    vectors one by one. It is left out for a node that is only `passing` its sums on.
+    The right-hand side Σ f(Δ) · vector comes from sums of vectors by level: those of u, or for a
+    leaf, which passes nothing on, those of the parent and the new vectors one by one. It is left
+    out for a node that is only `passing` its sums on.
     """
-    p = parent[u]
+    # Local names: an array taken out of a tuple inside a loop is counted as a reference each time.
+    levels, highest, extras, indptr = f.levels, f.highest, f.extras, f.indptr
+    grams, sums, panel, factors, right = (
+        room.grams, room.sums, room.panel, room.factors, room.right,
+    )  # fmt: skip
+    p = f.parent[u]
     here = levels[u]
     width = vectors.shape[1]
     n_levels = len(table) + 1
-    into = slot[u] * width
-    source = slot[p] * width
+    into = f.slot[u] * width
+    source = f.slot[p] * width
     right[0] = 0
     if leaf:
-        base = slot[p] * n_levels + levels[p] + 1
-        add_combination(right, 0, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
+        base = f.slot[p] * n_levels + levels[p] + 1
+        add_combination(right, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
     else:
-        prepare_level_sums(u, p, slot, levels, highest, sums, n_levels)
-    base = slot[u] * n_levels
+        prepare_level_sums(u, p, f.slot, levels, highest, sums, n_levels)
+    base = f.slot[u] * n_levels
     depth = 0
     stop = indptr[u + 1]
     for e in range(indptr[u] - 1, stop):
@@ -136,139 +182,96 @@ def inherit(
             add_panel(grams, into, grams, source, panel, depth)
             source = into
             if leaf:
-                add_combination(right, 0, factors, 0, panel, 0, depth)
+                add_combination(right, factors, 0, panel, 0, depth)
             depth = 0
     if not leaf and not passing:
-        add_combination(right, 0, table, 1, sums, base + here + 1, highest[u] - here)
+        add_combination(right, table, 1, sums, base + here + 1, highest[u] - here)
 
 
 @kernel
 def update_rows(
     first: int,
     stop: int,
-    order: Int32Array,
-    parent: Int32Array,
-    slot: Int32Array,
-    subtree: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    sizes: Int64Array,
-    levels: Int32Array,
-    highest: Int32Array,
+    f: Forest,
     table: FloatArray,
     vectors: FloatArray,
     x: FloatArray,
-    n_components: int,
-    shared: FloatArray,
-    observed: float,
-    regularization: float,
-    max_inner: int,
-    tolerance: float,
-    grams: FloatArray,
-    sums: FloatArray,
-    panel: FloatArray,
-    factors: FloatArray,
-    work: FloatArray,
+    how: Solve,
+    room: Room,
 ) -> float:
-    """Solve the rows at the places first … stop − 1 of the preorder; returns the sum of values.
+    """Solve the rows at the places first … stop − 1 of the preorder; return the sum of values.
 
-    `table`, `grams`, `sums`, `panel`, `factors`, `work` and all vectors have one element type.
+    `table`, `room` and all vectors have one element type.
     """
     width = vectors.shape[1]
-    right = work[:1]
-    gradient = work[1:3]
-    matrix = work[3:]
-    path = path_from_root(parent[order[first]], parent)
+    path = path_from_root(f.parent[f.order[first]], f.parent)
     total = 0.0
     for i in range(-len(path), stop - first):
-        # First the nodes above the first one of the range, to get its inheritance together.
-        u = path[i + len(path)] if i < 0 else order[first + i]
-        into = slot[u] * width
-        if parent[u] < 0:
+        # First the nodes above the first one of the range, to collect what it inherits.
+        u = path[i + len(path)] if i < 0 else f.order[first + i]
+        into = f.slot[u] * width
+        if f.parent[u] < 0:
             if i >= 0:
                 x[u] = 0
-            if subtree[u] > 1:
-                grams[into : into + width] = 0
+            if f.subtree[u] > 1:
+                room.grams[into : into + width] = 0
             continue
-        inherit(
-            u, subtree[u] == 1, i < 0, parent, slot, indptr, extras, levels, highest, table,
-            vectors, grams, sums, panel, factors, right,
-        )  # fmt: skip
+        inherit(u, f.subtree[u] == 1, i < 0, f, table, vectors, room)
         if i >= 0:
+            ridge = how.regularization * f.sizes[u]
             total += solve(
-                grams, into, shared, observed, regularization * sizes[u], n_components, right, x, u,
-                matrix, gradient, max_inner, tolerance,
-            )  # fmt: skip
+                room.grams, into, ridge, room.right, x, u, room.matrix, room.gradient, how
+            )
     return total
 
 
 @kernel
-def count_differences(
-    order: Int32Array,
-    parent: Int32Array,
-    slot: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    levels: Int32Array,
-    highest: Int32Array,
-    counts: Int64Array,
-    histogram: Int64Array,
-) -> None:
-    """Number of reachable pairs at every difference of levels."""
-    for i in range(len(order)):
-        u = order[i]
-        p = parent[u]
+def count_differences(f: Forest, counts: Int64Array, histogram: Int64Array) -> None:
+    """Count the reachable pairs at every difference of levels."""
+    for i in range(len(f.order)):
+        u = f.order[i]
+        p = f.parent[u]
         if p < 0:
             continue
-        into = slot[u]
-        for level in range(levels[p] + 1, highest[p] + 1):
-            counts[into, level] = counts[slot[p], level]
-        for level in range(levels[u] + 1, levels[p] + 1):
+        into = f.slot[u]
+        here = f.levels[u]
+        for level in range(f.levels[p] + 1, f.highest[p] + 1):
+            counts[into, level] = counts[f.slot[p], level]
+        for level in range(here + 1, f.levels[p] + 1):
             counts[into, level] = 0
-        for level in range(highest[p] + 1, highest[u] + 1):
+        for level in range(f.highest[p] + 1, f.highest[u] + 1):
             counts[into, level] = 0
-        counts[into, levels[p]] += 1
-        for e in range(indptr[u], indptr[u + 1]):
-            counts[into, levels[extras[e]]] += 1
-        here = levels[u]
-        for level in range(here + 1, highest[u] + 1):
+        counts[into, f.levels[p]] += 1
+        for e in range(f.indptr[u], f.indptr[u + 1]):
+            counts[into, f.levels[f.extras[e]]] += 1
+        for level in range(here + 1, f.highest[u] + 1):
             histogram[level - here] += counts[into, level]
 
 
 @kernel
 def multiply(
-    order: Int32Array,
-    parent: Int32Array,
-    slot: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    levels: Int32Array,
-    highest: Int32Array,
-    table: Float64Array,
-    x: Float64Array,
-    sums: Float64Array,
-    y: Float64Array,
+    f: Forest, table: Float64Array, x: Float64Array, sums: Float64Array, y: Float64Array
 ) -> None:
-    """y = M x, from sums of x by level."""
-    for i in range(len(order)):
-        u = order[i]
-        p = parent[u]
+    """Compute y = M x, from sums of x by level."""
+    for i in range(len(f.order)):
+        u = f.order[i]
+        p = f.parent[u]
         y[u] = 0
         if p < 0:
             continue
-        into = slot[u]
-        if into != slot[p]:
-            for level in range(levels[p] + 1, highest[p] + 1):
-                sums[into, level] = sums[slot[p], level]
-        for level in range(levels[u] + 1, levels[p] + 1):
+        into = f.slot[u]
+        here = f.levels[u]
+        if into != f.slot[p]:
+            for level in range(f.levels[p] + 1, f.highest[p] + 1):
+                sums[into, level] = sums[f.slot[p], level]
+        for level in range(here + 1, f.levels[p] + 1):
             sums[into, level] = 0
-        for level in range(highest[p] + 1, highest[u] + 1):
+        for level in range(f.highest[p] + 1, f.highest[u] + 1):
             sums[into, level] = 0
-        sums[into, levels[p]] += x[p]
-        for e in range(indptr[u], indptr[u + 1]):
-            sums[into, levels[extras[e]]] += x[extras[e]]
-        here = levels[u]
+        sums[into, f.levels[p]] += x[p]
+        for e in range(f.indptr[u], f.indptr[u + 1]):
+            sums[into, f.levels[f.extras[e]]] += x[f.extras[e]]
         total = 0.0
-        for level in range(here + 1, highest[u] + 1):
+        for level in range(here + 1, f.highest[u] + 1):
             total += table[level - here] * sums[into, level]
         y[u] = total

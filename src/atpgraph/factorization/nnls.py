@@ -1,39 +1,24 @@
-"""Alternating non-negative least squares on the closure forests."""
+"""The paper's method: alternating non-negative least squares on closure forests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.closure import ClosureForest, ReachSketch
+from atpgraph.closure import ClosureForest
 from atpgraph.errors import InputError
-from atpgraph.factorization._gram import PANEL, add_outer_products
-from atpgraph.factorization._simd import TILE
+from atpgraph.factorization._gram import TILE, Solve, add_rows
 from atpgraph.factorization.matrix import ImplicitMatrix
-from atpgraph.factorization.sketched import SketchedMatrix
 from atpgraph.util.arrays import Float64Array, FloatArray
 from atpgraph.util.checkpoints import Loop
 from atpgraph.util.progress import stage
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers
 
-_CHUNK = 4096
-
-
-Closure = ClosureForest | ReachSketch
-Matrix = ImplicitMatrix | SketchedMatrix
-
-
-class Spread(Protocol):
-    """Solves rows elsewhere."""
-
-    def rows(self, number: int, matrix: Matrix, x: FloatArray, arguments: tuple[Any, ...]) -> float:
-        """Half an iteration, the `number`-th: what ``matrix.update(task, *arguments)``, with `x`
-        after the second, does for all its tasks; the sum of the values in their order.
-        """
+_CHUNK = 4096  # rows that are summed up in their own precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +48,8 @@ class Factorization:
 
 
 def factorize(
-    rows: Closure,
-    columns: Closure,
+    rows: ClosureForest,
+    columns: ClosureForest,
     levels: npt.ArrayLike,
     table: npt.ArrayLike,
     *,
@@ -78,13 +63,11 @@ def factorize(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     dtype: npt.DTypeLike = np.float32,
-    start: tuple[FloatArray, FloatArray] | None = None,
     loop: Loop | None = None,
-    spread: Spread | None = None,
 ) -> Factorization:
-    """Factorise M over the reachable pairs, M never written out.
+    """Factorize M over the reachable pairs, M never written out.
 
-    Minimises, over non-negative S and T with rows s_i and t_j,
+    Minimizes, over non-negative S and T with rows s_i and t_j,
 
     Σ_reachable (M_ij − s_i·t_j)² + w0 Σ_unreachable (s_i·t_j)²
     + λ (Σ_i |R(i)| ‖s_i‖² + Σ_j |R⁻¹(j)| ‖t_j‖²)
@@ -93,10 +76,8 @@ def factorize(
 
     Parameters
     ----------
-    rows, columns : two ClosureForest, or two ReachSketch
-        Descendants and ancestors, exactly (:func:`~atpgraph.closure.closure_forests`), or samples
-        of them (:func:`~atpgraph.closure.reach_sketch`): then every sampled pair stands for many,
-        and the objective is an estimate.
+    rows, columns : ClosureForest
+        Descendants and ancestors (:func:`~atpgraph.closure.closure_forests`).
     levels : array of n entries
         Levels from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
     table : array
@@ -104,7 +85,7 @@ def factorize(
     n_components : int
         Length k of the vectors.
     zero_weight : float
-        w0 in [0, 1]: 0 fits reachable pairs only, 1 is plain non-negative factorisation.
+        w0 in [0, 1]: 0 fits reachable pairs only, 1 is plain non-negative factorization.
     regularization : float
         λ ≥ 0.
     max_iter, tol
@@ -118,12 +99,8 @@ def factorize(
         Seed of the first vectors.
     dtype : float32 or float64
         Precision of the vectors and of the arithmetic.
-    start : two arrays of shape (n, n_components), optional
-        Vectors to begin with, not negative; by default they are random.
     loop : Loop, optional
-        Where the state is kept after an iteration, and taken up again.
-    spread : Spread, optional
-        Who solves the rows; by default threads.
+        Where the state is saved after an iteration, and resumed from.
 
     Examples
     --------
@@ -150,7 +127,8 @@ def factorize(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
-    down, up = matrices_of(rows, columns, levels)
+    down = ImplicitMatrix.of_rows(rows, levels)
+    up = ImplicitMatrix.of_columns(columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
@@ -160,34 +138,23 @@ def factorize(
     mean = total / max(n_pairs, 1)
 
     rng = generator(random_state)
-    if start is None:
-        S, T = (_first_vectors(rng, n_components, mean, matrix, kind) for matrix in (down, up))
-    else:
-        S, T = (padded(side, kind) for side in start)
+    S, T = (_first_vectors(rng, n_components, mean, matrix, kind) for matrix in (down, up))
     tasks = {id(matrix): matrix.tasks(T.shape[1]) for matrix in (down, up)}
     history: list[float] = []
     converged = n_pairs == 0
 
     with Workers(n_jobs) as pool, stage("factorise", max_iter) as progress:
 
-        def solve(matrix: Matrix, vectors: FloatArray, x: FloatArray) -> float:
-            shared = zero_weight * gram_of(vectors) if zero_weight else 0.0
-            constant = np.zeros((x.shape[1], x.shape[1]), dtype=kind) + np.asarray(shared, kind)
-
-            others = (
-                n_components,
-                constant,
-                1.0 - zero_weight,
-                regularization,
-                max_inner,
-                inner_tol,
+        def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
+            shared = np.zeros((x.shape[1], x.shape[1]), dtype=kind)
+            if zero_weight:
+                shared += (zero_weight * gram_of(vectors)).astype(kind)
+            how = Solve(
+                n_components, shared, 1.0 - zero_weight, float(regularization), max_inner, inner_tol
             )
-            if spread is not None:
-                number = 2 * len(history) + int(matrix is up)
-                return spread.rows(number, matrix, x, (coefficients, vectors, *others))
 
             def work(task: tuple[int, int]) -> float:
-                return matrix.update(task, coefficients, vectors, x, *others)
+                return matrix.update(task, coefficients, vectors, x, how)
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
@@ -212,22 +179,13 @@ def factorize(
     return Factorization(source, target, np.array(history), len(history), converged)
 
 
-def matrices_of(rows: Closure, columns: Closure, levels: npt.ArrayLike) -> tuple[Matrix, Matrix]:
-    """M by its rows and by its columns, from descendants and ancestors."""
-    kind: Any = SketchedMatrix if isinstance(rows, ReachSketch) else ImplicitMatrix
-    return kind.of_rows(rows, levels), kind.of_columns(columns, levels)
-
-
 def gram_of(vectors: FloatArray) -> Float64Array:
-    """The full Gram matrix Σ t tᵀ of all rows, the same bytes whatever the threads of BLAS."""
+    """Return the Gram matrix Σ t tᵀ of all rows; not by BLAS, whose threads may change the bytes."""
     n, width = vectors.shape
-    total = np.zeros((width, width), dtype=np.float64)
-    panel = np.empty((PANEL, width), dtype=vectors.dtype)
-    numbers = np.arange(n, dtype=np.int32)
+    total = np.zeros((width, width))
     for start in range(0, n, _CHUNK):
         part = np.zeros((width, width), dtype=vectors.dtype)
-        stop = min(start + _CHUNK, n)
-        add_outer_products(part, 0, part, 0, vectors, numbers, start, stop, panel)
+        add_rows(part, vectors, start, min(start + _CHUNK, n))
         total += part
     upper = np.triu(total)
     return upper + np.triu(upper, 1).T
@@ -245,7 +203,7 @@ def _first_vectors(
     rng: np.random.Generator,
     k: int,
     mean: float,
-    matrix: Matrix,
+    matrix: ImplicitMatrix,
     kind: np.dtype[Any],
 ) -> FloatArray:
     """Random vectors whose products are about the mean of M; zero where a row is empty."""

@@ -55,8 +55,6 @@ class PlainATP(EmbeddingMethod):
     n_components : int
     kernel : str
         f, the weight of a reachable pair.
-    solver : {"nnls", "svd"}
-        ``svd`` is the row the paper calls SVDM.
     random_state : int
 
     Examples
@@ -72,22 +70,20 @@ class PlainATP(EmbeddingMethod):
         self,
         n_components: int = 64,
         kernel: str = "log",
-        solver: str = "nnls",
         random_state: int = 0,
     ) -> None:
         self.n_components = check_components(n_components)
         self.kernel = kernel
-        self.solver = solver
         self.random_state = random_state
-        self.name = f"{'SVDM' if solver == 'svd' else 'ATP'}-{kernel}"
+        self.name = f"ATP-{kernel}"
 
     def fit(self, graph: DiGraph) -> Self:
         """Run the four steps of ATP."""
         atp = ATP(
             self.n_components,
-            purpose="links",
+            purpose="paper",
             kernel=self.kernel,
-            solver=self.solver,
+            zero_weight="auto",
             random_state=self.random_state,
         ).fit(graph)
         self.source_, self.target_ = atp.source_, atp.target_

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from atpgraph.embedding import ATP
+from atpgraph.embedding.settings import Settings as AtpSettings
+from atpgraph.embedding.settings import current_params
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.linkpred.evidence import (
     AtpScore,
@@ -79,8 +81,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             arrays["atp_kernel"] = atp.kernel_table_
             description["atp"] = {
                 "params": atp.get_params() | {"n_jobs": None},  # says nothing of the vectors
-                "zero_weight": atp.zero_weight_,
-                "regularization": atp.regularization_,
+                "zero_weight": atp.settings_.zero_weight,
+                "regularization": atp.settings_.regularization,
             }
     write_archive(path, description, arrays)
 
@@ -131,13 +133,14 @@ def _collection(model: Any, description: dict[str, Any], arrays: dict[str, AnyAr
 
 def _atp(graph: Any, about: dict[str, Any], arrays: dict[str, AnyArray]) -> ATP:
     """As much of ATP's model as folding in a node needs."""
-    atp = ATP().set_params(**about["params"])
+    atp = ATP().set_params(**current_params(about["params"]))
     atp.graph_ = graph
     atp.source_, atp.target_ = arrays["atp_source"], arrays["atp_target"]
     atp.levels_ = arrays["atp_levels"].astype(np.int32)
     atp.removed_ = arrays["atp_removed"].astype(np.int64)
     atp.kernel_table_ = arrays["atp_kernel"]
-    atp.solver_, atp.margin_ = "nnls", 0.0
-    atp.zero_weight_ = float(about["zero_weight"])
-    atp.regularization_ = float(about["regularization"])
+    atp.margin_ = 0.0
+    atp.settings_ = AtpSettings(
+        "paper", float(about["zero_weight"]), float(about["regularization"]), max_iter=0
+    )
     return atp

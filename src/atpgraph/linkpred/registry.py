@@ -12,6 +12,7 @@ from atpgraph.linkpred.baselines import (
     HOPE,
     LINE,
     NRP,
+    SVDM,
     AdjacencySVD,
     AnyNeighbours,
     CommonNeighbours,
@@ -48,8 +49,12 @@ class Row:
     has_dimension: bool = True
 
 
-def _atp(kernel: str, solver: str = "nnls") -> Make:
-    return lambda k, seed: PlainATP(k, kernel, solver, random_state=seed)
+def _atp(kernel: str) -> Make:
+    return lambda k, seed: PlainATP(k, kernel, random_state=seed)
+
+
+def _svdm(kernel: str) -> Make:
+    return lambda k, seed: SVDM(k, kernel, random_state=seed)
 
 
 def _hope(proximity: str) -> Make:
@@ -66,8 +71,8 @@ ROWS = Registry(
             Row("atp-linear", "ours", _atp("linear")),
             Row("atp-constant", "ours", _atp("constant")),
             Row("links", "ours", lambda k, seed: LearnedLinks(k, random_state=seed)),
-            Row("svdm-log", "rival", _atp("log", "svd")),
-            Row("svdm-harmonic", "rival", _atp("harmonic", "svd")),
+            Row("svdm-log", "rival", _svdm("log")),
+            Row("svdm-harmonic", "rival", _svdm("harmonic")),
             Row("line", "rival", lambda k, seed: LINE(k, random_state=seed)),
             Row("app", "rival", lambda k, seed: APP(k, random_state=seed)),
             Row("nrp", "rival", lambda k, seed: NRP(k, random_state=seed)),

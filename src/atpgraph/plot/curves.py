@@ -88,8 +88,7 @@ def plot_objective(model: Any) -> Figure:
     values = model.objective_
     if not len(values):
         raise InputError(
-            "The model has no objective curve: singular vectors (solver 'svd') are not iterated. "
-            "Draw its map or its levels."
+            "The model has no objective curve: its graph has no paths. Draw its map or its levels."
         )
     figure = new_figure(5.2, 3.4)
     axes = figure.add_subplot()

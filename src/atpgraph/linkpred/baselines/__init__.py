@@ -10,6 +10,7 @@ from atpgraph.linkpred.baselines.local import (
     ThreeSteps,
 )
 from atpgraph.linkpred.baselines.nrp import NRP
+from atpgraph.linkpred.baselines.svdm import SVDM
 from atpgraph.linkpred.baselines.trivial import (
     AdjacencySVD,
     CommonNeighbours,
@@ -22,6 +23,7 @@ __all__ = [
     "HOPE",
     "LINE",
     "NRP",
+    "SVDM",
     "AdjacencySVD",
     "AnyNeighbours",
     "CommonNeighbours",

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
+from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import Evidence
 from atpgraph.linkpred.factor import singular_factors
@@ -79,10 +80,15 @@ class AtpScore(VectorEvidence):
         """Embed the graph."""
         model = ATP(
             self.n_components,
-            purpose="links",
+            purpose="paper",
+            zero_weight="auto",
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-        ).fit(graph)
+        )
+        try:
+            model.fit(graph)
+        except BudgetError:  # too many paths to store them all
+            model.set_params(purpose="reachability", zero_weight=0.0).fit(graph)
         self.model_ = model
         return self.use(model.source_, model.target_)
 

@@ -80,7 +80,7 @@ def render(
     )
     sections = [Section("In short", _summary(model, memory_mb))]
     if model.fidelity_ is not None:
-        sections.append(Section("Fidelity", _fidelity(model.fidelity_, model.solver_)))
+        sections.append(Section("Fidelity", _fidelity(model.fidelity_, model.settings_.purpose)))
     if graph.n_nodes:
         sections.append(Section("Levels", level_figure(model.levels_)))
         sections.append(Section("Map of the vectors", vector_map(model)))
@@ -103,7 +103,6 @@ def _summary(model: ATP, memory_mb: float | None) -> str:
     possible = graph.n_nodes * (graph.n_nodes - 1)
     rows: list[tuple[str, object]] = [
         ("purpose", model.purpose),
-        ("solver", model.solver_),
         ("nodes", graph.n_nodes),
         ("edges", graph.n_edges),
         ("self-loops among them", graph.n_self_loops),
@@ -111,10 +110,9 @@ def _summary(model: ATP, memory_mb: float | None) -> str:
         ("levels", int(model.levels_.max(initial=0))),
         ("pairs joined by a path", pairs),
         ("share of all pairs", f"{100 * pairs / possible:.2g} %" if possible else "–"),
-        ("entries the closure forests store for them", model.n_extras_),
         ("iterations", model.n_iter_),
-        ("weight of an unreachable pair", model.zero_weight_),
-        ("penalty", model.regularization_),
+        ("weight of an unreachable pair", model.settings_.zero_weight),
+        ("penalty", model.settings_.regularization),
     ]
     if memory_mb is not None:
         rows.append(("peak memory, MB", round(memory_mb)))
@@ -194,7 +192,7 @@ def _objective(model: ATP) -> str:
     )
     first, last = (f"{value:,.4g}" for value in model.objective_[[0, -1]])
     text = f"{first} after the first iteration, {last} after the last; no step raises it."
-    if model.solver_ == "pairs":
+    if model.margin_ > 0:
         text = (
             f"Mean loss for a path, on fresh pairs: {first} in the first round, {last} in the last."
         )

@@ -47,7 +47,7 @@ class AtpSettings:
             return None
         return ATP(
             self.n_components,
-            purpose="links",
+            purpose="paper",
             kernel=self.kernel,
             zero_weight=self.zero_weight,
             random_state=random_state,

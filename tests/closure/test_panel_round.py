@@ -4,18 +4,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph.closure import PanelRound, SketchedPaths
+from atpgraph.closure import PanelRound, PanelSource
 from atpgraph.closure.panel import COLUMNS, WORDS
+from atpgraph.closure.panel_round import SHEETS, some_paths, take
 from atpgraph.closure.sketch import Sketcher
-from atpgraph.closure.sketched_paths import SHEETS, take
 from atpgraph.graph import DiGraph
 from atpgraph.util.threads import Workers
 from tests.dags import closure_matrix, dags, random_dag
 
 
-def paths_of(dag: DiGraph) -> SketchedPaths:
+def paths_of(dag: DiGraph) -> PanelSource:
     reach = closure_matrix(dag)
-    return SketchedPaths(Sketcher(dag), reach.sum(axis=1), reach.sum(axis=0) + 0.0)
+    sizes, ancestors = reach.sum(axis=1), reach.sum(axis=0)
+    return PanelSource(Sketcher(dag), sizes, ancestors, ancestors + 0.0)
 
 
 def drawn(
@@ -28,29 +29,28 @@ def drawn(
         u = int(panel.nodes[i])
         many = min(int(panel.counts[i]), count)
         targets = np.empty(count, dtype=np.int32)
-        take(
-            i, many, rng.random(), panel.nodes, panel.columns, panel.uniform, panel.own,
-            panel.bits, panel.found, panel.counts, panel.node_of, words, targets,
-        )  # fmt: skip
+        take(i, many, rng.random(), panel, words, targets)
         pairs += [(u, v) for v in targets[:many].tolist()]
     u, v = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return u, v
 
 
 @settings(max_examples=60, deadline=None)
-@given(dags(min_nodes=1), st.integers(1, 6), st.integers(0, 99))
-def test_draws_are_descendants_and_the_panel_is_exact(dag: DiGraph, count: int, seed: int) -> None:
+@given(dags(min_nodes=1), st.integers(1, 6), st.integers(0, 99), st.booleans())
+def test_draws_are_descendants_and_the_panel_is_exact(
+    dag: DiGraph, count: int, seed: int, tilted: bool
+) -> None:
     reach = closure_matrix(dag)
     rng = np.random.default_rng(seed)
     with Workers(1) as workers:
-        panel = paths_of(dag).renew(count, rng, workers)
+        panel = paths_of(dag).renew(count, rng, workers, tilted=tilted)
     u, v = drawn(panel, count, rng)
     assert reach[u, v].all()
     np.testing.assert_array_equal(
         np.bincount(u, minlength=dag.n_nodes), np.minimum(reach.sum(axis=1), count)
     )
     assert len(np.unique(u * dag.n_nodes + v)) == len(u), "a descendant drawn twice"
-    starts, ends = panel.some_paths()
+    starts, ends = some_paths(panel)
     assert reach[starts, ends].all()
     np.testing.assert_array_equal(np.sort(starts), np.flatnonzero(reach.any(axis=1)))
     reached = np.flatnonzero(reach.any(axis=0))
@@ -90,3 +90,18 @@ def test_every_descendant_is_as_likely_in_a_graph_wider_than_the_panel() -> None
     for part in np.array_split(order, 10)[5:]:
         assert expected[part].sum() > 500
         assert abs(counted[part].sum() / expected[part].sum() - 1) < 0.15
+
+
+def test_tilted_rounds_prefer_columns_with_few_ancestors() -> None:
+    n = 6 * COLUMNS
+    dag = random_dag(n, 4 * n, 1)
+    ancestors = closure_matrix(dag).sum(axis=0)
+    paths, rng = paths_of(dag), np.random.default_rng(0)
+    mean = []
+    with Workers(1) as workers:
+        for tilted in (False, True):
+            panel = paths.renew(4, rng, workers, tilted=tilted)
+            columns = panel.columns[: panel.uniform]
+            assert len(np.unique(columns)) == panel.uniform == 3 * SHEETS * COLUMNS // 4
+            mean.append(np.mean(np.minimum(1, 4 / ancestors[columns])))
+    assert mean[1] > 2 * mean[0]

@@ -1,0 +1,163 @@
+"""Check the parameters of a fit and resolve those that are "auto"."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from atpgraph.closure import KERNELS
+from atpgraph.errors import InputError
+from atpgraph.util.checks import real_number, whole_number
+from atpgraph.util.registry import unknown_name
+
+PURPOSES = ("reachability", "paper")
+REMOVED = {
+    "closure": "paths are sampled, or with purpose='paper' stored exactly",
+    "sketch_size": "paths are sampled afresh in every round",
+    "memory": "the learned solver needs a fixed number of bytes per node and edge",
+    "tol": "max_iter limits the work",
+    "c": "use a kernel such as lambda d: c + np.log(np.e + d)",
+    "solver": "purpose='paper' is the non-negative factorization",
+}
+
+# Chosen on validation graphs, see docs/evidence/defaults.md.
+ROUNDS = 20  # for graphs of 100,000 nodes
+MOST_ROUNDS, FEWEST_ROUNDS = 32, 4
+MANY_NODES = 100_000  # larger graphs get fewer rounds
+DECAY = 1e-4
+ITERATIONS = 3
+ZERO_SHARE = 0.02
+PENALTY, MAX_PENALTY = 4.0, 0.3
+_LARGEST_PENALTY = 1e6
+_MOST_ITERATIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one fit, with every "auto" resolved.
+
+    Attributes
+    ----------
+    purpose : {"reachability", "paper"}
+    zero_weight, regularization : float
+    max_iter : int
+    """
+
+    purpose: str
+    zero_weight: float
+    regularization: float
+    max_iter: int
+
+
+def without_removed(given: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that replace removed ones, with a warning for each.
+
+    Examples
+    --------
+    >>> without_removed({}, {"purpose": "reachability"})
+    {}
+    """
+    replaced: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in REMOVED:
+            raise TypeError(f"ATP has no parameter {name!r}.")
+        if name == "solver" and value == "svd":
+            raise InputError(
+                "ATP has no solver 'svd' any more; use atpgraph.linkpred.baselines.SVDM."
+            )
+        if name == "solver" and value == "nnls" and current["purpose"] == "reachability":
+            replaced = {"purpose": "paper", "zero_weight": "auto"}
+        warnings.warn(
+            f"The parameter {name} of ATP has no effect and will be removed in 0.4: "
+            f"{REMOVED[name]}.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    return replaced
+
+
+def current_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a model file, possibly of an earlier version, as they are now.
+
+    Examples
+    --------
+    >>> current_params({"purpose": "links", "zero_weight": "auto", "closure": "auto"})
+    {'purpose': 'paper', 'zero_weight': 'auto'}
+    """
+    current = {name: value for name, value in params.items() if name not in REMOVED}
+    if current["purpose"] == "links":
+        return current | {"purpose": "paper"}
+    if set(params) & set(REMOVED) and current["zero_weight"] == "auto":
+        current["zero_weight"] = 0.0  # "auto" meant 0 for the other purposes
+    return current
+
+
+def checked(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the old purpose "links" spelled out, or raise an error."""
+    given = dict(params)
+    if given["purpose"] == "links":
+        warnings.warn(
+            "purpose='links' will be removed in 0.4; use purpose='paper' with zero_weight='auto'.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+        given["purpose"] = "paper"
+        if not given["zero_weight"]:
+            given["zero_weight"] = "auto"
+    if given["purpose"] not in PURPOSES:
+        raise unknown_name("purpose", given["purpose"], PURPOSES)
+    if not callable(given["kernel"]):
+        KERNELS[given["kernel"]]  # raises an error for an unknown name
+    whole_number("n_components", given["n_components"])
+    if given["max_iter"] != "auto":
+        whole_number("max_iter", given["max_iter"], most=_MOST_ITERATIONS)
+    if given["regularization"] != "auto":
+        real_number("regularization", given["regularization"], most=_LARGEST_PENALTY)
+    if given["zero_weight"] != "auto":
+        real_number("zero_weight", given["zero_weight"], most=1.0)
+    if given["purpose"] == "reachability" and given["zero_weight"]:
+        raise InputError(
+            f"zero_weight is {given['zero_weight']}, but purpose='reachability' has no such "
+            "weight; use purpose='paper' with it."
+        )
+    return given
+
+
+def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
+    """Resolve the settings for a graph with `n_nodes` nodes and `n_pairs` pairs joined by paths.
+
+    Examples
+    --------
+    >>> from atpgraph import ATP
+    >>> settle(ATP().get_params(), 1000, 50_000)
+    Settings(purpose='reachability', zero_weight=0.0, regularization=0.0001, max_iter=32)
+    >>> [settle(ATP().get_params(), n, 50 * n).max_iter for n in (100_000, 1_000_000)]
+    [20, 4]
+    >>> settle(ATP(purpose="paper", max_iter=5).get_params(), 1000, 100_000).max_iter
+    5
+    """
+    given = checked(params)
+    if given["purpose"] == "reachability":
+        zero_weight, regularization, iterations = 0.0, DECAY, rounds_for(n_nodes)
+    else:
+        # Relative to the number of pairs: per pair without a path, per number to learn.
+        zeros = n_nodes * (n_nodes - 1) - n_pairs
+        zero_weight = min(ZERO_SHARE * n_pairs / zeros, 1.0) if zeros > 0 else 0.0
+        penalty = PENALTY * given["n_components"] * n_nodes / max(n_pairs, 1)
+        regularization, iterations = min(penalty, MAX_PENALTY), ITERATIONS
+    own = {name: given[name] for name in ("zero_weight", "regularization", "max_iter")}
+    return Settings(
+        given["purpose"],
+        zero_weight if own["zero_weight"] == "auto" else float(own["zero_weight"]),
+        regularization if own["regularization"] == "auto" else float(own["regularization"]),
+        iterations if own["max_iter"] == "auto" else int(own["max_iter"]),
+    )
+
+
+def rounds_for(n_nodes: int) -> int:
+    """Return the default number of rounds: fewer where each costs more."""
+    if n_nodes > MANY_NODES:
+        share: float = (MANY_NODES / n_nodes) ** 1.2
+        return max(round(ROUNDS * share), FEWEST_ROUNDS)
+    return min(ROUNDS * MANY_NODES // max(n_nodes, 1), MOST_ROUNDS)

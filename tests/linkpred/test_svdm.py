@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph.closure import closure_forest, closure_forests, kernel_table
+from atpgraph.errors import InputError
+from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.graph import DiGraph
+from atpgraph.hierarchy import levels
+from atpgraph.linkpred.baselines import SVDM
+from tests.dags import dags, random_dag
+
+
+@given(dags(min_nodes=1), st.sampled_from(["constant", "linear", "harmonic", "log"]))
+def test_products_are_those_of_the_matrix(dag: DiGraph, kernel: str) -> None:
+    rank = levels(dag)
+    M = closure_forest(dag).to_sparse(rank, kernel).toarray()
+    rows, columns = closure_forests(dag)
+    table = kernel_table(kernel, int(rank.max()))
+    x = np.random.default_rng(0).random(dag.n_nodes)
+    down, up = ImplicitMatrix.of_rows(rows, rank), ImplicitMatrix.of_columns(columns, rank)
+    np.testing.assert_allclose(down.times(table, x), M @ x, atol=1e-12)
+    np.testing.assert_allclose(up.times(table, x), M.T @ x, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 8), (40, 10), (240, 10)])
+def test_equals_the_dense_decomposition(n: int, k: int) -> None:
+    dag = random_dag(n, 2 * n if n > 3 else n - 1, 0)
+    M = closure_forest(dag).to_sparse(levels(dag), "log").toarray()
+    first = SVDM(k).fit(dag)
+    assert first.source_.shape == first.target_.shape == (n, k)
+    U, sigma, Vt = np.linalg.svd(M)
+    np.testing.assert_allclose(
+        first.source_ @ first.target_.T, (U[:, :k] * sigma[:k]) @ Vt[:k], atol=1e-4
+    )
+    assert first.source_.tobytes() == SVDM(k).fit(dag).source_.tobytes()
+
+
+def test_bad_components_are_refused() -> None:
+    with pytest.raises(InputError, match="n_components"):
+        SVDM(0)
