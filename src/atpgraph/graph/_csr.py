@@ -7,11 +7,11 @@ parallel edges stand beside each other in the order in which they came.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, UInt64Array
 from atpgraph.util.jit import kernel
 
 _NONE: Float64Array = np.empty(0)
@@ -76,10 +76,13 @@ def sorted_rows(
     return indptr, targets, None if weights is None else target_weights
 
 
+Value = TypeVar("Value", Float64Array, UInt64Array)
+
+
 def turned_rows(
-    indptr: Int64Array, targets: Int32Array, weights: Float64Array | None = None
-) -> tuple[Int64Array, Int32Array, Float64Array | None]:
-    """CSR arrays of the same edges turned round.
+    indptr: Int64Array, targets: Int32Array, weights: Value | None = None
+) -> tuple[Int64Array, Int32Array, Value | None]:
+    """Return the CSR arrays of the reversed edges, with the values of each edge.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def turned_rows(
     n = len(indptr) - 1
     bounds = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(targets, minlength=n), out=bounds[1:])
-    given = _NONE if weights is None else weights
+    given: AnyArray = _NONE if weights is None else weights
     sources, turned = np.empty_like(targets), np.empty_like(given)
     turn(indptr, targets, given, bounds[:-1].copy(), sources, turned)
     return bounds, sources, None if weights is None else turned
