@@ -145,6 +145,8 @@ def test_types_equal_their_slow_twin(rows):
         {row[:2] for row in rows if row[2] in graph.type_names[:2]}
     )
     assert kept.type_names == graph.type_names
+    more = graph.with_edges([(7, 8)])
+    assert sorted(more.keep_edges(more.has_type(graph.type_names)).edges()) == sorted(graph.edges())
 
 
 def test_types_that_cannot_be():

@@ -27,7 +27,7 @@ GRAPH_FIELDS = {
     "indptr": pointers("n", "m"),
     "targets": Field("i", ("m",), low=0, high="n"),
     "weights": Field("f", ("m",), optional=True),
-    "edge_types": Field("u", ("m",), low=1, optional=True),
+    "edge_types": Field("u", ("m",), optional=True),
     "type_names_json": text(optional=True),
     "labels": Field("i", ("n",), unique=True, optional=True),
     "labels_json": text(optional=True),

@@ -7,11 +7,11 @@ parallel edges stand beside each other in the order in which they came.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
 _NONE: Float64Array = np.empty(0)
@@ -76,26 +76,25 @@ def sorted_rows(
     return indptr, targets, None if weights is None else target_weights
 
 
-Value = TypeVar("Value", Float64Array, UInt64Array)
-
-
 def turned_rows(
-    indptr: Int64Array, targets: Int32Array, weights: Value | None = None
-) -> tuple[Int64Array, Int32Array, Value | None]:
-    """Return the CSR arrays of the reversed edges, with the values of each edge.
+    indptr: Int64Array, targets: Int32Array, values: AnyArray | None = None
+) -> tuple[Int64Array, Int32Array, Any]:
+    """Return the CSR arrays of the reversed edges, and the `values` of the edges in that order.
 
     Examples
     --------
-    >>> [part.tolist() for part in turned_rows(np.array([0, 2, 3]), np.array([0, 1, 0], "i4"))[:2]]
-    [[0, 2, 3], [0, 1, 0]]
+    >>> edges = np.array([0, 1, 2])
+    >>> rows = turned_rows(np.array([0, 2, 3]), np.array([0, 1, 0], "i4"), edges)
+    >>> [part.tolist() for part in rows]
+    [[0, 2, 3], [0, 1, 0], [0, 2, 1]]
     """
     n = len(indptr) - 1
     bounds = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(targets, minlength=n), out=bounds[1:])
-    given: AnyArray = _NONE if weights is None else weights
+    given = _NONE if values is None else values
     sources, turned = np.empty_like(targets), np.empty_like(given)
     turn(indptr, targets, given, bounds[:-1].copy(), sources, turned)
-    return bounds, sources, None if weights is None else turned
+    return bounds, sources, None if values is None else turned
 
 
 @kernel
