@@ -81,8 +81,10 @@ def without_qa(*command: str) -> subprocess.CompletedProcess[str]:
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import importlib.metadata as metadata\n"
-        "found = metadata.entry_points\n"
-        "metadata.entry_points = lambda **k: [e for e in found(**k) if e.dist.name != 'atpgraph-qa']\n"
+        "entry_points = metadata.entry_points\n"
+        "def of_others(**group):\n"
+        "    return [e for e in entry_points(**group) if e.dist.name != 'atpgraph-qa']\n"
+        "metadata.entry_points = of_others\n"
     )
     return subprocess.run(
         [sys.executable, "-c", script + command[0], *command[1:]],

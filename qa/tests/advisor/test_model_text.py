@@ -83,5 +83,5 @@ def test_weights_in_a_wheel_stay_there(
     vectors = opened.history.records.meaning.vectors  # type: ignore[union-attr]
     assert vectors.dtype == np.int8
     monkeypatch.setattr(choice._Shipped, "find", lambda self: None)
-    with pytest.raises(MissingDependencyError, match=r"atpgraph\[dense\]"):
+    with pytest.raises(MissingDependencyError, match=r"atpgraph-qa\[dense\]"):
         Advisor.open(path)

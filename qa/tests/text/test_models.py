@@ -84,7 +84,7 @@ def test_weights_of_another_version_are_refused(
 def test_missing_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice._Shipped, "find", lambda self: None)
     for name in ("static", "dense"):
-        with pytest.raises(MissingDependencyError, match=r"atpgraph\[dense\]"):
+        with pytest.raises(MissingDependencyError, match=r"atpgraph-qa\[dense\]"):
             text_model(name)
     assert text_model("auto", 100) is None
 

@@ -22,7 +22,14 @@ from atpgraph.report import page as whole_page
 from atpgraph.report.pages.cycles import write_report as write_cycles
 from atpgraph.report.pages.embedding import write_report as write_embedding
 from atpgraph.report.pages.linkpred import write_report as write_linkpred
-from atpgraph_qa import Site, evaluate_routing, evaluate_site, ingest, simulate_community, write_dump
+from atpgraph_qa import (
+    Site,
+    evaluate_routing,
+    evaluate_site,
+    ingest,
+    simulate_community,
+    write_dump,
+)
 from atpgraph_qa.reports.difficulty import write_report as write_difficulty
 from atpgraph_qa.reports.routing import write_report as write_routing
 from tests.report.browser import Browser, browser, find_chromium

@@ -26,7 +26,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from atpgraph._version import __version__
 from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError
 from atpgraph.util.archive import (
@@ -44,6 +43,7 @@ from atpgraph.util.archive import (
 )
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, check_folder
+from atpgraph_qa._version import __version__
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_text import FILES as TEXT_FILES
 from atpgraph_qa.advisor.model_text import read_text, write_text

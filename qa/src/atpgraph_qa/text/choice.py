@@ -59,7 +59,7 @@ class _Shipped:
         if not self.is_known():
             raise InputError(
                 f"{file.name} of the package {self.package} is not the file that atpgraph knows: "
-                "install the version that 'atpgraph[dense]' names."
+                "install the version that 'atpgraph-qa[dense]' names."
             )
         return file
 

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
-from atpgraph._version import __version__
+from atpgraph_qa._version import __version__
 from atpgraph_qa.service.api import admin, metrics, routes
 from atpgraph_qa.service.api.auth import Doorkeeper
 from atpgraph_qa.service.api.limits import SizeLimit

@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse, Response
 from sqlalchemy import func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from atpgraph._version import __version__
+from atpgraph_qa._version import __version__
 from atpgraph_qa.service.api.auth import Doorkeeper
 from atpgraph_qa.service.api.problems import ProblemError
 from atpgraph_qa.service.service import Service

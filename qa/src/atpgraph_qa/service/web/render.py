@@ -12,8 +12,8 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from atpgraph._version import __version__
 from atpgraph.util.palette import DARK, LIGHT, variables
+from atpgraph_qa._version import __version__
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store.tokens import Token
 
