@@ -11,7 +11,7 @@ import pytest
 from atpgraph_qa import Site, ingest, simulate_community, write_dump
 from atpgraph_qa.evaluation.evaluation import evaluate_routing
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def test_tables_say_what_the_json_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,10 +161,10 @@ def plain_kernels() -> Iterator[None]:
             ("timeline.history.sum_by_owner", plain_sums),
             ("timeline.history.list_answers", plain_answers),
             ("timeline.corpus.add_term", plain_term),
-            ("features.similarity.put_side_by_side", plain_likeness),
-            ("features.similarity.sum_tagged", plain_sum_tagged),
-            ("features.evidence.fetch", plain_fetch),
-            ("features.evidence.gather", plain_gather),
+            ("ranking.similarity.put_side_by_side", plain_likeness),
+            ("ranking.similarity.sum_tagged", plain_sum_tagged),
+            ("ranking.evidence.fetch", plain_fetch),
+            ("ranking.evidence.gather", plain_gather),
         ):
             stack.enter_context(mock.patch(f"{routing}.{name}", twin))
         yield

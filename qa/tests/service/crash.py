@@ -30,7 +30,7 @@ from atpgraph_qa.service.store import tables
 from atpgraph_qa.service.store.database import Database
 from qa.tests.service.receiver import Receiver, receiver
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # Rules wide open: every question leads to a message.
 OPEN = {
     "POLICY_SHADOW": "false", "POLICY_STALE_HOURS": "1000000", "POLICY_INACTIVE_DAYS": "100000",

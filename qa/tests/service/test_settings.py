@@ -10,7 +10,7 @@ import pytest
 from atpgraph.errors import InputError
 from atpgraph_qa.service.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_file_and_then_the_environment(tmp_path: Path) -> None:
