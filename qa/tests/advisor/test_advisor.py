@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import atpgraph
 from atpgraph.errors import InputError
 from atpgraph_qa import (
     Advisor,
@@ -45,7 +44,6 @@ def test_it_is_the_router_that_ranks(
 
     expected = suggest(router, Query.now(latest, question), hierarchy=advisor.hierarchy)
     assert advisor.ask(question) == expected
-    assert atpgraph.Advisor is Advisor
 
 
 def test_saved_and_opened_it_says_the_same(

@@ -217,7 +217,7 @@ def _environment(folder: Path, database: str, hook: str, port: int) -> dict[str,
 
 
 def _start(model: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
-    inherited = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    inherited = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'qa' / 'src'}"}
     inherited.pop("PYTHONDONTWRITEBYTECODE", None)  # or every start compiles every module
     return subprocess.Popen(
         [sys.executable, "-m", "atpgraph", "serve", str(model), "--json", "--quiet"],
