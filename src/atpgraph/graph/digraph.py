@@ -12,8 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError
-from atpgraph.graph._csr import sorted_rows, turned_rows
 from atpgraph.graph._lookup import IntegerLookup
+from atpgraph.graph.csr import sorted_rows, turned_rows
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 
 
