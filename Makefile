@@ -16,29 +16,29 @@ $(BIN)/python:
 	@echo "creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml qa/pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e '.[cqa,plot]'
+	@$(PIP) install -e '.[plot]' -e ./qa
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-test: pyproject.toml qa/pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph and its test tools into $(VENV)"
-	@$(PIP) install -e '.[test]'
+	@$(PIP) install -e '.[test]' -e './qa[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	@$(PIP) install -e '.[bench]'
+$(VENV)/.installed-bench: pyproject.toml qa/pyproject.toml | $(BIN)/python
+	@$(PIP) install -e '.[bench]' -e ./qa
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-docs: pyproject.toml qa/pyproject.toml | $(BIN)/python
 	@echo "installing atpgraph and its documentation tools into $(VENV)"
-	@$(PIP) install -e '.[docs]'
+	@$(PIP) install -e '.[docs]' -e ./qa
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed ## install, then show the main job on generated data
 	@$(BIN)/python examples/demo.py
 
-# On all cores; what shares a world that takes long to make stays together (tests/conftest.py).
+# On all cores; what shares a world that takes long to make stays together (conftest.py).
 SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup
 test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/ruff check .
@@ -50,9 +50,10 @@ $(VENV)/.installed-dist: pyproject.toml | $(BIN)/python
 	@$(PIP) install build twine
 	@touch $@
 
-dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check them
+dist: $(VENV)/.installed-dist ## build wheels and sdists of both packages into dist/, and check them
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist qa
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tools/check_dist.py dist
 
@@ -67,14 +68,15 @@ coverage: $(VENV)/.installed-test ## lines of src that the tests run; at least 9
 
 # In an environment of its own, from the sdist's own copy of the tests: nothing of this folder is used.
 MIN := $(VENV)-min
-test-min: dist ## test the wheel on the oldest versions of its dependencies
+test-min: dist ## test the wheels on the oldest versions of their dependencies
 	rm -rf $(MIN)
 	$(PYTHON) -m venv $(MIN)
 	$(PYTHON) tools/lowest.py test > $(MIN)/lowest.txt
 	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
-	tar -xzf dist/*.tar.gz -C $(MIN)
-	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests
+		--constraint $(MIN)/lowest.txt \
+		"$$(ls dist/atpgraph-*.whl)[test]" "$$(ls dist/atpgraph_qa-*.whl)[test]"
+	tar -xzf dist/atpgraph-*.tar.gz -C $(MIN)
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests qa/tests
 
 attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, about 20 core-minutes; goes on where it was stopped
 	$(BIN)/python -m tests.attack

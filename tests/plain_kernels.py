@@ -8,13 +8,11 @@ coverage sees the lines.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import numba
 import numpy as np
@@ -33,8 +31,6 @@ from atpgraph import (
 )
 from atpgraph.closure import closure_forest, estimate_closure
 from atpgraph.cycles import METHODS, agony
-from atpgraph.factorization import _gram, _panel_rows, _update, row_solver
-from atpgraph.factorization._simd import LANES
 from atpgraph.graph.generators import plant_cycles, random_dag
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.linkpred.baselines import APP, LINE, NRP
@@ -132,11 +128,10 @@ def _models() -> Iterator[tuple[str, ATP]]:
     graph = noisy_hierarchy(60, 200, 20, random_state=5).graph
     for k, weight, kernel in ((3, 0.0, "log"), (20, 0.1, "harmonic"), (70, "auto", "constant")):
         model = ATP(
-            k, purpose="links", zero_weight=weight, kernel=kernel, max_iter=2, n_jobs=1
+            k, purpose="paper", zero_weight=weight, kernel=kernel, max_iter=2, n_jobs=1
         ).fit(graph)
         yield f"k={k}", model
-    yield "svd", ATP(4, solver="svd").fit(graph)
-    chain = ATP(2, purpose="links", max_iter=1).fit([(i, i + 1) for i in range(70)])
+    chain = ATP(2, purpose="paper", max_iter=1).fit([(i, i + 1) for i in range(70)])
     chain.source_, chain.target_ = (np.stack(pair) for pair in zip(*_folded(chain), strict=True))
     yield "folded", chain
 
@@ -145,51 +140,8 @@ def _folded(model: ATP) -> list[tuple[np.ndarray, np.ndarray]]:
     return [model.fold_in([3, 9], [1]), model.fold_in([], [5]), model.fold_in([60], [])]
 
 
-def _tile(height: int, width: int):
-    def tile(out, o, source, s, j, A, a, i, B, b, depth):
-        left = A[a : a + depth, i : i + height]
-        right = B[b : b + depth, j : j + width]
-        out[o : o + height, j : j + width] = source[s : s + height, j : j + width] + left.T @ right
-
-    return tile
-
-
-def _add_row(out, o, source, s, factor):
-    out[o] += factor * source[s]
-
-
-def _adagrad_step(
-    near, u, mass, far, v, wanted, rivals, at, squares, free, constant, margin, clip, rate, decay
-):
-    met = rivals[at : at + LANES]
-    slope = near[u] @ far[v] - wanted
-    excess = np.maximum(met @ near[u] + margin, 0)
-    excess[[int(free) >> r & 1 == 0 for r in range(LANES)]] = 0
-    loss = slope**2 + (excess**2).sum()
-    slope, excess = np.clip(slope, -clip, clip), np.minimum(excess, clip)
-    mass = mass + slope**2 * np.mean(far[v] ** 2) + excess**2 @ squares[at : at + LANES]
-    length = rate / np.sqrt(mass + np.float32(1e-8))
-    near[u] -= length * (decay * near[u] + slope * far[v] + excess @ met)
-    if constant >= 0:
-        near[u, constant] = 1
-    return loss, mass
-
-
-@contextlib.contextmanager
-def plain_instructions() -> Iterator[None]:
-    """NumPy in place of the vector instructions, which exist inside compiled code only."""
-    with contextlib.ExitStack() as stack:
-        for name, height, width in (("tile4", 4, 16), ("tile1", 1, 16), ("tile1_wide", 1, 64)):
-            stack.enter_context(mock.patch.object(_gram, name, _tile(height, width)))
-        for module in (_gram, _update, row_solver):
-            stack.enter_context(mock.patch.object(module, "add_row", _add_row))
-        stack.enter_context(mock.patch.object(_panel_rows, "adagrad_step", _adagrad_step))
-        # Integers wrap around in compiled code without a word: hashes and random states.
-        stack.enter_context(np.errstate(over="ignore"))
-        yield
-
-
 if __name__ == "__main__":
     assert numba.config.DISABLE_JIT, "set NUMBA_DISABLE_JIT=1"
-    with plain_instructions():
+    # Integers wrap around in compiled code without a warning: hashes and random states.
+    with np.errstate(over="ignore"):
         np.savez(os.fspath(sys.argv[1]), **compute())

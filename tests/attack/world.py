@@ -34,7 +34,7 @@ def build(root: Path) -> None:
     (root / "pairs.txt").write_text("".join(f"{u} {v}\n" for u, v in lines[:20]))
     (root / "truth.txt").write_text("".join(f"{u} {v}\n" for u, v in lines[:9]))
     atp("embed", graph, "-o", root / "model.npz", "--dim", 8)
-    atp("embed", root / "words.csv", "-o", root / "words.npz", "--dim", 8, "-p", "links")
+    atp("embed", root / "words.csv", "-o", root / "words.npz", "--dim", 8, "-p", "paper")
     atp("reach", graph, "-o", root / "index.npz")
     atp("links", "fit", graph, "-o", root / "links.npz", "--dim", 4)
     atp(

@@ -20,7 +20,7 @@ from atpgraph.cli._app import app
 from atpgraph.closure import KERNELS
 from atpgraph.cycles import METHODS
 from atpgraph.embedding.export import FORMATS
-from atpgraph.embedding.purposes import PURPOSES, SOLVERS
+from atpgraph.embedding.settings import PURPOSES
 from atpgraph.plot import KINDS
 from tests.attack.forked import run
 
@@ -52,7 +52,6 @@ def test_names_to_complete_are_those_of_the_library() -> None:
         ([*METHODS, "auto"], _choices.METHODS),
         (KERNELS, _choices.KERNELS),
         (PURPOSES, _choices.PURPOSES),
-        (SOLVERS, _choices.SOLVERS),
         (FORMATS, _choices.FORMATS),
         (KINDS, _choices.KINDS),
     ):
@@ -167,7 +166,7 @@ def in_terminal(command: list[str], until: bytes = b"", **environment: str) -> t
 def test_interrupt_in_a_terminal_ends_clean(tmp_path) -> None:
     write_edgelist(random_dag(30_000, 150_000, random_state=0), tmp_path / "g.txt")
     command = [*ATP, "embed", str(tmp_path / "g.txt"), "-o", str(tmp_path / "m.npz")]
-    code, shown = in_terminal(command, until=b"closure")
+    code, shown = in_terminal(command, until=b"factori")
     assert code == 130
     # Nothing half-written; the bar is wiped, the cursor is back, and one line says what happened.
     assert [path.name for path in tmp_path.iterdir()] == ["g.txt"]

@@ -34,12 +34,10 @@ reach g.txt --pairs t.txt
 reach g.txt -o i.npz
 reach g.txt --estimate
 embed g.txt -o m.npz --dim 4 --report r2
-embed g.txt -o s.npz --dim 2 --solver svd
 embed g.txt --estimate
-embed d.txt -o k.npz --dim 2 --closure sketch --sketch-size 4
-embed d.txt -o l.npz --dim 2 --purpose links
+embed d.txt -o l.npz --dim 2 --purpose paper
 tune g.txt --dims 2,4 --penalties auto,0.1
-tune g.txt --dims 2 --purpose links --protocol random
+tune g.txt --dims 2 --purpose paper --protocol random
 predict m.npz 1 2 3 4
 predict m.npz --pairs unknown.txt
 neighbors m.npz 1 2 --top 3

@@ -84,7 +84,7 @@ def test_figures_are_those_the_script_draws(tmp_path: Path) -> None:
 def test_the_map_of_the_code_has_every_folder() -> None:
     drawn = (IMAGES / "pipeline.svg").read_text("utf-8")
     for folder in (ROOT / "src" / "atpgraph").iterdir():
-        if folder.is_dir() and folder.name != "__pycache__":
+        if folder.is_dir() and folder.name not in {"__pycache__", "util"}:
             assert f">{folder.name}/<" in drawn, "add it to docs/figures/pipeline.py, draw again"
 
 
@@ -117,8 +117,9 @@ def test_links_in_the_repository_lead_somewhere() -> None:
 
 
 def test_files_that_comments_name_are_there() -> None:
-    named = re.compile(r"\b(?:docs|benchmarks|tests|examples)/[\w/-]+\.(?:md|py)\b")
-    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("benchmarks/*.py"), ROOT / "Makefile"]:
+    named = re.compile(r"\b(?:qa/)?(?:docs|benchmarks|tests|examples)/[\w/-]+\.(?:md|py)\b")
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("qa/src/**/*.py")]
+    for path in [*sources, *ROOT.glob("benchmarks/*.py"), ROOT / "Makefile"]:
         for name in named.findall(path.read_text("utf-8")):
             assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"
 

@@ -17,12 +17,12 @@ from atpgraph.errors import NotFittedError
 
 
 def test_scikit_learn_conventions() -> None:
-    model = ATP(n_components=3, kernel="harmonic", memory="1GB")
+    model = ATP(n_components=3, kernel="harmonic", n_jobs=2)
     copy = clone(model)
     assert copy is not model
     assert copy.get_params() == model.get_params()
-    assert copy.set_params(tol=0.5).tol == 0.5
-    assert repr(model) == "ATP(n_components=3, kernel='harmonic', memory='1GB')"
+    assert copy.set_params(max_iter=5).max_iter == 5
+    assert repr(model) == "ATP(n_components=3, kernel='harmonic', n_jobs=2)"
     assert not hasattr(model, "source_")
     with pytest.raises(InputError, match="no ATP parameter 'dims'"):
         model.set_params(dims=3)

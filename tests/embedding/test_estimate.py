@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from atpgraph import ATP, InputError, break_cycles, citation_dag, estimate, gnm
-from atpgraph.closure import closure_forest, closure_forests
+from atpgraph import InputError, break_cycles, citation_dag, estimate, gnm
+from atpgraph.closure import closure_forest
 
 GRAPH = gnm(3000, 9000, random_state=0)
 
@@ -15,25 +15,19 @@ def test_it_is_about_right_before_cycles_are_broken() -> None:
     assert (found.nodes, found.edges) == (GRAPH.n_nodes, 9000)
     assert found.core_nodes < found.core_edges < 9000
     assert 0.5 < found.pairs / true.n_pairs < 2
-    assert 0.4 < found.extras / true.n_extras < 2.5
+    # Vectors of 128 components in single precision, on two sides, and their sums.
+    assert 2048 * GRAPH.n_nodes < found.memory < 6000 * GRAPH.n_nodes
+    assert found.available > 0
 
 
-def test_it_says_what_the_fit_will_do() -> None:
-    for memory in ("500kB", "1GB"):
-        told = estimate(GRAPH, n_components=8, memory=memory)
-        made = ATP(8, memory=memory, max_iter=1).fit(GRAPH)
-        assert told.closure == made.closure_.kind
-    assert estimate(GRAPH, closure="sketch").reason == "as asked for"
-    assert estimate(GRAPH, solver="svd", memory="1MB").closure == "exact"
-
-
-def test_both_forests_count_for_links() -> None:
+def test_more_components_and_rounds_cost_more() -> None:
     dag = citation_dag(3000, 9000, random_state=0)
-    found = estimate(dag, purpose="links")
-    rows, columns = closure_forests(dag)
-    assert found.core_edges == 0
-    assert 0.4 < found.extras / (rows.n_extras + columns.n_extras) < 2.5
-    assert found.exact.seconds > 0 < found.sketch.seconds
+    for purpose in ("reachability", "paper"):
+        less = estimate(dag, purpose=purpose, n_components=16, max_iter=2)
+        more = estimate(dag, purpose=purpose, n_components=64, max_iter=9)
+        assert less.core_edges == 0
+        assert 0 < less.seconds < more.seconds
+        assert less.memory < more.memory
 
 
 def test_what_is_refused() -> None:

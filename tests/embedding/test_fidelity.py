@@ -14,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph import ATP
-from atpgraph.closure import PathSampler, closure_forest
+from atpgraph.closure._positions import Positions
+from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, effective_rank, measure
 from atpgraph.graph import DiGraph, generators
 from atpgraph.hierarchy import levels
 from tests.dags import chain, closure_matrix, dags
 
 
-def hard_pairs(dag: DiGraph, seed: int = 0) -> tuple[HardPairs, PathSampler, np.ndarray]:
-    paths, level = PathSampler(closure_forest(dag)), levels(dag)
+def hard_pairs(dag: DiGraph, seed: int = 0) -> tuple[HardPairs, SweptPaths, np.ndarray]:
+    level = levels(dag)
+    paths = SweptPaths(Positions.of(dag.reverse()), closure_matrix(dag).sum(axis=1))
     return HardPairs.of(paths, level, np.random.default_rng(seed)), paths, level
 
 
@@ -82,7 +84,7 @@ def test_effective_rank_counts_axes() -> None:
     assert effective_rank(np.zeros((5, 3)), np.zeros((5, 3))) == 0
 
 
-@pytest.mark.parametrize("purpose", ["reachability", "links", "paper"])
+@pytest.mark.parametrize("purpose", ["reachability", "paper"])
 @pytest.mark.parametrize(
     "graph", [DiGraph.from_edges([]), DiGraph.from_edges([(0, 1)]), chain(12)], ids=str
 )
@@ -114,10 +116,10 @@ def test_vectors_that_are_worth_little_are_told(caplog: pytest.LogCaptureFixture
     (record,) = caplog.records
     assert record.getMessage().endswith("use more components or a larger max_iter.")
     caplog.clear()
-    links = ATP(32, purpose="links").fit(graph)
+    links = ATP(32, purpose="paper", zero_weight="auto").fit(graph)
     assert links.fidelity_.is_poor
     assert not caplog.records  # it was not made for paths
-    assert "purpose='reachability'" in links.fidelity_.advice(links.solver_)
+    assert "purpose='reachability'" in links.fidelity_.advice("paper")
 
 
 def test_one_axis_is_told_of_small_graphs_too(caplog: pytest.LogCaptureFixture) -> None:

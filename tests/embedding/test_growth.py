@@ -129,7 +129,9 @@ def test_a_grown_model_is_saved_and_grows_on(fitted: ATP, tmp_path: Path) -> Non
     assert len(grown.kernel_table_) > len(fitted.kernel_table_)
     grown.save(tmp_path / "m.npz")
     loaded = ATP.load(tmp_path / "m.npz")
-    assert np.array_equal(loaded.add_edges([("b", "c")]).source_, grown.add_edges([("b", "c")]).source_)
+    assert np.array_equal(
+        loaded.add_edges([("b", "c")]).source_, grown.add_edges([("b", "c")]).source_
+    )
     function = ATP(n_components=2, kernel=np.sqrt).fit([(0, 1), (1, 2)])
     function.save(tmp_path / "f.npz")
     check(ATP.load(tmp_path / "f.npz").add_edges([(2, 3), (3, 4)]))

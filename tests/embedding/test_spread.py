@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,7 @@ pytestmark = [
 ]
 
 GRAPH = gnm(500, 1500, random_state=1)
-CASES = {
-    "reachability-sketch": {"purpose": "reachability", "closure": "sketch", "max_iter": 3},
-    "reachability-exact": {"purpose": "reachability", "closure": "exact", "max_iter": 3},
-    "links-sketch": {"purpose": "links", "closure": "sketch", "max_iter": 2},
-    "links-exact": {"purpose": "links", "closure": "exact", "max_iter": 2},
-}
+PARAMS: dict[str, Any] = {"n_components": 8, "max_iter": 3}
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +45,8 @@ def several_tasks() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def whole() -> dict[str, ATP]:
-    return {name: ATP(8, **case).fit(GRAPH) for name, case in CASES.items()}
+def whole() -> ATP:
+    return ATP(**PARAMS).fit(GRAPH)
 
 
 def same(one: ATP, two: ATP) -> bool:
@@ -61,87 +56,77 @@ def same(one: ATP, two: ATP) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bytes_are_those_of_threads(
-    name: str, client: Any, whole: dict[str, ATP], tmp_path: Path
-) -> None:
-    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
-    assert same(found, whole[name])
-    assert found.closure_ == whole[name].closure_
+def test_bytes_are_those_of_threads(client: Any, whole: ATP, tmp_path: Path) -> None:
+    found = ATP(**PARAMS).fit(GRAPH, work=tmp_path / "w", client=client)
+    assert same(found, whole)
     left = {path.name.partition("-")[0] for path in (tmp_path / "w").iterdir()}
-    assert not left & {"half", "sketch"}
+    assert left == {"job.json", "lock", "cycles", "paths", "vectors"}
 
 
-@pytest.mark.parametrize("name", ["links-sketch", "reachability-sketch"])
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_number_of_workers_does_not_matter(
-    name: str, workers: int, client: Any, whole: dict[str, ATP], tmp_path: Path
+    workers: int, client: Any, whole: ATP, tmp_path: Path
 ) -> None:
     client.cluster.scale(workers)
     client.wait_for_workers(workers)
-    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
+    found = ATP(**PARAMS).fit(GRAPH, work=tmp_path / "w", client=client)
     client.cluster.scale(2)
-    assert same(found, whole[name])
+    assert same(found, whole)
 
 
-@pytest.mark.parametrize(
-    ("name", "stage"),
-    [("links-sketch", "do_rows"), ("links-sketch", "do_sketch"), ("links-exact", "do_closure"),
-     ("links-exact", "do_cycles"), ("reachability-sketch", "do_learn"),
-     ("reachability-exact", "do_pairs")],
-)  # fmt: skip
 def test_a_killed_worker_costs_its_tasks_only(
-    name: str, stage: str, client: Any, whole: dict[str, ATP], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    client: Any, whole: ATP, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     marker = str(tmp_path / "killed")
-    real: Callable[[Any], Any] = getattr(spread, stage)
+    real = panels.learn_range
 
-    def doomed(task: Any) -> Any:
+    def doomed(task: Any, given: Any) -> Any:
         # The first worker to get here ends at once, in the middle of whatever else it does. Only
         # one can make the file: two tasks may find it missing at the same time.
         with contextlib.suppress(FileExistsError), open(marker, "x"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(task)
+        return real(task, given)
 
-    monkeypatch.setattr(spread, stage, doomed)
-    found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
+    monkeypatch.setattr(panels, "learn_range", doomed)
+    found = ATP(**PARAMS).fit(GRAPH, work=tmp_path / "w", client=client)
     assert os.path.exists(marker)
-    assert same(found, whole[name])
+    assert same(found, whole)
 
 
-def test_a_lost_scheduler_ends_with_a_sentence_and_the_job_goes_on(
-    whole: dict[str, ATP], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_lost_scheduler_ends_with_a_sentence_and_the_fit_can_be_resumed(
+    whole: ATP, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = ATP(8, **CASES["links-sketch"])
+    model = ATP(**PARAMS)
     with spread.connected("local:1") as lost:
-        rows = spread.Spread.rows
+        rows = spread.ClusterMap.__call__
 
-        def last(self: Any, number: int, *others: Any) -> float:
-            if number == 2:
+        def last(self: Any, *arguments: Any) -> Iterator[Any]:
+            if self._calls == 2:
                 lost.cluster.close()
-            return rows(self, number, *others)
+            return rows(self, *arguments)
 
-        monkeypatch.setattr(spread.Spread, "rows", last)
-        with pytest.raises(AtpError, match=r"scheduler is lost.*goes on from"):
+        monkeypatch.setattr(spread.ClusterMap, "__call__", last)
+        with pytest.raises(AtpError, match=r"scheduler is lost\. Rerun the same command to resume"):
             model.fit(GRAPH, work=tmp_path / "w", client=lost)
-    assert (tmp_path / "w" / "closure").exists()
-    assert same(model.fit(GRAPH, work=tmp_path / "w"), whole["links-sketch"])
+    assert (tmp_path / "w" / "paths").exists()
+    assert same(model.fit(GRAPH, work=tmp_path / "w"), whole)
 
 
 def test_what_a_task_says_is_said(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(task: Any) -> None:
+    def full(task: Any, given: Any) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(spread, "do_closure", full)
+    monkeypatch.setattr(panels, "learn_range", full)
     with pytest.raises(OSError, match="No space left"):
         ATP(8).fit(GRAPH, work=tmp_path / "w", client=client)
 
 
-def test_what_is_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spread, "ANSWERS", "1s")
+    with pytest.raises(InputError, match="can only fit purpose='reachability'"):
+        ATP(8, purpose="paper").fit(GRAPH, work=tmp_path / "w", client=client)
     with pytest.raises(InputError, match="needs a work folder"):
         ATP(8).fit(GRAPH, client=client)
     with pytest.raises(InputError, match="write local:2"), spread.connected("local:x"):

@@ -57,7 +57,7 @@ def test_a_test_edge_must_be_hidden(tmp_path: Path) -> None:
 def test_ranking_scores_an_estimator() -> None:
     edges = list(hierarchy().edges())
     train, test = next(EdgeSplit(1, random_state=0).split(edges))
-    model = ATP(4, purpose="links").fit([edges[row] for row in train])
+    model = ATP(4, purpose="paper", zero_weight="auto").fit([edges[row] for row in train])
     held_out = [edges[row] for row in test]
     mrr, hits = (LinkScorer("ranking", metric=m)(model, held_out) for m in (None, "hits@10"))
     assert 0 < mrr < 1

@@ -40,5 +40,5 @@ def test_equals_the_dense_decomposition(n: int, k: int) -> None:
 
 
 def test_bad_components_are_refused() -> None:
-    with pytest.raises(InputError, match="n_components"):
+    with pytest.raises(InputError, match="components"):
         SVDM(0)

@@ -24,8 +24,8 @@ from atpgraph.embedding.base import Estimator
 from atpgraph.embedding.fidelity import NODES, Fidelity, HardPairs, measure
 from atpgraph.embedding.fold_in import FoldIn
 from atpgraph.embedding.ranking import pair_scores, top_by_product
-from atpgraph.embedding.spread import Run, open_run
 from atpgraph.embedding.settings import Settings, checked, settle, without_removed
+from atpgraph.embedding.spread import Run, open_run
 from atpgraph.embedding.threshold import separating_score
 from atpgraph.errors import BudgetError, InputError, NotFittedError
 from atpgraph.factorization import Factorization, factorize, fit_panels
@@ -445,8 +445,8 @@ class ATP(Estimator):
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
         """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
-        sources, targets = self._fitted().pair_codes(u, v)
-        return pair_scores(self.source_, self.target_, sources, targets)
+        codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
+        return pair_scores(self.source_, self.target_, *codes)
 
     def predict_proba(self, u: Labels, v: Labels) -> Float64Array:
         """σ(⟨s_u, t_v⟩) for every pair; above a half where a path is indicated.
@@ -510,11 +510,11 @@ class ATP(Estimator):
         return (labels, scores) if several else (labels[0], scores[0])
 
     def index(self, direction: str = "targets") -> NeighborIndex:
-        """An approximate index, for many questions to a model of many nodes.
+        """Build an approximate index, for many queries to a model of many nodes.
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
-        same in a fraction of the time, and says on a sample how nearly (``recall_``). Needs Faiss,
-        the extra ``ann``.
+        same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
+        recall is below 0.9, it searches exactly and says so. Needs Faiss, the extra ``ann``.
 
         Parameters
         ----------

@@ -108,7 +108,7 @@ def _parquet(model: ATP, path: Path) -> list[Path]:
     k = model.source_.shape[1]
 
     def column(vectors: AnyArray) -> Any:
-        flat = pa.array(np.ascontiguousarray(vectors).reshape(-1))
+        flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
         return pa.FixedSizeListArray.from_arrays(flat, k)
 
     labels = model.labels_

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.closure import Paths
+from atpgraph.closure.swept_paths import SweptPaths as Paths
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 
@@ -130,11 +130,11 @@ class Fidelity:
         one_axis = self.effective_rank < 1.5 and self.auc < _GOOD
         return self.pairs >= _ENOUGH and (little or one_axis)
 
-    def advice(self, solver: str) -> str:
+    def advice(self, purpose: str) -> str:
         """What is wrong with poor vectors and what to change, in a sentence."""
         change = (
             "use more components or a larger max_iter"
-            if solver == "pairs"
+            if purpose == "reachability"
             else "use purpose='reachability' to keep paths"
         )
         return (
@@ -172,10 +172,10 @@ def measure(
 
     Examples
     --------
-    >>> from atpgraph.closure import PathSampler, closure_forest
+    >>> from atpgraph.closure import collect_paths
     >>> from atpgraph.graph import DiGraph
-    >>> paths = PathSampler(closure_forest(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)))
     >>> levels = np.array([1, 2, 3, 1, 2], dtype=np.int32)
+    >>> paths = collect_paths(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5), levels).oracle
     >>> pairs = HardPairs.of(paths, levels, np.random.default_rng(0))
     >>> level_only = np.stack([-levels, np.ones(5)], axis=1), np.stack([np.ones(5), levels], axis=1)
     >>> found = measure(pairs, paths, levels, *level_only, 0.0)
@@ -251,8 +251,7 @@ def _centred_gram(vectors: FloatArray) -> Float64Array:
     """Products of the columns, their means taken off."""
     parts = range(0, len(vectors), _ROWS)
     gram = np.zeros((vectors.shape[1], vectors.shape[1]))
-    mean = sum(vectors[at : at + _ROWS].sum(axis=0, dtype=np.float64) for at in parts)
-    mean /= len(vectors)
+    mean = vectors.mean(axis=0, dtype=np.float64)
     for at in parts:
         centred = vectors[at : at + _ROWS] - mean
         gram += centred.T @ centred

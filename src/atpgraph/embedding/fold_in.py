@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from atpgraph.factorization.single_rows import LearnedRows, NnlsRows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, IntArray
-
-if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
 
 
 class Rows(Protocol):
@@ -49,8 +46,8 @@ class FoldIn:
             self._weight = np.array([0.0, 1.0])
 
     @classmethod
-    def of(cls, model: ATP) -> FoldIn:
-        """Fold new nodes into a fitted model."""
+    def of(cls, model: Any) -> FoldIn:
+        """Fold new nodes into a fitted :class:`~atpgraph.ATP`."""
         vectors, settings = (model.source_, model.target_), model.settings_
         rows: Rows
         if settings.purpose == "reachability":

@@ -17,7 +17,9 @@ def pair_scores(left: FloatArray, right: FloatArray, u: Int64Array, v: Int64Arra
     scores = np.empty(len(u))
     for start in range(0, len(u), _PAIRS):
         part = slice(start, start + _PAIRS)
-        scores[part] = np.einsum("ij,ij->i", left[u[part]], right[v[part]], dtype=np.float64)
+        scores[part] = np.einsum(
+            "ij,ij->i", left[u[part]].astype(np.float64), right[v[part]].astype(np.float64)
+        )
     return scores
 
 
@@ -40,6 +42,10 @@ def top_by_product(
     scores = np.empty((len(queries), max(k, 0)))
     if k <= 0:
         return rows, scores
+    # NumPy multiplies half precision one number at a time.
+    queries, vectors = (
+        x.astype(np.float32, copy=False) if x.dtype == np.float16 else x for x in (queries, vectors)
+    )
     step = max(1, _BLOCK // n, min(_FEW, _LARGEST // n))
     for start in range(0, len(queries), step):
         part = queries[start : start + step]

@@ -75,7 +75,8 @@ class Run:
                 self._folder.put("paths", paths.parts(), {"n_pairs": paths.n_pairs})
             return paths
         parts, facts = self._folder.get("paths")
-        return Paths(dag, levels, **parts, n_pairs=int(facts["n_pairs"]))
+        known: dict[str, Any] = {**parts, "n_pairs": int(facts["n_pairs"])}
+        return Paths(dag, levels, **known)
 
     def loop(self) -> Loop | None:
         """Return where the solver saves its state."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph.closure import Paths
+from atpgraph.closure.swept_paths import SweptPaths as Paths
 from atpgraph.util.arrays import Float32Array
 
 _SOURCES = 64
@@ -20,9 +20,10 @@ def separating_score(paths: Paths, source: Float32Array, target: Float32Array) -
 
     Examples
     --------
-    >>> from atpgraph.closure import PathSampler, closure_forest
+    >>> from atpgraph.closure import collect_paths
     >>> from atpgraph.graph import DiGraph
-    >>> paths = PathSampler(closure_forest(DiGraph.from_edges([("a", "b")])))
+    >>> edge = DiGraph.from_edges([("a", "b")])
+    >>> paths = collect_paths(edge, np.array([1, 2], dtype=np.int32)).oracle
     >>> s, t = np.float32([[2], [1]]), np.float32([[0], [2]])
     >>> separating_score(paths, s, t)
     2.0

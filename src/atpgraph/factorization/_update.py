@@ -7,7 +7,7 @@ most log2(n) + 1 of them however deep the forest is.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -168,6 +168,7 @@ def inherit(
         prepare_level_sums(u, p, f.slot, levels, highest, sums, n_levels)
     base = f.slot[u] * n_levels
     depth = 0
+    one: Any = sums.dtype.type(1)
     stop = indptr[u + 1]
     for e in range(indptr[u] - 1, stop):
         v = extras[e] if e >= indptr[u] else p
@@ -176,7 +177,7 @@ def inherit(
         if leaf:
             factors[depth, 0] = table[levels[v] - here, 0]
         else:
-            add_row(sums, base + levels[v], panel, depth, sums.dtype.type(1))
+            add_row(sums, base + levels[v], panel, depth, one)
         depth += 1
         if depth == len(panel) or e == stop - 1:
             add_panel(grams, into, grams, source, panel, depth)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from atpgraph.closure import ClosureForest
 from atpgraph.errors import InputError
-from atpgraph.factorization._gram import TILE, Solve, add_rows
+from atpgraph.factorization._gram import Solve, add_rows
+from atpgraph.factorization._simd import TILE
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.util.arrays import Float64Array, FloatArray
 from atpgraph.util.checkpoints import Loop
@@ -180,7 +181,7 @@ def factorize(
 
 
 def gram_of(vectors: FloatArray) -> Float64Array:
-    """Return the Gram matrix Σ t tᵀ of all rows; not by BLAS, whose threads may change the bytes."""
+    """Return the Gram matrix Σ t tᵀ of all rows, the same bytes whatever the threads of BLAS."""
     n, width = vectors.shape
     total = np.zeros((width, width))
     for start in range(0, n, _CHUNK):

@@ -429,12 +429,13 @@ class _Learning:
         panel = far[drawn.columns[groups]]
         constant = self.bias + 1 - at if self.bias >= 0 else -1
         squares = np.einsum("ij,ij->i", panel, panel) / np.float32(panel.shape[1])
+        margins = np.float32(how.margin), np.float32(how.hard_margin)
         given = HalfRound(
             near, self.seen[at], drawn, Rivals(groups, panel, squares),
             Side(far, self.only[at], self.levels, self.table),
             Steps(
                 passes, how.draws, how.edges, min(hard, len(groups)), constant,
-                *map(np.float32, (how.margin, how.hard_margin, how.clip, how.rate, self.decay)),
+                *margins, np.float32(how.clip), np.float32(how.rate), self.decay,
             ),
         )  # fmt: skip
         total = np.zeros(2)
