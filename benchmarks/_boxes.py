@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from atpgraph.closure import PathSampler
+from atpgraph.closure.swept_paths import SweptPaths
 
 LOG_HALF = float(np.log(0.5))
 
@@ -136,7 +136,7 @@ class Trained:
             return self.model(torch.tensor([u]), torch.arange(n)[None])[0].numpy()
 
 
-def train(kind: str, paths: PathSampler, numbers: int, how: Training, seed: int = 0) -> Trained:
+def train(kind: str, paths: SweptPaths, numbers: int, how: Training, seed: int = 0) -> Trained:
     """Train a rival with `numbers` numbers for each node."""
     started = time.process_time()
     torch.manual_seed(seed)

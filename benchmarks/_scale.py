@@ -17,7 +17,7 @@ from _common import Report, arguments
 
 from atpgraph import DiGraph, gnm, write_edgelist
 
-STAGES = ("read", "cycles", "hierarchy", "closure", "factorization", "fidelity", "save")
+STAGES = ("read", "cycles", "hierarchy", "paths", "factorization", "fidelity", "save")
 
 
 def uniform(folder: Path, nodes: int, edges: int) -> Path:

@@ -28,7 +28,7 @@ from _common import Report, arguments, data_dir, markdown
 from _families import LATER, PAIR_SEED, families
 
 from atpgraph import ATP, DiGraph, read_edgelist
-from atpgraph.closure import PathSampler, closure_forest
+from atpgraph.closure import collect_paths
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, judge
 from atpgraph.hierarchy import levels
@@ -48,7 +48,8 @@ Row = Callable[[int], np.ndarray]
 def world(graph: DiGraph) -> SimpleNamespace:
     """The acyclic graph, its paths and its pairs: to be judged by, and to find thresholds on."""
     dag = break_cycles(graph, random_state=0).dag
-    level, paths = levels(dag), PathSampler(closure_forest(dag))
+    level = levels(dag)
+    paths = collect_paths(dag, level).oracle
     pairs, other = (
         HardPairs.of(paths, level, np.random.default_rng(PAIR_SEED + i)) for i in range(2)
     )

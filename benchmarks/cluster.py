@@ -28,7 +28,7 @@ from _common import markdown
 from _scale import STAGES, embed, options_of, run, show, staged, uniform
 
 Told = Iterator[tuple[str, str]]
-CASES = (("sketch", "links", "3"), ("sketch", "reachability", "6"), ("exact", "links", "3"))
+CASES = (("reachability", "6"),)
 
 
 class Cluster:
@@ -110,10 +110,10 @@ def kills(options: Any) -> Told:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         graph = uniform(options.folder or folder, options.nodes, options.edges)
-        for closure, purpose, rounds in CASES:
-            more = ["--closure", closure, "--purpose", purpose, "--max-iter", rounds]
+        for purpose, rounds in CASES:
+            more = ["--purpose", purpose, "--max-iter", rounds]
             _, spent = run(embed(graph, folder / "whole.npz", *more))
-            work = folder / f"work-{closure}-{purpose}"
+            work = folder / f"work-{purpose}"
             command = embed(graph, folder / "model.npz", *more, "--work", str(work))
             killed = 0
             ended: list[bool] = []
@@ -130,11 +130,11 @@ def kills(options: Any) -> Told:
                 model, whole = (folder / "model.npz", folder / "whole.npz")
                 ended.append(model.read_bytes() == whole.read_bytes())
                 shutil.rmtree(work)
-            rows.append([closure, purpose, killed, len(ended), "yes" if all(ended) else "NO"])
+            rows.append([purpose, killed, len(ended), "yes" if all(ended) else "NO"])
     text = f"{options.nodes:,} nodes, {options.edges:,} edges; `kill -9` at a random moment of a "
     text += "run, then the same command again, until it ends; from the start with a new folder, as "
     text += "long as there were fewer kills than asked for:"
-    columns = ["closure", "purpose", "kills", "ended", "same bytes"]
+    columns = ["purpose", "kills", "ended", "same bytes"]
     yield "the whole job killed", f"{text}\n\n" + markdown(columns, rows)
 
 
@@ -145,20 +145,20 @@ def workers(options: Any) -> Told:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         graph = uniform(options.folder or folder, options.nodes, options.edges)
-        for closure, purpose, rounds in CASES:
-            more = ["--closure", closure, "--purpose", purpose, "--max-iter", rounds]
+        for purpose, rounds in CASES:
+            more = ["--purpose", purpose, "--max-iter", rounds]
             run(embed(graph, folder / "whole.npz", *more))
-            work = folder / f"work-{closure}-{purpose}"
+            work = folder / f"work-{purpose}"
             with cluster(folder, 2) as held:
                 spread = [*more, "--work", str(work), "--scheduler", str(held.file)]
                 with killing(held, options.kills, rng) as killed:
                     run(embed(graph, folder / "model.npz", *spread))
             same = (folder / "model.npz").read_bytes() == (folder / "whole.npz").read_bytes()
-            rows.append([closure, purpose, len(killed), "yes" if same else "NO"])
+            rows.append([purpose, len(killed), "yes" if same else "NO"])
     text = f"{options.nodes:,} nodes, {options.edges:,} edges, a scheduler and two workers; up to "
     text += f"{options.kills} times in one job, half a second to four apart, `kill -9` of one of "
     text += "them, another takes its place:"
-    columns = ["closure", "purpose", "kills", "same bytes"]
+    columns = ["purpose", "kills", "same bytes"]
     yield "workers killed", f"{text}\n\n" + markdown(columns, rows)
 
 
@@ -168,7 +168,7 @@ def dask(options: Any) -> Told:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         graph = uniform(options.folder or folder, options.nodes, options.edges)
-        more = ["--purpose", options.purpose, "--closure", "sketch", "--method", options.method]
+        more = ["--purpose", options.purpose, "--method", options.method]
         more += ["--max-iter", str(options.rounds)]
         first = None
         for way in options.ways.split(","):

@@ -276,7 +276,7 @@ def auto(report: Report, before: str | None, largest: int) -> None:
     )
     report.add(markdown(["graph", "`h-voting`", "`sa-g`", "`springs`"], rows))
     if data_dir() is not None:
-        report.add('## `auto`: AUC\n\nPaper\'s protocol, k = 64, `purpose="links"`, 3 splits.')
+        report.add('## `auto`: AUC\n\nPaper\'s protocol, k = 64, `zero_weight="auto"`, 3 splits.')
         rows = [[name, *map(spread, _auc(name))] for name in REAL_GRAPHS]
         report.add(markdown(["graph", "`h-voting`", "`springs`"], rows))
 
@@ -294,7 +294,9 @@ def _auc(name: str) -> list[list[float]]:
         test, labels = split.tests["paper"], split.train.labels
         assert isinstance(test, PairTest)
         for values, method in zip(found, ("h-voting", "springs"), strict=True):
-            model = ATP(64, purpose="links", method=method, random_state=seed).fit(split.train)
+            model = ATP(
+                64, purpose="paper", zero_weight="auto", method=method, random_state=seed
+            ).fit(split.train)
             good, bad = (
                 model.score_pairs(labels[pairs.sources], labels[pairs.targets])
                 for pairs in (test.positives, test.negatives)

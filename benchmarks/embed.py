@@ -133,8 +133,8 @@ def nmf() -> Iterator[str]:
     from sklearn.decomposition import NMF
 
     name, graph = next(graphs())
-    model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(graph)
-    model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(graph)
+    model = ATP(COMPONENTS, purpose="paper", zero_weight="auto", n_jobs=THREADS).fit(graph)
+    model = ATP(COMPONENTS, purpose="paper", zero_weight="auto", n_jobs=THREADS).fit(graph)
     rows, _ = closure_forests(model.dag_)
     matrix = sp.csr_matrix(rows.to_sparse(model.levels_, "log").astype(np.float32))
     other = NMF(COMPONENTS, init="random", max_iter=100, tol=0.0, random_state=0)
@@ -196,7 +196,9 @@ def growth() -> Iterator[str]:
     yield "| nodes | edges | pairs | extras | cycles s | closure s | factorisation s |"
     yield "|---|---|---|---|---|---|---|"
     for n in (10_000, 30_000, 100_000):
-        model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(generators.gnm(n, 5 * n, 0))
+        model = ATP(COMPONENTS, purpose="paper", zero_weight="auto", n_jobs=THREADS).fit(
+            generators.gnm(n, 5 * n, 0)
+        )
         t = model.timings_
         yield (
             f"| {n:,} | {5 * n:,} | {model.n_reachable_pairs_:,} | {model.n_extras_:,} "
@@ -229,7 +231,7 @@ def million() -> Iterator[str]:
     """A million nodes with few paths, by the exact closure."""
     with peak_memory() as peak:
         start = time.perf_counter()
-        model = ATP(COMPONENTS, purpose="links", n_jobs=THREADS).fit(
+        model = ATP(COMPONENTS, purpose="paper", zero_weight="auto", n_jobs=THREADS).fit(
             generators.citation_dag(10**6, 2 * 10**6, 0)
         )
         spent = time.perf_counter() - start

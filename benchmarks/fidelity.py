@@ -23,11 +23,11 @@ from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED, families
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
-from atpgraph.closure import PathSampler, closure_forest
+from atpgraph.closure import collect_paths
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import Fidelity, HardPairs, measure
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.baselines import HOPE, LINE, NRP
+from atpgraph.linkpred.baselines import HOPE, LINE, NRP, SVDM
 
 REAL = ("wiki-Vote", "wordnet-noun-hypernym", "cit-HepPh", "p2p-Gnutella31")
 COLUMNS = ("row", "AUC", "yes, paths", "yes, others", "best five", "levels", "rank", "CPU s")
@@ -43,7 +43,7 @@ def table(graph: DiGraph, k: int, seeds: int, rivals: bool) -> str:
     """The rows of one graph."""
     dag = break_cycles(graph, random_state=0).dag
     level = levels(dag)
-    paths = PathSampler(closure_forest(dag))
+    paths = collect_paths(dag, level).oracle
     pairs = HardPairs.of(paths, level, np.random.default_rng(PAIR_SEED))
 
     def judged(model: Any, threshold: float = np.nan) -> Fidelity:
@@ -60,9 +60,9 @@ def table(graph: DiGraph, k: int, seeds: int, rivals: bool) -> str:
     cells = [f"{mean:.3f} ± {s:.3f}" for mean, s in zip(values.mean(axis=0), spread, strict=True)]
     rows.append(("**reachability**", *cells, float(np.mean([cpu for _, cpu in every]))))
     others: dict[str, Callable[[], Any]] = {
-        "`links` (0.1.0)": lambda: ATP(k, purpose="links").fit(dag),
+        "`links` (0.1.0)": lambda: ATP(k, purpose="paper", zero_weight="auto").fit(dag),
         "`paper`": lambda: ATP(k, purpose="paper").fit(dag),
-        "SVD of M": lambda: ATP(k, solver="svd").fit(dag),
+        "SVD of M": lambda: SVDM(k).fit(dag),
     }
     if rivals:
         others |= {

@@ -101,7 +101,7 @@ class Late:
         """Mean CPU seconds of a batch, and the model that has them all."""
         started = time.process_time()
         for more in self.batches:
-            model = model.add(more)
+            model = model.add_edges(more)
         return (time.process_time() - started) / len(self.batches), model
 
 
@@ -155,7 +155,7 @@ def main() -> None:
     command = " ".join(["python benchmarks/growing.py", *sys.argv[1:]])
     report = Report("Growing models", command, options.output)
     tiny = noisy_hierarchy(300, 900, 60, random_state=0).graph
-    ATP().fit(tiny).add([(0, 1), ("a", 0)])  # compiles what is timed
+    ATP().fit(tiny).add_edges([(0, 1), ("a", 0)])  # compiles what is timed
     if options.search:
         report.add(search(options.share, options.batches, options.nodes))
         report.save()

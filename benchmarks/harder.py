@@ -32,12 +32,14 @@ from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
-from atpgraph.closure import PathSampler, closure_forest
+from atpgraph.closure import collect_paths
+from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import HardPairs
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.hierarchy import levels
+from atpgraph.linkpred.baselines import SVDM
 
 KINDS = ("look-alike", "level", "sibling", "step", "cousin", "reverse", "few")
 TRUE = ("paths", "edges", "few's paths")
@@ -97,7 +99,7 @@ class Neighbours:
         return np.where((nodes >= 0) & (degree > 0), found, -1)
 
 
-def negatives(dag: DiGraph, paths: PathSampler, level: np.ndarray) -> dict[str, Pairs]:
+def negatives(dag: DiGraph, paths: SweptPaths, level: np.ndarray) -> dict[str, Pairs]:
     """Pairs joined by a path, under the names in `TRUE`, and every kind of pair without one."""
     rng = np.random.default_rng(PAIR_SEED)
     pairs = HardPairs.of(paths, level, rng)
@@ -152,12 +154,12 @@ def table(graph: DiGraph, k: int) -> str:
     """The rows of one graph."""
     dag = break_cycles(graph, random_state=0).dag
     level = levels(dag)
-    paths = PathSampler(closure_forest(dag))
+    paths = collect_paths(dag, level).oracle
     pairs = negatives(dag, paths, level)
     kinds = [kind for kind in KINDS if len(pairs[kind][0]) >= ENOUGH]
     true = {kind: "few's paths" if kind == "few" else "paths" for kind in kinds}
     rows: list[tuple[str, ...]] = []
-    for name, model in {"ATP": ATP(k).fit(dag), "SVD of M": ATP(k, solver="svd").fit(dag)}.items():
+    for name, model in {"ATP": ATP(k).fit(dag), "SVD of M": SVDM(k).fit(dag)}.items():
         scores = {
             kind: pair_scores(model.source_, model.target_, *ends) for kind, ends in pairs.items()
         }

@@ -81,7 +81,7 @@ def main() -> None:
     command = f"python benchmarks/purposes.py OLD/src --graphs {options.graphs}"
     report = Report("Purposes and 0.1.0", f"{command} --seeds {options.seeds}", options.output)
     ways = {
-        "links": ({}, {"purpose": "links"}),
+        "links": ({}, {"purpose": "paper", "zero_weight": "auto"}),
         "paper": ({"zero_weight": 0.0}, {"purpose": "paper"}),
     }
     rows: list[tuple[object, ...]] = []

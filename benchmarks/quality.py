@@ -59,9 +59,9 @@ def main() -> None:
         found, seconds = [], []
         for seed in range(options.seeds):
             split = make_split(graph, protocols=["paper"], random_state=seed)
-            model = ATP(k, purpose="links", method=options.method, random_state=seed).fit(
-                split.train
-            )
+            model = ATP(
+                k, purpose="paper", zero_weight="auto", method=options.method, random_state=seed
+            ).fit(split.train)
             test = split.tests["paper"]
             assert isinstance(test, PairTest)
             labels = split.train.labels

@@ -1,7 +1,6 @@
-"""Any size: sketches against the exact closure, a million nodes, growth, unit costs.
+"""Any size: a million nodes, growth, unit costs.
 
-ATP_DATA=FOLDER python benchmarks/scale.py --sections quality --output benchmarks/results/scale.md
-python benchmarks/scale.py --sections large --runs pycleora,nrp,reachability,links --output …
+python benchmarks/scale.py --sections large --runs pycleora,nrp,reachability --output …
 git archive 614ac2e src | tar -x -C OLD
 python benchmarks/scale.py --sections before --before OLD/src --output …
 
@@ -23,63 +22,13 @@ from typing import Any
 import numpy as np
 from _common import markdown
 from _scale import STAGES, embed, options_of, rmat, run, show, staged, uniform
-from search_atp import load
 
-from atpgraph import ATP, levels, random_dag
-from atpgraph.closure import hold_closure, kernel_table
-from atpgraph.embedding.reachability import fit_paths
-from atpgraph.evaluation.metrics import auc
-from atpgraph.factorization import factorize
-from atpgraph.linkpred import PairTest, make_split
+from atpgraph import levels, random_dag
+from atpgraph.closure import collect_paths, kernel_table
+from atpgraph.factorization import fit_panels
 
 PROTOCOLS = ["paper", "random", "reversed"]
 Told = Iterator[tuple[str, str]]
-
-
-def quality(options: Any) -> Told:
-    """AUC of links, and fidelity of reachability, exact and by sketches; graph by graph."""
-    for name in options.graphs.split(","):
-        graph = load(name)
-        found: dict[tuple[str, str], list[float]] = {}
-        for seed in range(options.seeds):
-            split = make_split(graph, protocols=PROTOCOLS, random_state=seed)
-            labels = split.train.labels
-            for closure in ("exact", "sketch"):
-                model = ATP(purpose="links", closure=closure, random_state=seed).fit(split.train)
-                for protocol in PROTOCOLS:
-                    test = split.tests[protocol]
-                    assert isinstance(test, PairTest)
-                    good, bad = (
-                        model.score_pairs(labels[pairs.sources], labels[pairs.targets])
-                        for pairs in (test.positives, test.negatives)
-                    )
-                    found.setdefault((protocol, closure), []).append(auc(good, bad))
-                assert model.fidelity_ is not None
-                found.setdefault(("hard pairs", closure), []).append(model.fidelity_.auc)
-        rows: list[list[object]] = []
-        for protocol in [*PROTOCOLS, "hard pairs"]:
-            exact, sketch = (np.array(found[protocol, kind]) for kind in ("exact", "sketch"))
-            gap = sketch - exact
-            rows.append(
-                [protocol, f"{exact.mean():.4f} ± {exact.std():.4f}",
-                 f"{sketch.mean():.4f} ± {sketch.std():.4f}", f"{gap.mean():+.4f}",
-                 f"{np.abs(gap).max():.4f}"]
-            )  # fmt: skip
-        text = f'`purpose="links"`, k = 64, {options.seeds} test splits (seeds from 0), AUC:\n\n'
-        columns = ["negatives", "exact", "sketch", "mean difference", "largest difference"]
-        text += markdown(columns, rows)
-        if options.hard:
-            hard: list[list[object]] = []
-            for closure in ("exact", "sketch"):
-                told = ATP(closure=closure).fit(graph).fidelity_
-                assert told is not None
-                hard.append(
-                    [closure, f"{told.auc:.4f}", f"{told.true_yes:.3f}",
-                     f"{told.false_yes:.3f}", f"{told.precision:.3f}"]
-                )  # fmt: skip
-            text += '\n\n`purpose="reachability"`, k = 64, hard pairs of the whole graph:\n\n'
-            text += markdown(["closure", "AUC", "yes, paths", "yes, others", "best five"], hard)
-        yield f"quality: {name}", text
 
 
 def large(options: Any) -> Told:
@@ -196,23 +145,18 @@ def units(options: Any) -> Told:
         level = levels(dag)
         table = kernel_table("log", int(level.max()))
         spent = [time.process_time()]
-        held = hold_closure(dag, level, "sketch")
-        assert held.choice.kind == "sketch"
+        paths = collect_paths(dag, level)
         spent.append(time.process_time())
-        fit_paths(held, level, table, max_iter=1, random_state=0)
+        fit_panels(*paths.sides, level, table, max_iter=1, random_state=0)
         spent.append(time.process_time())
-        rows_held, columns_held = held.sides
-        factorize(rows_held, columns_held, level, table, max_iter=1, random_state=0)
-        spent.append(time.process_time())
-        rows.append([edges, held.n_pairs, *(f"{x:.1f}" for x in np.diff(spent))])
-    columns = ["edges", "reachable pairs, about", "sketches of 64, both sides"]
-    columns += ["first vectors and one round of panels", "one iteration of least squares"]
-    text = "Random acyclic graphs, five edges a node, k = 64; CPU seconds, compiling included:"
+        rows.append([edges, paths.n_pairs, *(f"{x:.1f}" for x in np.diff(spent))])
+    columns = ["edges", "reachable pairs, about", "sketches of 16, both sides"]
+    columns += ["first vectors and one round"]
+    text = "Random acyclic graphs, five edges a node, k = 128; CPU seconds, compiling included:"
     yield "units", f"{text}\n\n" + markdown(columns, rows)
 
 
 SECTIONS: dict[str, Callable[[Any], Told]] = {
-    "quality": quality,
     "large": large,
     "before": before,
     "growth": growth,
@@ -223,21 +167,18 @@ SECTIONS: dict[str, Callable[[Any], Told]] = {
 def main() -> None:
     """Run the sections asked for."""
     parser = options_of(__doc__ or "", SECTIONS)
-    parser.add_argument("--graphs", default="wiki-vote,cit-hepph,p2p-gnutella31,gnm-30k")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--hard", action="store_true", help="fit reachability as well")
     parser.add_argument("--memory", help="budget of the large runs; by default that of atp")
     parser.add_argument("--threads", type=int, help="of the large runs; by default all cores")
     parser.add_argument(
         "--runs",
-        default="pycleora,pycleora-whitened,nrp,reachability,links",
+        default="pycleora,pycleora-whitened,nrp,reachability",
         help="for large: a rival, a purpose, or purpose:rounds",
     )
     parser.add_argument("--before", type=Path, help="the folder src of 0.1.0")
     parser.add_argument("--ways", default="0.1.0,links,defaults", help="for before")
     parser.add_argument("--scale", type=int, default=20, help="for before: 2^SCALE nodes")
     parser.add_argument("--sizes", default="1e5,1e6,1e7", help="edges, for growth and units")
-    parser.add_argument("--purpose", default="links", help="for growth")
+    parser.add_argument("--purpose", default="reachability", help="for growth")
     parser.add_argument("--rounds", type=int, default=3, help="for growth")
     show("Any size", SECTIONS, parser.parse_args())
 

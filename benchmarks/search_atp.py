@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from typing import Any
 
 import numpy as np
 
 from atpgraph import datasets
-from atpgraph.closure import PathSampler, closure_forests, kernel_table, reach_sketch
+from atpgraph.closure import closure_forests, collect_paths, kernel_table
 from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.embedding.ranking import pair_scores
@@ -70,27 +69,21 @@ def main() -> None:
             dag = CycleBreaker(split.train, seed).run(method).dag
             rank = levels(dag)
             forests = closure_forests(dag)
-            paths = PathSampler(forests[0])
+            paths = collect_paths(dag, rank).oracle
             hard = HardPairs.of(paths, rank, np.random.default_rng(seed + 1))
             table = kernel_table("log", int(rank.max()))
             for size, weight, penalty, n_iter in itertools.product(
                 sizes, numbers, penalties, rounds
             ):
-                held: Any = forests
-                if size:
-                    held = [
-                        reach_sketch(*side, size=size, random_state=seed)
-                        for side in ((dag, rank), (dag.reverse(), rank.max() + 1 - rank))
-                    ]
                 if options.relative:
-                    n, pairs = dag.n_nodes, held[0].n_pairs
+                    n, pairs = dag.n_nodes, forests[0].n_pairs
                     zero_weight = weight * pairs / (n * (n - 1) - pairs)
                     regularization = penalty * options.dim * n / pairs
                 else:
                     zero_weight, regularization = weight, penalty
                 started = time.perf_counter()
                 fit = factorize(
-                    *held, rank, table, n_components=options.dim, zero_weight=zero_weight,
+                    *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
                     regularization=regularization, max_iter=n_iter, tol=0.0, random_state=seed,
                 )  # fmt: skip
                 seconds = time.perf_counter() - started

@@ -146,7 +146,11 @@ def atp_score(purpose: str) -> Callable[[DiGraph], np.ndarray]:
 
 
 def levels(graph: DiGraph) -> np.ndarray:
-    return np.log1p(ATP(2, purpose="links", max_iter=1, n_jobs=1).fit(graph).levels_.astype(float))
+    return np.log1p(
+        ATP(2, purpose="paper", zero_weight="auto", max_iter=1, n_jobs=1)
+        .fit(graph)
+        .levels_.astype(float)
+    )
 
 
 SCORES: dict[str, Callable[[Matches, int], np.ndarray]] = {

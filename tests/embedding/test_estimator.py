@@ -208,7 +208,7 @@ def test_the_papers_method_says_when_there_are_too_many_paths(
 ) -> None:
     monkeypatch.setattr("atpgraph.util.memory.available_bytes", lambda: 1000)
     dag = generators.random_dag(300, 1200, random_state=0)
-    with pytest.raises(BudgetError, match=r"^[^.;]*; the default, purpose='reachability', needs"):
+    with pytest.raises(BudgetError, match=r"needs about .*; the default, purpose='reachability'"):
         ATP(4, purpose="paper").fit(dag)
 
 
@@ -255,13 +255,12 @@ def test_worked_example_of_the_paper() -> None:
     assert back < 0.01
 
 
-@pytest.mark.parametrize("purpose", ["reachability", "links", "paper"])
+@pytest.mark.parametrize("purpose", ["reachability", "paper"])
 def test_weights_beyond_single_precision_are_rejected(purpose):
     chain = [(i, i + 1) for i in range(8)]
-    with pytest.raises(InputError, match=r"c is 1e\+200; it must be finite and from"):
-        ATP(4, purpose=purpose, c=1e200).fit(chain)
     with pytest.raises(InputError, match=r"kernel is 1e\+300 at a difference of 1"):
         ATP(4, purpose=purpose, kernel=lambda delta: delta * 1e300).fit(chain)
     largest = ATP(4, purpose=purpose, kernel=lambda delta: np.full(len(delta), 1e12)).fit(chain)
     assert np.isfinite(largest.score_pairs(0, 8)).all()
-    assert ATP(4, purpose=purpose, memory=1e300).fit(chain).n_reachable_pairs_ == 36
+    tiny = ATP(4, purpose=purpose, kernel=lambda delta: np.full(len(delta), 1e-9)).fit(chain)
+    assert tiny.score_pairs(0, 8)[0] > 0

@@ -78,14 +78,16 @@ def test_a_killed_worker_costs_its_tasks_only(
     client: Any, whole: ATP, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marker = str(tmp_path / "killed")
-    real = panels.learn_range
 
     def doomed(task: Any, given: Any) -> Any:
         # The first worker to get here ends at once, in the middle of whatever else it does. Only
         # one can make the file: two tasks may find it missing at the same time.
         with contextlib.suppress(FileExistsError), open(marker, "x"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(task, given)
+        # Named here: Dask would send a function that is patched away by value, and compile it anew.
+        from atpgraph.factorization.panels import learn_range
+
+        return learn_range(task, given)
 
     monkeypatch.setattr(panels, "learn_range", doomed)
     found = ATP(**PARAMS).fit(GRAPH, work=tmp_path / "w", client=client)

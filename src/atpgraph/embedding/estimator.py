@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _JUDGED = 500  # nodes that a batch of new edges is evaluated on, a third of those of a fit
-_LARGEST = 65504.0  # that a float16 can hold
+_HALF = 0.01, 65504.0  # largest components between which half precision is enough
 
 
 class ATP(Estimator):
@@ -291,7 +291,8 @@ class ATP(Estimator):
                 "The vectors grew beyond all bounds with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
-        kind = np.float16 if self._is_learned and highest < _LARGEST else np.float32
+        fits = _HALF[0] <= highest <= _HALF[1]
+        kind = np.float16 if self._is_learned and fits else np.float32
         self.source_ = fit.source.astype(kind, copy=False)
         self.target_ = fit.target.astype(kind, copy=False)
 
