@@ -84,7 +84,7 @@ def write_archive(
     what it reads.
     """
     described = {**description, "written_by": f"atpgraph {__version__}"}
-    content = {
+    content: dict[str, Any] = {
         **arrays,
         DESCRIPTION: as_bytes(json.dumps(described, sort_keys=True, allow_nan=False)),
     }
