@@ -11,9 +11,6 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.registry import Registry
 
-# Largest weight of a pair: vectors are single precision, and solvers square the weights.
-LARGEST_WEIGHT = 1e12
-
 Kernel = str | Callable[[Float64Array], npt.ArrayLike]
 
 KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
@@ -34,7 +31,7 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
     ----------
     kernel : {"constant", "linear", "harmonic", "log"} or callable
         1, Δ, Σ_{k ≤ Δ} 1/k, c + ln(e + Δ), or a function that gets the array 1 … n_levels − 1
-        and returns as many numbers from 0 to 10¹².
+        and returns as many finite, non-negative numbers.
     n_levels : int
         The largest difference is one less.
     c : float
@@ -58,10 +55,10 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
         values = KERNELS[kernel](delta)
         if kernel == "log":
             values = values + c
-    bad = np.flatnonzero(~((values >= 0) & (values <= LARGEST_WEIGHT)))
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
         raise InputError(
             f"The kernel is {values[bad[0]]} at a difference of {bad[0] + 1} levels; "
-            f"weights must be from 0 to {LARGEST_WEIGHT:g}."
+            "weights must be finite and not negative."
         )
     return np.concatenate([[0.0], values])
