@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -31,12 +34,22 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def test_every_dependency_has_a_lower_bound_that_is_met_here() -> None:
-    done = lowest(*EXTRAS)
+def bounds(*extras: str) -> dict[str, str]:
+    done = lowest(*extras)
     assert done.returncode == 0, done.stderr
-    bounds = dict(line.split("==") for line in done.stdout.splitlines())
-    assert {"numpy", "scipy", "numba", "typer", "rich"} <= set(bounds)
-    for name, bound in bounds.items():
+    return dict(line.split("==") for line in done.stdout.splitlines())
+
+
+def minor_versions() -> list[str]:
+    """Python versions that the package says it supports, such as 3.11."""
+    prefix = "Programming Language :: Python :: 3."
+    return [item.split(" :: ")[-1] for item in CORE["classifiers"] if item.startswith(prefix)]
+
+
+def test_every_dependency_has_a_lower_bound_that_is_met_here() -> None:
+    found = bounds(*EXTRAS)
+    assert {"numpy", "scipy", "numba", "typer", "rich"} <= set(found)
+    for name, bound in found.items():
         try:
             installed = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -49,6 +62,42 @@ def test_one_bound_per_dependency() -> None:
     done = lowest(*EXTRAS)
     names = [line.split("==")[0] for line in done.stdout.splitlines()]
     assert sorted(names) == sorted(set(names))
+
+
+TARGETS = ("demo", "test", "docs", "bench", "dist")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_installs_what_it_needs_after_all_others(target: str, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    for other in set(TARGETS) - {target}:
+        (tmp_path / f".installed-{other}").touch()
+    command = ["make", "--dry-run", f"VENV={tmp_path}", target]
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "MAKE"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("pip .*install ", done.stdout)) == 1
+    touched = re.findall("^touch (.*)", done.stdout, re.MULTILINE)
+    assert touched == [f"{tmp_path}/.installed-{target}"]
+
+
+@pytest.mark.parametrize("version", minor_versions())
+def test_what_make_installs_is_pinned_within_the_bounds(version: str) -> None:
+    file = ROOT / "requirements" / f"py{version.replace('.', '')}.txt"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("#")
+    # Names and versions only: no address of an index, no path, no option of pip.
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[0-9][a-z0-9.]*", line) for line in lines[1:])
+    pinned = dict(line.split("==") for line in lines[1:])
+    for name, bound in bounds("plot", "test", "bench", "docs").items():
+        assert numbers(pinned[name]) >= numbers(bound), name
+    assert {"build", "twine", "hatchling", "editables"} <= set(pinned)
+
+
+def test_lower_bounds_may_be_post_releases() -> None:
+    assert bounds("dense")["wordllama"] == "0.4.0.post1"
 
 
 def test_unknown_extras_are_refused() -> None:

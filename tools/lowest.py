@@ -14,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9.]*)")
+_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9a-z.]*)")
 
 
 def lowest(project: dict, extras: list[str]) -> list[str]:
