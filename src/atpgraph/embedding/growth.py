@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels as levels_of
 from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array, IntArray
-
-if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
 
 # Checked on generated graphs, see docs/evidence/defaults.md.
 NEW_ROUNDS, ROUNDS = 4, 3  # over the paths of new nodes, then over all paths that changed
@@ -72,7 +69,7 @@ class Growth:
         )
 
 
-def learn_changes(model: ATP, growth: Growth, paths: Paths, table: Float64Array) -> Factorization:
+def learn_changes(model: Any, growth: Growth, paths: Paths, table: Float64Array) -> Factorization:
     """Learn the vectors of new nodes, then of all nodes whose paths changed, in a few rounds.
 
     New nodes come first, on their own: as some among many they would learn little in so few rounds.

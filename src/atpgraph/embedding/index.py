@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from atpgraph.util.arrays import AnyArray, Float32Array, FloatArray, Int64Array
 from atpgraph.util.checks import whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import unknown_name
-
-if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
 
 LINKS = 32  # of each node in the graph that is searched
 BUILD, SEARCH = 80, 256  # candidates held while building, and while searching
@@ -52,7 +49,7 @@ class NeighborIndex:
         The same for the approximate search, whether it is used or not.
     """
 
-    def __init__(self, model: ATP, direction: str = "targets") -> None:
+    def __init__(self, model: Any, direction: str = "targets") -> None:
         if direction not in ("targets", "sources"):
             raise unknown_name("direction", direction, ("targets", "sources"))
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray
 
-if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
-
-M = TypeVar("M", bound="ATP")
+M = TypeVar("M")
 
 FORMAT = "atpgraph-model"
 VERSION = 3
@@ -35,7 +32,7 @@ _FIELDS = GRAPH_FIELDS | {
 _HINT = "an atpgraph model; make one with 'atp embed'"
 
 
-def save(model: ATP, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the same model gives the same bytes."""
     params = model.get_params() | {"n_jobs": None}  # which says nothing of the vectors
     if callable(params["kernel"]):
@@ -82,7 +79,7 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
 def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
     description = _as_current(description)
     params = description["params"]
-    model = kind().set_params(**params)
+    model: Any = kind().set_params(**params)  # type: ignore[attr-defined]
     model.graph_ = graph_from(arrays)
     model.source_, model.target_ = arrays["source"], arrays["target"]
     if model.source_.shape[1] != params["n_components"]:
@@ -105,7 +102,8 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.timings_ = {}
-    return model
+    restored: M = model
+    return restored
 
 
 def _as_current(description: dict[str, Any]) -> dict[str, Any]:
