@@ -30,6 +30,7 @@ _OPERATIONS = {
     "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate", "os.link",
     "os.symlink", "shutil.rmtree", "shutil.move",
 }  # fmt: skip
+_RELATIVE = {"os.remove", "os.rmdir", "os.mkdir", "os.chmod"}  # their last argument: dir_fd
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,10 @@ class _Counter:
         name = arguments[0]
         if not isinstance(name, (str, bytes, os.PathLike)):
             return
-        if self.root is None or not os.path.abspath(os.fsdecode(name)).startswith(self.root):
+        path = os.fsdecode(name)
+        if event in _RELATIVE and arguments[-1] >= 0:  # rmtree removes relative to open folders
+            path = os.path.join(os.readlink(f"/proc/self/fd/{arguments[-1]}"), path)
+        if self.root is None or not os.path.abspath(path).startswith(self.root):
             return
         self.count += 1
         if self.count == self.kill_at:
