@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.cycles.circulation import largest_circulation, move
-from atpgraph.graph._csr import turned_rows
+from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.graph._csr import turned_rows
+from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
