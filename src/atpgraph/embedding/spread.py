@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import AnyArray, Int32Array, Int64Array
 from atpgraph.util.checkpoints import Loop, WorkFolder, digest
+from atpgraph.util.files import remove_folder
 
 ANSWERS = "10s"  # time for a scheduler to answer
 LOOPBACK = "127.0.0.1"
@@ -183,7 +183,7 @@ class ClusterMap:
         self._calls += 1
         name = f"tasks-{self._calls}"
         folder = self._folder.path / name
-        shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
+        remove_folder(folder)  # left by a run that was killed
         self._folder.put(name, given.arrays(), {})
         future = None
         try:
@@ -199,7 +199,7 @@ class ClusterMap:
                 raise  # the task's own error
             raise AtpError(f"The Dask scheduler is lost. {self._resumes}") from error
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
 
     @property
     def _resumes(self) -> str:
