@@ -74,8 +74,8 @@ def quality(options: Any) -> Told:
                 told = ATP(closure=closure).fit(graph).fidelity_
                 assert told is not None
                 hard.append(
-                    [closure, f"{told.auc:.4f}", f"{told.true_yes:.3f}",
-                     f"{told.false_yes:.3f}", f"{told.precision:.3f}"]
+                    [closure, f"{told.auc:.4f}", f"{told.closure:.3f}",
+                     f"{told.look_alike_targets:.3f}", f"{told.precision_targets:.3f}"]
                 )  # fmt: skip
             text += '\n\n`purpose="reachability"`, k = 64, hard pairs of the whole graph:\n\n'
             text += markdown(["closure", "AUC", "yes, paths", "yes, others", "best five"], hard)

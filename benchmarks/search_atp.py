@@ -13,11 +13,11 @@ import time
 from typing import Any
 
 import numpy as np
+from _hard_pairs import HardPairs, measure
 
 from atpgraph import datasets
 from atpgraph.closure import PathSampler, closure_forests, kernel_table, reach_sketch
 from atpgraph.cycles import CycleBreaker
-from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.factorization import factorize

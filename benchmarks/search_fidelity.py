@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from _common import Report, arguments, markdown
 from _families import LATER, PAIR_SEED, families
+from _hard_pairs import HardPairs, measure
 
 from atpgraph import DiGraph, gnm
 from atpgraph.closure import hold_closure, kernel_table
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.embedding.purposes import how_to_hold
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.embedding.reachability import fit_paths

@@ -18,6 +18,7 @@ CLOSURES = ("auto", "exact", "sketch")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")
+ORDERS = ("nearest", "score")
 
 
 def completer(names: tuple[str, ...]) -> Callable[[str], list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
-from atpgraph.cli._facts import model_facts
+from atpgraph.cli._facts import fidelity_lines, model_facts
 from atpgraph.cli.console import Json, Quiet, Seed, Session, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -173,9 +173,6 @@ def embed(
                 memory_mb=peak_megabytes(),
             )  # fmt: skip
             out.note(f"report written to {payload['report']}")
-        judged = model.fidelity_
-        if judged is not None and judged.is_poor and model.solver_ != "pairs":  # of those fit warns
-            out.note(judged.advice(model.solver_))
         compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
         out.result(
             payload,
@@ -184,7 +181,7 @@ def embed(
             f"{model.n_reachable_pairs_:,} reachable pairs held as {model.n_extras_:,} "
             + ("extras" if model.closure_.kind == "exact" else "samples"),
             f"closure {model.closure_}",
-            f"for {purpose}, solver {model.solver_}: {judged}",
+            *fidelity_lines(model),
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"
             + (compiled if compiling.seconds > 0.1 else ""),

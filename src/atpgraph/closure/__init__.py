@@ -1,5 +1,6 @@
 """Reachable pairs of an acyclic graph, without writing them out."""
 
+from atpgraph.closure._positions import Positions
 from atpgraph.closure.build import (
     ClosureEstimate,
     closure_forest,
@@ -40,6 +41,7 @@ __all__ = [
     "PanelRound",
     "PathSampler",
     "Paths",
+    "Positions",
     "ReachSketch",
     "SketchedClosure",
     "SketchedPaths",

@@ -13,8 +13,9 @@ import numpy as np
 from atpgraph.closure import ClosureChoice, HeldClosure
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.embedding import purposes
-from atpgraph.embedding.fidelity import NODES, Fidelity, HardPairs, measure
-from atpgraph.embedding.threshold import separating_score
+from atpgraph.embedding.calibration import Calibration
+from atpgraph.embedding.fidelity import Fidelity, evaluate
+from atpgraph.embedding.path_sample import PathSample
 from atpgraph.errors import NotFittedError
 from atpgraph.factorization import Descent
 from atpgraph.graph.convert import as_graph
@@ -94,6 +95,7 @@ class Embedding(Estimator, ABC):
     margin_: float
     threshold_: float
     fidelity_: Fidelity | None
+    calibration_: Calibration | None
     n_reachable_pairs_: int
     n_extras_: int
     closure_: ClosureChoice
@@ -166,22 +168,24 @@ class Embedding(Estimator, ABC):
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         return given
 
-    def _judge(self, closure: HeldClosure, nodes: int = NODES) -> None:
-        """Find the threshold, and how well the vectors keep the paths that `closure` holds."""
-        paths = closure.paths
-        self.threshold_ = 0.0
+    def _judge(self, closure: HeldClosure, effort: float = 1.0) -> None:
+        """Measure how well the vectors keep the paths of the graph; find threshold and calibration.
+
+        A smaller `effort` samples less.
+        """
         if self.solver_ == "pairs":
-            self.n_descendants_ = paths.sizes
+            self.n_descendants_ = closure.paths.sizes
             self.popularity_ = closure.popularity(Descent().draws).astype(np.float32)
-        else:
-            self.threshold_ = separating_score(paths, self.source_, self.target_)
-        pairs = HardPairs.of(paths, self.levels_, np.random.default_rng(0), nodes)
-        self.fidelity_ = measure(
-            pairs, paths, self.levels_, self.source_, self.target_, self.threshold_
+        sizes = None if closure.columns is None else (closure.rows.sizes, closure.columns.sizes)
+        sample = PathSample.of(
+            self.dag_, self.levels_, sizes, effort=effort, n_jobs=self.get_params()["n_jobs"]
         )
+        cut = 0.0 if self.solver_ == "pairs" else None
+        judged = evaluate(sample, self.source_, self.target_, cut)
+        self.fidelity_, self.threshold_, self.calibration_ = judged
         log.info("%s", self.fidelity_)
         if self.fidelity_.is_poor and self.solver_ == "pairs":
-            log.warning("%s", self.fidelity_.advice(self.solver_))
+            log.warning("%s", self.fidelity_.advice())
 
     def _fitted(self) -> DiGraph:
         if not self.__sklearn_is_fitted__():

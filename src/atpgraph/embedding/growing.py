@@ -28,7 +28,7 @@ from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array,
 ROUNDS = 3  # at most, over the paths that changed: fewer where most of them did
 PASSES = 16  # over the paths of new nodes, before that,
 FEWEST = 2048  # and at least so many paths from either end
-_JUDGED = 500  # nodes that the fidelity of a batch is measured on, a third of those of a fit
+_EFFORT = 0.3  # of the measurement after a fit, in that after a batch
 _SOLVE = 40  # cost of the solve of a row, in products of two vectors
 
 
@@ -133,7 +133,7 @@ class Growing(Embedding):
         self.source_, self.target_, self.kernel_table_ = source, target, table
         self.n_reachable_pairs_, self.n_extras_ = closure.n_pairs, closure.n_stored
         self.closure_ = closure.choice
-        self._judge(closure, _JUDGED)
+        self._judge(closure, _EFFORT)
         self.timings_ = {"growth": time.perf_counter() - started}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from atpgraph.closure import ClosureChoice
 from atpgraph.embedding.base import Embedding
+from atpgraph.embedding.calibration import Calibration
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
@@ -18,7 +19,7 @@ from atpgraph.util.arrays import AnyArray
 M = TypeVar("M", bound=Embedding)
 
 FORMAT = "atpgraph-model"
-VERSION = 2
+VERSION = 3
 # n nodes, m edges, k components; the last two are there for models made of pairs.
 _FIELDS = GRAPH_FIELDS | {
     "source": Field("f", ("n", "k")),
@@ -52,6 +53,7 @@ def save(model: Embedding, path: str | os.PathLike[str]) -> None:
         "margin": model.margin_,
         "threshold": model.threshold_,
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
+        "calibration": None if model.calibration_ is None else model.calibration_.to_dict(),
         "reachable_pairs": model.n_reachable_pairs_,
         "extras": model.n_extras_,
         "closure": asdict(model.closure_),
@@ -75,7 +77,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         return _restore(kind, description, arrays)
 
-    return read_archive(path, FORMAT, (1, VERSION), _HINT, _FIELDS, restore)
+    return read_archive(path, FORMAT, tuple(range(1, VERSION + 1)), _HINT, _FIELDS, restore)
 
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
@@ -107,8 +109,11 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     model.regularization_ = float(description["regularization"])
     model.margin_ = float(description["margin"])
     model.threshold_ = float(description.get("threshold", 0.0))  # the first files have none
-    judged = description["fidelity"]
+    # Earlier versions measured other things.
+    current = description["version"] == VERSION
+    judged, curve = (description[x] if current else None for x in ("fidelity", "calibration"))
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
+    model.calibration_ = None if curve is None else Calibration.from_dict(curve)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.n_extras_ = int(description["extras"])
     held = description.get("closure", {"kind": "exact", "reason": "made by an older version"})
