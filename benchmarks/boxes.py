@@ -26,11 +26,11 @@ import torch
 from _boxes import KINDS, Training, train
 from _common import Report, arguments, data_dir, markdown
 from _families import LATER, PAIR_SEED, families
+from _hard_pairs import Fidelity, HardPairs, judge
 
 from atpgraph import ATP, DiGraph, read_edgelist
 from atpgraph.closure import collect_paths
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding.fidelity import Fidelity, HardPairs, judge
 from atpgraph.hierarchy import levels
 
 REAL = ("wiki-Vote", "wordnet-noun-hypernym", "cit-HepPh", "p2p-Gnutella31")

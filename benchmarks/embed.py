@@ -222,7 +222,7 @@ def deep() -> Iterator[str]:
             yield (
                 f"| {purpose} | {'cycle' if closed else 'path'} | {n:,} | {model.levels_.max():,} "
                 f"| {spent:.1f} | {busy:.1f} | {f'{busy / before:.1f} times' if before else ''} "
-                f"| {model.fidelity_.true_yes:.1%} |"
+                f"| {model.fidelity_.closure:.1%} |"
             )
             before = busy
 

@@ -30,12 +30,12 @@ from collections.abc import Callable
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED
+from _hard_pairs import HardPairs
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
 from atpgraph.closure import collect_paths
 from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding.fidelity import HardPairs
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.hierarchy import levels

@@ -12,11 +12,11 @@ import itertools
 import time
 
 import numpy as np
+from _hard_pairs import HardPairs, measure
 
 from atpgraph import datasets
 from atpgraph.closure import closure_forests, collect_paths, kernel_table
 from atpgraph.cycles import CycleBreaker
-from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
 from atpgraph.factorization import factorize

@@ -17,11 +17,11 @@ import time
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED, families
+from _hard_pairs import HardPairs, measure
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
 from atpgraph.closure import ClosureForest, closure_forest, collect_paths
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding.fidelity import HardPairs, measure
 from atpgraph.hierarchy import levels
 
 REAL = ("wiki-Vote", "wordnet-noun-hypernym", "cit-HepPh", "p2p-Gnutella31")

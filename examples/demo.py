@@ -181,8 +181,8 @@ def embed_and_predict(story: Story, graph: DiGraph) -> None:
     story.draw(vector_map(model))
     story.say(
         f"Where a path leads, the product of the two vectors is above zero: that says yes to "
-        f"{kept.true_yes:.1%} of the paths, and to {kept.false_yes:.1%} of pairs that look like "
-        f"paths and are none. A path scores above such a pair in {kept.auc:.1%} of all "
+        f"{kept.closure:.1%} of the paths, and to {kept.look_alike_targets:.1%} of pairs that look "
+        f"like paths and are none. A path scores above such a pair in {kept.auc:.1%} of all "
         f"comparisons; the difference of levels alone gets {kept.level_auc:.1%}."
     )
 

@@ -67,16 +67,19 @@ def test_embed_json(folder: Path) -> None:
 def test_how_good_the_vectors_are_is_told(folder: Path) -> None:
     write_edgelist(generators.citation_dag(2000, 6000, 0), folder / "c.txt")
     good = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 24)
-    assert re.search(r"for reachability: AUC (1.000|0.99\d) on", good.stdout)
-    assert "little better" not in good.stderr
+    assert re.search(r"AUC, paths against look-alike targets +│? *(1.0000|0.9\d+)", good.stdout)
+    assert "edges predicted (distance 1)" in good.stdout
+    assert "Weakest" not in good.stderr
     poor = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 8, "-p", "paper")
-    assert "use purpose='reachability' to keep paths." in poor.stderr
+    assert "use purpose='reachability' to keep paths." in poor.stdout
     thin = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 1)
-    assert "use more components or a larger max_iter." in thin.stderr
+    assert "Weakest: " in thin.stderr
     told = json.loads(atp("info", folder / "c.npz", "--json").stdout)
     assert told["fidelity"] == ATP.load(folder / "c.npz").fidelity_.to_dict()
     assert told["fidelity"]["auc"] < 0.9
-    assert "effective_rank" in atp("info", folder / "c.npz").stdout
+    shown = atp("info", folder / "c.npz").stdout
+    assert "paths predicted, uniform over the closure" in shown
+    assert "missed" in shown
 
 
 def test_same_command_same_bytes(folder: Path) -> None:

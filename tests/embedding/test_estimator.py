@@ -50,26 +50,77 @@ def test_scores_probabilities_and_predictions_agree(fitted: ATP) -> None:
     scores = fitted.score_pairs(u, v)
     expected = [float(fitted.source_[a] @ fitted.target_[b]) for a, b in zip(u, v, strict=True)]
     assert scores == pytest.approx(expected, rel=1e-2, abs=1e-2)  # those are in half precision
+    climbs = fitted.level_difference(u, v)
+    assert climbs.tolist() == (fitted.levels_[v] - fitted.levels_[u]).tolist()
     probability = fitted.predict_proba(u, v)
-    assert probability == pytest.approx(1 / (1 + np.exp(-scores)))
+    assert probability.tolist() == np.where(climbs > 0, fitted.calibration_(scores), 0).tolist()
     assert fitted.predict(u, v, 0.7).tolist() == (probability > 0.7).tolist()
+    decided = (scores > fitted.threshold_) & (climbs > 0)
+    assert fitted.predict(u, v).tolist() == decided.tolist()
     assert fitted.score_pairs(3, [1, 2]).shape == (2,)
     with pytest.raises(InputError, match="threshold"):
-        fitted.predict(u, v, 0.4)
+        fitted.predict(u, v, 1.4)
+    with pytest.raises(InputError, match="base_rate is 0"):
+        fitted.predict_proba(u, v, base_rate=0)
     with pytest.raises(InputError, match="no node"):
         fitted.score_pairs([10_000], [1])
 
 
 def test_labels_go_in_and_come_out() -> None:
     edges = [("a", "b"), ("b", "c"), (("t", 1), "c"), ("c", 2.5)]
-    model = ATP(n_components=2).fit(edges)
+    model = ATP(n_components=8).fit(edges)
     assert model.labels_.tolist() == ["a", "b", "c", ("t", 1), 2.5]
     names, scores = model.top_targets("a", 2)
-    assert set(names.tolist()) <= {"b", "c", 2.5}
-    assert scores[0] >= scores[1]
+    assert names.tolist() == ["b", "c"]
+    assert scores.shape == (2,)
     several, _ = model.top_sources(["c", 2.5], 1)
-    assert several.shape == (2, 1)
+    assert [names.tolist() for names in several] == [["b"], ["c"]]
     assert "a" not in model.top_targets("a", 10)[0].tolist()
+
+
+def test_what_follows_comes_nearest_first_and_is_true(fitted: ATP) -> None:
+    reach = closure_forests(fitted.dag_)[0].to_sparse(fitted.levels_).toarray() > 0
+    nodes = fitted.labels_.tolist()
+    for truth, climb, find in (
+        (reach, 1, fitted.top_targets),
+        (reach.T, -1, fitted.top_sources),
+    ):
+        for u, names, scores in zip(range(len(nodes)), *find(nodes, 4), strict=True):
+            found = fitted.graph_.codes(names.tolist()).astype(int)
+            climbs = climb * (fitted.levels_[found] - fitted.levels_[u])
+            assert truth[u, found].all()
+            assert (climbs > 0).all()
+            assert (np.diff(climbs) >= 0).all()
+            assert (scores > fitted.threshold_).all()
+            ends = (nodes[u], names.tolist())[::climb]
+            assert scores == pytest.approx(fitted.score_pairs(*ends), rel=1e-4)
+            scored = fitted.score_pairs(*(nodes[u], nodes)[::climb]) > fitted.threshold_
+            possible = np.flatnonzero(truth[u] & scored)
+            assert len(found) == min(len(possible), 4)
+            if len(found):  # nothing that could be returned is nearer
+                nearest = np.sort(climb * (fitted.levels_[possible] - fitted.levels_[u]))
+                assert climbs.tolist() == nearest[: len(found)].tolist()
+
+
+def test_the_largest_scores_come_first_if_asked_for(fitted: ATP) -> None:
+    scores = (fitted.source_ @ fitted.target_.T).astype(float)
+    node = int(np.argmax(fitted.dag_.out_degree))
+    label = fitted.labels_[node]
+    names, values = fitted.top_targets(label, 6, order="score", threshold=None)
+    others = np.delete(np.arange(len(scores)), node)
+    best = others[np.argsort(-scores[node, others], kind="stable")[:6]]
+    assert names.tolist() == fitted.labels_[best].tolist()
+    assert values == pytest.approx(scores[node, best], rel=1e-4)
+    names, values = fitted.top_targets(label, 500, order="score")
+    assert (np.diff(values) <= 0).all()
+    higher = (scores[node] > fitted.threshold_) & (fitted.levels_ > fitted.levels_[node])
+    assert sorted(names.tolist()) == sorted(fitted.labels_[higher].tolist())
+    few, _ = fitted.top_targets(label, 500, order="score", threshold=1e9)
+    assert len(few) == 0
+    with pytest.raises(InputError, match="order='score'"):
+        fitted.top_targets(label, threshold=None)
+    with pytest.raises(InputError, match="order"):
+        fitted.top_targets(label, order="farthest")
 
 
 @pytest.mark.parametrize(

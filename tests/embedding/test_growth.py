@@ -152,13 +152,17 @@ def test_fold_in_keeps_its_solver_until_the_vectors_change(fitted: ATP) -> None:
 def test_top_for_a_vector(fitted: ATP) -> None:
     node = int(fitted.labels_[3])
     vector = fitted.source_[3]
-    names, scores = fitted.top_targets(vector=vector, k=5)
+    by_score = {"order": "score", "threshold": None}
+    names, scores = fitted.top_targets(vector=vector, k=5, **by_score)
     every = fitted.target_.astype(np.float32) @ vector.astype(np.float32)
     expected = np.argsort(-every, kind="stable")[:5]
     assert names.tolist() == fitted.labels_[expected].tolist()
     assert scores == pytest.approx(every[expected], rel=1e-5)
-    rows, _ = fitted.top_sources(vector=fitted.target_[[3, 4]], k=2)
-    assert rows.shape == (2, 2)
+    rows, _ = fitted.top_sources(vector=fitted.target_[[3, 4]], k=2, **by_score)
+    assert [len(row) for row in rows] == [2, 2]
+    near, scores = fitted.top_targets(vector=vector)
+    assert (scores > fitted.threshold_).all()
+    assert (np.diff(fitted.levels_[fitted.graph_.codes(near.tolist())]) >= 0).all()
     for arguments in ({}, {"u": node, "vector": vector}):
         with pytest.raises(InputError, match="not both"):
             fitted.top_targets(**arguments)

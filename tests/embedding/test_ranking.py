@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph.embedding.ranking import top_by_product
+from atpgraph.embedding.ranking import ranked, top_by_product
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.sampled_from([9, 100, 1003]))
@@ -23,3 +23,20 @@ def test_top_equals_sorting_all_products(seed: int, k: int, n: int) -> None:
         expected = np.argsort(-product, kind="stable")[: rows.shape[1]]
         assert rows[i].tolist() == expected.tolist()
         assert scores[i].tolist() == product[expected].tolist()
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12), st.sampled_from(["nearest", "score"]))
+def test_ranked_equals_sorting_what_is_above_the_threshold(seed: int, k: int, order: str) -> None:
+    rng = np.random.default_rng(seed)
+    queries = rng.integers(-1, 3, (4, 2)).astype(np.float16)
+    vectors = rng.integers(-1, 3, (50, 2)).astype(np.float16)
+    levels = rng.integers(1, 6, 50)
+    skip = rng.integers(0, 50, 4)
+    found = ranked(queries, vectors, k, levels, order=order, threshold=0.5, skip=skip)
+    for i, (rows, scores) in enumerate(found):
+        product = vectors.astype(float) @ queries[i].astype(float)
+        likely = [v for v in range(50) if product[v] > 0.5 and levels[v] > levels[skip[i]]]
+        nearest = order == "nearest"
+        expected = sorted(likely, key=lambda v: (levels[v] * nearest, -product[v], v))[:k]
+        assert rows.tolist() == expected
+        assert scores.tolist() == product[expected].tolist()

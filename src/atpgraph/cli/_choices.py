@@ -17,6 +17,7 @@ PURPOSES = ("reachability", "paper")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
 DIRECTIONS = ("targets", "sources")
+ORDERS = ("nearest", "score")
 
 
 def completer(names: tuple[str, ...]) -> Callable[[str], list[str]]:

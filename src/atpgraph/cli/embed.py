@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, completer
-from atpgraph.cli._facts import model_facts
+from atpgraph.cli._facts import fidelity_lines, model_facts
 from atpgraph.cli.console import Json, Quiet, Seed, Session, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -144,16 +144,13 @@ def embed(
                 memory_mb=peak_megabytes(),
             )  # fmt: skip
             out.note(f"report written to {payload['report']}")
-        judged = model.fidelity_
-        if judged is not None and judged.is_poor and not model.margin_:  # else fit warns
-            out.note(judged.advice(model.settings_.purpose))
         compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
         out.result(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
             f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
             f"{model.n_reachable_pairs_:,} reachable pairs",
-            f"for {purpose}: {judged}",
+            *fidelity_lines(model),
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"
             + (compiled if compiling.seconds > 0.1 else ""),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
-from atpgraph.cli._facts import model_facts
+from atpgraph.cli._choices import DIRECTIONS, FORMATS, ORDERS, completer
+from atpgraph.cli._facts import fidelity_lines, model_facts
 from atpgraph.cli._nodes import asked_pairs, known_labels
 from atpgraph.cli.console import Json, Quiet, session, table
 
@@ -35,10 +35,19 @@ def predict(
     threshold: Annotated[
         float | None,
         typer.Option(
-            min=0.5,
+            min=0.0,
             max=1.0,
             help="Probability above which a path is predicted.",
-            show_default="what tells paths best in the graph of the model",
+            show_default="the score with the best F1 over all pairs",
+        ),
+    ] = None,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Share of paths among the pairs you ask about, for the probabilities.",
+            show_default="their share among all pairs",
         ),
     ] = None,
     json: Json = False,
@@ -50,7 +59,7 @@ def predict(
 
         loaded = ATP.load(model)
         sources, targets = asked_pairs(loaded.graph_, nodes, pairs)
-        rows = _predictions(loaded, sources, targets, threshold)
+        rows = _predictions(loaded, sources, targets, threshold, base_rate)
         unknown = sum(bool(row["unknown"]) for row in rows)
         if unknown:
             out.note(f"{unknown:,} of {len(rows):,} pairs name a node that the model does not have")
@@ -71,7 +80,11 @@ def predict(
 
 
 def _predictions(
-    model: ATP, sources: list[Any], targets: list[Any], threshold: float | None
+    model: ATP,
+    sources: list[Any],
+    targets: list[Any],
+    threshold: float | None,
+    base_rate: float | None,
 ) -> list[dict[str, Any]]:
     """One row for each pair; no answers where the model does not have a node."""
     import numpy as np
@@ -82,8 +95,8 @@ def _predictions(
     u, v = [sources[at] for at in both], [targets[at] for at in both]
     answers = {
         "path": model.reaches(u, v),
-        "predicted": model.predict(u, v, threshold),
-        "probability": model.predict_proba(u, v),
+        "predicted": model.predict(u, v, threshold, base_rate=base_rate),
+        "probability": model.predict_proba(u, v, base_rate=base_rate),
         "score": model.score_pairs(u, v),
     }
     rows: list[dict[str, Any]] = [
@@ -121,18 +134,30 @@ def neighbors(
             autocompletion=completer(DIRECTIONS),
         ),
     ] = "targets",
-    top: Annotated[int, typer.Option(min=1, help="How many for each node.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many for each node, at most.")] = 10,
+    order: Annotated[
+        str,
+        typer.Option(
+            help="nearest: smallest difference of levels first; score: largest score first.",
+            autocompletion=completer(ORDERS),
+        ),
+    ] = "nearest",
+    all_: Annotated[
+        bool,
+        typer.Option("--all", help="Also nodes below the threshold; with --order score."),
+    ] = False,
     approximate: Annotated[
         bool,
         typer.Option(
             "--approximate",
-            help="Search an index and say its recall: for many questions to a large model.",
+            help="Search an index and print its recall, by score: for many queries to a large "
+            "model.",
         ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The nodes that a node most strongly leads to, or is led to from."""
+    """Find the nodes that a node leads to, or that lead to it, nearest first."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.embedding import ATP
         from atpgraph.util.registry import unknown_name
@@ -142,7 +167,12 @@ def neighbors(
         loaded = ATP.load(model)
         asked = known_labels(loaded.graph_, nodes)
         find: Any = loaded.top_targets if direction == "targets" else loaded.top_sources
-        payload: dict[str, Any] = {"direction": direction}
+        how: dict[str, Any] = {"threshold": None} if all_ else {}
+        if approximate:
+            order = "score"
+        else:
+            how["order"] = order
+        payload: dict[str, Any] = {"direction": direction, "order": order}
         if approximate:
             index = loaded.index(direction)
             find = index.top
@@ -150,7 +180,7 @@ def neighbors(
             if not index.exact_:
                 out.note(f"approximate: finds {index.recall_:.1%} of the ten best, on a sample")
         results = []
-        for label, names, scores in zip(asked, *find(asked, top), strict=True):
+        for label, names, scores in zip(asked, *find(asked, top, **how), strict=True):
             level_of = loaded.levels_[loaded.graph_.codes(names)]
             rows = [
                 {"node": name, "score": float(score), "level": int(level)}
@@ -182,10 +212,12 @@ def info(model: Model, json: Json = False, quiet: Quiet = False) -> None:
         }
         told = {"params", "fidelity"}
         rows = [[name, value] for name, value in payload.items() if name not in told]
-        judged = payload["fidelity"] or {"fidelity": "not measured"}
-        rows += [[name, "–" if value is None else value] for name, value in judged.items()]
         rows += [[name, str(value)] for name, value in payload["params"].items()]
-        out.result(payload, table(["", str(model)], [[a, _text(b)] for a, b in rows]))
+        out.result(
+            payload,
+            table(["", str(model)], [[a, _text(b)] for a, b in rows]),
+            *fidelity_lines(loaded),
+        )
 
 
 def export(

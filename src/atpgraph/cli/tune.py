@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Judge = Callable[[ATP], dict[str, Any]]
 
 _SHOWN = (
-    "components", "penalty", "auc", "true_yes", "false_yes", "precision", "average_precision",
-    "seconds",
+    "components", "penalty", "auc", "edges", "closure", "f1", "precision_targets",
+    "precision_sources", "average_precision", "seconds",
 )  # fmt: skip
 _NEAR = 0.002  # of AUC that a shorter vector may cost
 

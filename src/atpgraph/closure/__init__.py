@@ -1,5 +1,6 @@
 """Reachable pairs of an acyclic graph, without writing them out."""
 
+from atpgraph.closure._positions import Positions
 from atpgraph.closure.build import (
     ClosureEstimate,
     closure_forest,
@@ -20,6 +21,7 @@ __all__ = [
     "PanelRound",
     "PanelSource",
     "Paths",
+    "Positions",
     "ReachSketch",
     "closure_forest",
     "closure_forests",

@@ -21,12 +21,13 @@ from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import growth, model_file
 from atpgraph.embedding.base import Estimator
-from atpgraph.embedding.fidelity import NODES, Fidelity, HardPairs, measure
+from atpgraph.embedding.calibration import Calibration
+from atpgraph.embedding.fidelity import Fidelity, evaluate
 from atpgraph.embedding.fold_in import FoldIn
-from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.embedding.path_sample import PathSample
+from atpgraph.embedding.ranking import ORDERS, first_reached, pair_scores, ranked
 from atpgraph.embedding.settings import Settings, checked, settle, without_removed
 from atpgraph.embedding.spread import Run, open_run
-from atpgraph.embedding.threshold import separating_score
 from atpgraph.errors import BudgetError, InputError, NotFittedError
 from atpgraph.factorization import Factorization, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
@@ -44,6 +45,7 @@ from atpgraph.util.checks import whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import Shown
 from atpgraph.util.random import RandomState
+from atpgraph.util.registry import unknown_name
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
@@ -51,8 +53,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_JUDGED = 500  # nodes that a batch of new edges is evaluated on, a third of those of a fit
+_EFFORT = 0.3  # of the evaluation after a fit, in the one after a batch of new edges
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
+_CANDIDATES = 64  # checked for each node that is asked for, nearest first
 
 
 class ATP(Estimator):
@@ -106,8 +109,10 @@ class ATP(Estimator):
         The vectors, in the order of `labels_`: float16 for reachability, float32 for the paper's
         method.
     fidelity_ : Fidelity
-        How well the vectors preserve the paths of the graph
+        How well the vectors keep the paths of the graph
         (:class:`~atpgraph.embedding.fidelity.Fidelity`).
+    calibration_ : Calibration
+        Turns scores into probabilities (:class:`~atpgraph.embedding.calibration.Calibration`).
     levels_ : int32 array
         Level of every node, from 1.
     labels_ : array
@@ -125,7 +130,8 @@ class ATP(Estimator):
     settings_ : Settings
         Purpose, weights and iterations, with every "auto" resolved.
     threshold_ : float
-        The score above which :meth:`predict` says that there is a path.
+        The score above which :meth:`predict` decides for a path: the one with the best F1 over all
+        pairs of the graph. Scores above 0 find more of the edges, and more pairs without a path.
     margin_ : float
         How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
     n_reachable_pairs_ : int
@@ -159,6 +165,7 @@ class ATP(Estimator):
     margin_: float
     threshold_: float
     fidelity_: Fidelity | None
+    calibration_: Calibration | None
     n_reachable_pairs_: int
     graph_: DiGraph
     removed_: Int64Array
@@ -296,19 +303,21 @@ class ATP(Estimator):
         self.source_ = fit.source.astype(kind, copy=False)
         self.target_ = fit.target.astype(kind, copy=False)
 
-    def _evaluate(self, paths: Paths, nodes: int = NODES) -> None:
-        """Measure how well the vectors preserve the paths, and find the threshold."""
-        oracle = paths.oracle
-        self.threshold_ = 0.0
-        if not self._is_learned:
-            self.threshold_ = separating_score(oracle, self.source_, self.target_)
-        pairs = HardPairs.of(oracle, self.levels_, np.random.default_rng(0), nodes)
-        self.fidelity_ = measure(
-            pairs, oracle, self.levels_, self.source_, self.target_, self.threshold_
+    def _evaluate(self, paths: Paths, effort: float = 1.0) -> None:
+        """Measure how well the vectors preserve the paths; find threshold and calibration.
+
+        A smaller `effort` samples less.
+        """
+        sizes = paths.sizes, paths.back_sizes
+        sample = PathSample.of(paths.dag, self.levels_, sizes, effort=effort, n_jobs=self.n_jobs)
+        # Vectors of the paper's method are not negative, so no score means "no path" by itself.
+        cut = 0.0 if self._is_learned else None
+        self.fidelity_, self.threshold_, self.calibration_ = evaluate(
+            sample, self.source_, self.target_, cut
         )
         log.info("%s", self.fidelity_)
         if self.fidelity_.is_poor and self._is_learned:
-            log.warning("%s", self.fidelity_.advice(self.settings_.purpose))
+            log.warning("%s", self.fidelity_.advice())
 
     @property
     def _is_learned(self) -> bool:
@@ -397,7 +406,7 @@ class ATP(Estimator):
         model.graph_, model.removed_, model.levels_ = grown.graph, grown.removed, grown.levels
         model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
         model._keep(fit)
-        model._evaluate(paths, _JUDGED)
+        model._evaluate(paths, _EFFORT)
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -449,66 +458,103 @@ class ATP(Estimator):
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 
-    def predict_proba(self, u: Labels, v: Labels) -> Float64Array:
-        """σ(⟨s_u, t_v⟩) for every pair; above a half where a path is indicated.
+    def level_difference(self, u: Labels, v: Labels) -> Int64Array:
+        """Return the level of v minus that of u for every pair; it is positive along every path."""
+        codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
+        sources, targets = codes
+        return np.asarray(self.levels_[targets].astype(np.int64) - self.levels_[sources])
 
-        Vectors that are not negative (``purpose="paper"``) cannot score below a half.
-        """
-        return np.asarray(expit(self.score_pairs(u, v)))
+    def predict_proba(
+        self, u: Labels, v: Labels, *, base_rate: float | None = None
+    ) -> Float64Array:
+        """Return the probability of a path for every pair, calibrated on the graph of the model.
 
-    def predict(self, u: Labels, v: Labels, threshold: float | None = None) -> BoolArray:
-        """Whether a path is indicated, for every pair.
+        Pairs that do not climb have probability 0. Models of earlier versions are not calibrated:
+        they give σ(⟨s_u, t_v⟩).
 
         Parameters
         ----------
         u, v : labels
-        threshold : float in [0.5, 1), optional
-            What σ(⟨s_u, t_v⟩) has to exceed; by default that of a score of `threshold_`, which was
-            found when the model was fitted.
+        base_rate : float in (0, 1), optional
+            Share of paths among the pairs you ask about. By default it is their share among all
+            pairs of the graph, which is small: a pair that you have a reason to ask about is more
+            likely to be a path than a random pair with the same score.
+        """
+        scores = self.score_pairs(u, v)
+        if self.calibration_ is None:
+            return np.asarray(expit(scores))
+        told = self.calibration_(scores, base_rate)
+        return np.where(self.level_difference(u, v) > 0, told, 0.0)
+
+    def predict(
+        self,
+        u: Labels,
+        v: Labels,
+        threshold: float | None = None,
+        *,
+        base_rate: float | None = None,
+    ) -> BoolArray:
+        """Decide for every pair whether there is a path.
+
+        Parameters
+        ----------
+        u, v : labels
+        threshold : float in (0, 1), optional
+            Probability that has to be exceeded. By default the score has to exceed `threshold_`,
+            which was chosen for the best F1 over all pairs of the graph, and v to be on a higher
+            level than u.
+        base_rate : float in (0, 1), optional
+            As for :meth:`predict_proba`, with a `threshold`.
         """
         if threshold is None:
-            return self.score_pairs(u, v) > self.threshold_
-        if not 0.5 <= threshold < 1.0:
-            raise InputError(f"threshold is {threshold}; it must be in [0.5, 1).")
-        return self.predict_proba(u, v) > threshold
+            return (self.score_pairs(u, v) > self.threshold_) & (self.level_difference(u, v) > 0)
+        if not 0.0 < threshold < 1.0:
+            raise InputError(f"threshold is {threshold}; it must be between 0 and 1.")
+        return self.predict_proba(u, v, base_rate=base_rate) > threshold
 
     def top_targets(
-        self, u: Labels | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
-    ) -> tuple[AnyArray, FloatArray]:
-        """The k nodes that each node of `u` most strongly leads to, and the scores.
+        self,
+        u: Labels | None = None,
+        k: int = 10,
+        *,
+        order: str = "nearest",
+        threshold: float | Literal["auto"] | None = "auto",
+        vector: npt.ArrayLike | None = None,
+    ) -> tuple[Any, Any]:
+        """Find up to k nodes that each node of `u` leads to; return their labels and scores.
 
-        Exact. One node gives arrays of k entries, several give a row each. A source vector, such
-        as :meth:`fold_in` gives, or a row of them each, can stand for a node.
+        Every node is compared. One node gives two arrays, several give two lists with an
+        array for each node: there are fewer than k entries where fewer nodes are above the
+        threshold.
+
+        Parameters
+        ----------
+        u : label or list of labels
+        k : int
+        order : {"nearest", "score"}
+            Smallest difference of levels first, then the larger score; or the largest score first,
+            which are the most certain and mostly the farthest ones. Near nodes are the hardest to
+            predict: nearest first, what a search of the graph from a node of `u` does not find is
+            left out. For vectors there is no such check.
+        threshold : float or None
+            Score that has to be exceeded, by default `threshold_`. None returns k nodes whatever
+            their scores, and needs ``order="score"``.
+        vector : array, optional
+            A source vector, such as :meth:`fold_in` returns, or a row of them each, instead of `u`.
         """
-        return self._top(u, k, vector, "source_", "target_")
+        return self._top(u, k, vector, order, threshold, forward=True)
 
     def top_sources(
-        self, v: Labels | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
-    ) -> tuple[AnyArray, FloatArray]:
-        """The k nodes that most strongly lead to each node of `v`, or to a target vector."""
-        return self._top(v, k, vector, "target_", "source_")
-
-    def _top(
-        self, nodes: Labels | None, k: int, vector: npt.ArrayLike | None, near: str, far: str
-    ) -> tuple[AnyArray, FloatArray]:
-        whole_number("k", k)
-        graph, vectors = self._fitted(), getattr(self, far)
-        if (nodes is None) == (vector is None):
-            raise InputError("Name nodes, or give a vector; not both.")
-        if nodes is not None:
-            codes: Int64Array | None = graph.codes(nodes).astype(np.int64)
-            queries, several = getattr(self, near)[codes], isinstance(nodes, (list, np.ndarray))
-        else:
-            codes, queries = None, np.asarray(vector, dtype=np.float32)
-            several = queries.ndim == 2
-            if queries.ndim not in (1, 2) or queries.shape[-1] != vectors.shape[1]:
-                raise InputError(
-                    f"The vector has the shape {queries.shape}; those of the model have "
-                    f"{vectors.shape[1]} components."
-                )
-        best, scores = top_by_product(np.atleast_2d(queries), vectors, k, skip=codes)
-        labels = graph.labels[best]
-        return (labels, scores) if several else (labels[0], scores[0])
+        self,
+        v: Labels | None = None,
+        k: int = 10,
+        *,
+        order: str = "nearest",
+        threshold: float | Literal["auto"] | None = "auto",
+        vector: npt.ArrayLike | None = None,
+    ) -> tuple[Any, Any]:
+        """Find up to k nodes that lead to each node of `v`, as :meth:`top_targets` does."""
+        return self._top(v, k, vector, order, threshold, forward=False)
 
     def index(self, direction: str = "targets") -> NeighborIndex:
         """Build an approximate index, for many queries to a model of many nodes.
@@ -557,6 +603,50 @@ class ATP(Estimator):
         self._fitted()
         k = self.source_.shape[1]
         return np.array([f"{side}{at}" for side in ("source", "target") for at in range(k)], object)
+
+    def _top(
+        self,
+        nodes: Labels | None,
+        k: int,
+        vector: npt.ArrayLike | None,
+        order: str,
+        threshold: float | Literal["auto"] | None,
+        *,
+        forward: bool,
+    ) -> tuple[Any, Any]:
+        whole_number("k", k)
+        if order not in ORDERS:
+            raise unknown_name("order", order, ORDERS)
+        graph = self._fitted()
+        near, far, levels = self.source_, self.target_, self.levels_
+        if not forward:
+            near, far, levels = far, near, -levels
+        if (nodes is None) == (vector is None):
+            raise InputError("Name nodes, or give a vector; not both.")
+        codes: Int64Array | None = None
+        if nodes is not None:
+            codes = graph.codes(nodes).astype(np.int64)
+            queries, several = near[codes], isinstance(nodes, (list, np.ndarray))
+        else:
+            queries = np.asarray(vector, dtype=np.float32)
+            several = queries.ndim == 2
+            if queries.ndim not in (1, 2) or queries.shape[-1] != far.shape[1]:
+                raise InputError(
+                    f"The vector has the shape {queries.shape}; those of the model have "
+                    f"{far.shape[1]} components."
+                )
+        checked = order == "nearest" and codes is not None
+        found = ranked(
+            np.atleast_2d(queries), far, _CANDIDATES * k if checked else k, levels, order=order,
+            threshold=self.threshold_ if threshold == "auto" else threshold, skip=codes,
+        )  # fmt: skip
+        if checked and codes is not None:
+            dag = self.dag_ if forward else self.dag_.reverse()
+            each = zip(codes.tolist(), found, strict=True)
+            found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
+        labels = [graph.labels[rows] for rows, _ in found]
+        scores = [values for _, values in found]
+        return (labels, scores) if several else (labels[0], scores[0])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""

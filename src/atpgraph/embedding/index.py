@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from atpgraph.embedding.ranking import top_by_product
-from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.util.arrays import AnyArray, Float32Array, FloatArray, Int64Array
+from atpgraph.embedding.ranking import ranked
+from atpgraph.errors import MissingDependencyError
+from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int64Array
 from atpgraph.util.checks import whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import unknown_name
 
-LINKS = 32  # of each node in the graph that is searched
-BUILD, SEARCH = 80, 256  # candidates held while building, and while searching
+LEAST_RECALL = 0.95  # below this the search is exact
 SAMPLE = 200  # nodes on which the recall is measured
-LEAST_RECALL = 0.9  # below this the search is exact
+_TRAINING = 50  # vectors for each list
+_ROWS = 1 << 16
+_SPARE = 8  # more than are asked for, as some are not on a higher level
 
 log = logging.getLogger(__name__)
+Found = list[tuple[Int64Array, Float64Array]]
 
 
 class NeighborIndex:
-    """Find the nodes with the largest inner product, approximately, in time that hardly grows.
+    """Find nodes with large inner products without comparing all of them.
 
-    A navigable graph (HNSW) over the vectors, each with one more component that gives all of them
-    the same length: then the nearest by distance is the one with the largest inner product. Built
-    on one thread, so that the same vectors give the same index.
+    The vectors are split into about √n lists around centers (Faiss's inverted lists, in half
+    precision), and a query looks into the lists whose centers have the largest inner products with
+    it. Nodes without in-edges are no target of anything, and not in the index; in a taxonomy those
+    are most nodes. How many lists a query looks into is chosen when the index is built: the fewest
+    that find 95 % of the ten best answers above the threshold of the model, on sampled nodes. Where
+    half of the lists would not do, every search compares all nodes instead, and a warning says so.
 
-    The recall is measured when the index is built. If it is below 0.9, as for many taxonomies,
-    the graph is dropped, a warning says so, and every search compares with all nodes instead.
+    Built on one thread, so that the same vectors give the same index.
 
     Parameters
     ----------
@@ -42,9 +46,9 @@ class NeighborIndex:
     Attributes
     ----------
     exact_ : bool
-        Whether searches compare with all nodes, because the approximate search misses too much.
+        Whether searches compare all nodes.
     recall_ : float
-        Share of the ten exact answers that :meth:`top` finds, on 200 nodes drawn at random.
+        Share of the ten best answers that :meth:`top` finds, on up to 200 sampled nodes.
     approximate_recall_ : float
         The same for the approximate search, whether it is used or not.
     """
@@ -56,78 +60,109 @@ class NeighborIndex:
             import faiss
         except ImportError:
             raise MissingDependencyError("faiss-cpu", "ann", "An approximate index") from None
-        self._graph = model.graph_
-        near, far = model.source_, model.target_
+        self._graph, self._threshold = model.graph_, model.threshold_
+        dag = model.dag_ if direction == "targets" else model.dag_.reverse()
+        self._queries, self._vectors, self._levels = model.source_, model.target_, model.levels_
         if direction == "sources":
-            near, far = far, near
-        self._queries: FloatArray = near
-        self._vectors: FloatArray = far
-        length = np.einsum("ij,ij->i", far, far, dtype=np.float64)
-        lift = np.sqrt(np.maximum(length.max(initial=0.0) - length, 0.0))
+            self._queries, self._vectors = self._vectors, self._queries
+            self._levels = -self._levels
+        self._nodes = np.flatnonzero(dag.in_degree > 0)
+        self._index: Any = None
+        self.approximate_recall_ = 1.0
         with stage("building the index"):
-            self._index: Any = faiss.IndexHNSWFlat(far.shape[1] + 1, LINKS, faiss.METRIC_L2)
-            self._index.hnsw.efConstruction = BUILD
             before = faiss.omp_get_max_threads()
             faiss.omp_set_num_threads(1)
             try:
-                self._index.add(_columns(far, lift))
+                self._build(faiss, np.flatnonzero(dag.out_degree > 0))
             finally:
                 faiss.omp_set_num_threads(before)
-        self._index.hnsw.efSearch = SEARCH
-        self.approximate_recall_ = self._recall()
-        self.exact_ = self.approximate_recall_ < LEAST_RECALL
+        self.exact_ = self._index is None
         self.recall_ = 1.0 if self.exact_ else self.approximate_recall_
-        if self.exact_:
-            self._index = None
+        if self.approximate_recall_ < LEAST_RECALL:
             log.warning(
-                "the approximate search for %s finds only %.0f%% of the ten best on a sample; "
-                "searching exactly instead",
-                direction, 100 * self.approximate_recall_,
-            )  # fmt: skip
+                "the index finds only %.0f%% of the ten best %s on a sample; searching exactly",
+                100 * self.approximate_recall_,
+                direction,
+            )
 
-    def top(self, nodes: Any, k: int = 10) -> tuple[AnyArray, FloatArray]:
-        """The k best for each node, and the scores; one node gives arrays of k entries."""
+    def top(
+        self,
+        nodes: Any,
+        k: int = 10,
+        *,
+        threshold: float | Literal["auto"] | None = "auto",
+    ) -> tuple[Any, Any]:
+        """Find up to k nodes for each node, largest score first; return their labels and scores.
+
+        As :meth:`ATP.top_targets` with ``order="score"``. Without a threshold (None) the search is
+        exact.
+        """
         whole_number("k", k)
         codes = self._graph.codes(nodes).astype(np.int64)
-        best, scores = self._search(codes, min(k, len(self._vectors) - 1))
-        labels = self._graph.labels[best]
+        least = self._threshold if threshold == "auto" else threshold
+        if least is None or self.exact_:
+            found = self._exact(codes, k, least)
+        else:
+            found = self._search(codes, k, least)
+        labels = [self._graph.labels[rows] for rows, _ in found]
+        scores = [values for _, values in found]
         several = isinstance(nodes, (list, np.ndarray))
         return (labels, scores) if several else (labels[0], scores[0])
 
-    def _search(self, codes: Int64Array, k: int) -> tuple[Int64Array, FloatArray]:
-        if k < 1:
-            raise InputError("The model has one node; there is no other to find.")
-        queries = self._queries[codes]
-        if self._index is None:
-            return top_by_product(queries, self._vectors, k, codes)
-        self._index.hnsw.efSearch = max(SEARCH, 2 * k)
-        _, found = self._index.search(_columns(queries, np.zeros(len(codes))), k + 1)
-        best = np.empty((len(codes), k), dtype=np.int64)
-        scores = np.empty((len(codes), k))
-        for row, (code, near) in enumerate(zip(codes.tolist(), found, strict=True)):
-            others = near[(near != code) & (near >= 0)]
-            if len(others) < k:  # a graph that cannot be searched from here: ask everybody
-                others = top_by_product(queries[row : row + 1], self._vectors, k, codes[[row]])[0][
-                    0
-                ]
-            exact = self._vectors[others].astype(np.float64) @ queries[row].astype(np.float64)
-            order = np.argsort(-exact, kind="stable")[:k]
-            best[row], scores[row] = others[order], exact[order]
-        return best, scores
-
-    def _recall(self) -> float:
-        """Answers as good as the tenth exact one count, so that ties cannot be missed."""
-        n = len(self._vectors)
-        k = min(10, n - 1)
-        if k < 1:
-            return 1.0
+    def _build(self, faiss: Any, able: Int64Array) -> None:
+        n, width = len(self._nodes), self._vectors.shape[1]
         rng = np.random.default_rng(0)
-        codes = np.sort(rng.choice(n, min(n, SAMPLE), replace=False)).astype(np.int64)
-        _, exact = top_by_product(self._queries[codes], self._vectors, k, codes)
-        _, found = self._search(codes, k)
-        slack = 1e-5 * np.maximum(np.abs(exact[:, -1:]), 1e-6)
-        return float(np.mean(found >= exact[:, -1:] - slack))
+        lists = int(np.sqrt(n))
+        asked = np.sort(rng.choice(able, min(len(able), SAMPLE), replace=False)).astype(np.int64)
+        best = self._exact(asked, 10, self._threshold)
+        if lists < 4 or not sum(len(rows) for rows, _ in best):
+            return
+        index = faiss.IndexIVFScalarQuantizer(
+            faiss.IndexFlatIP(width), width, lists, faiss.ScalarQuantizer.QT_fp16,
+            faiss.METRIC_INNER_PRODUCT,
+        )  # fmt: skip
+        index.by_residual = False
+        index.cp.niter, index.cp.min_points_per_centroid = 8, 1
+        index.train(self._single(rng.choice(n, min(n, _TRAINING * lists), replace=False)))
+        for first in range(0, n, _ROWS):
+            index.add(self._single(np.arange(first, min(first + _ROWS, n))))
+        self._index, index.nprobe = index, 1
+        while True:
+            self.approximate_recall_ = _recall(best, self._search(asked, 10, self._threshold))
+            if self.approximate_recall_ >= LEAST_RECALL:
+                return
+            if 4 * index.nprobe > lists:
+                self._index = None
+                return
+            index.nprobe *= 2
+
+    def _single(self, rows: Int64Array) -> Float32Array:
+        return self._vectors[self._nodes[rows]].astype(np.float32)
+
+    def _exact(self, codes: Int64Array, k: int, threshold: float | None) -> Found:
+        return ranked(
+            self._queries[codes], self._vectors, k, self._levels, order="score",
+            threshold=threshold, skip=codes,
+        )  # fmt: skip
+
+    def _search(self, codes: Int64Array, k: int, threshold: float) -> Found:
+        queries: FloatArray = self._queries[codes].astype(np.float32)
+        _, found = self._index.search(queries, min(2 * k + _SPARE, len(self._nodes)))
+        result = []
+        for code, query, rows in zip(codes.tolist(), queries, found, strict=True):
+            nodes = self._nodes[rows[rows >= 0]]
+            nodes = nodes[self._levels[nodes] > self._levels[code]]
+            scores = self._vectors[nodes].astype(np.float64) @ query.astype(np.float64)
+            order = np.argsort(-scores, kind="stable")[:k]
+            order = order[scores[order] > threshold]
+            result.append((nodes[order], scores[order]))
+        return result
 
 
-def _columns(vectors: FloatArray, more: FloatArray) -> Float32Array:
-    return np.column_stack([vectors, more]).astype(np.float32)
+def _recall(exact: Found, found: Found) -> float:
+    """Share of the exact answers that are as good in what was found, so that ties do not matter."""
+    hits = 0
+    for (rows, best), (_, scores) in zip(exact, found, strict=True):
+        if len(rows):
+            hits += min(int(np.sum(scores >= best[-1] - 1e-5 * max(abs(best[-1]), 1.0))), len(rows))
+    return hits / max(sum(len(rows) for rows, _ in exact), 1)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from atpgraph.embedding.calibration import Calibration
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.embedding.settings import Settings, current_params
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
@@ -49,6 +50,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "margin": model.margin_,
         "threshold": model.threshold_,
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
+        "calibration": None if model.calibration_ is None else model.calibration_.to_dict(),
         "reachable_pairs": model.n_reachable_pairs_,
     }
     arrays: dict[str, AnyArray] = graph_arrays(model.graph_) | {
@@ -98,8 +100,9 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     )
     model.margin_ = float(description["margin"])
     model.threshold_ = float(description["threshold"])
-    judged = description["fidelity"]
+    judged, curve = description["fidelity"], description["calibration"]
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
+    model.calibration_ = None if curve is None else Calibration.from_dict(curve)
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     model.timings_ = {}
     restored: M = model
@@ -114,8 +117,9 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
     if description["version"] == 1:  # before there were purposes
         params = {"purpose": "links"} | params
     current: dict[str, Any] = {
-        "margin": 0.0, "fidelity": None, "threshold": 0.0, "method": params["method"],
+        "margin": 0.0, "threshold": 0.0, "method": params["method"],
     } | description  # fmt: skip
+    current |= {"fidelity": None, "calibration": None}  # earlier versions measured other things
     if description.get("solver", params.get("solver")) == "svd":
         raise ValueError("its vectors come from solver='svd', which ATP does not have any more")
     learned = params["purpose"] == "reachability" and current["margin"] > 0

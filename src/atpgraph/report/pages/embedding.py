@@ -119,27 +119,26 @@ def _summary(model: ATP, memory_mb: float | None) -> str:
     return facts(rows)
 
 
-def _fidelity(judged: Fidelity, solver: str) -> str:
+def _fidelity(report: Fidelity, purpose: str) -> str:
     rows: list[tuple[str, object]] = [
-        ("paths asked about, and as many hard non-paths", judged.pairs),
-        ("a path scores above a non-path (AUC)", _share(judged.auc)),
-        ("the same for the difference of levels alone", _share(judged.level_auc)),
-        ("yes to a path", _share(judged.true_yes)),
-        ("yes to a non-path", _share(judged.false_yes)),
-        ("five best targets that are reached", _share(judged.precision)),
-        ("rank correlation of score and difference of levels", f"{judged.correlation:.3f}"),
-        ("effective rank of the scores", f"{judged.effective_rank:.1f}"),
+        (line.label, f"{100 * line.value:.1f} % (goal {100 * line.goal:g} %)")
+        for line in report.lines()
     ]
-    warning = f"<p>{escape(judged.advice(solver))}</p>" if judged.is_poor else ""
+    rows += [
+        ("AUC of the difference of levels alone", f"{100 * report.level_auc:.1f} %"),
+        ("rank correlation of score and difference of levels", f"{report.level_correlation:.3f}"),
+        ("sampled paths", report.pairs),
+    ]
+    advice = f"<p>{escape(report.advice(purpose))}</p>" if report.advice(purpose) else ""
     note = (
-        '<p class="quiet">A path is a node and one of its descendants; a hard non-path has the '
-        "same node and a descendant of another one, of a higher level and out of reach.</p>"
+        '<p class="quiet">Weakest first. A look-alike target is a target of other paths, '
+        "on a higher level and out of reach; sources are measured on the reversed graph.</p>"
     )
-    return facts(rows) + warning + note
+    return facts([(label, _known(value)) for label, value in rows]) + advice + note
 
 
-def _share(value: float) -> str:
-    return "–" if value != value else f"{100 * value:.1f} %"
+def _known(value: object) -> object:
+    return "–" if isinstance(value, str) and value.startswith("nan") else value
 
 
 def vector_map(model: ATP) -> str:
