@@ -93,7 +93,7 @@ def main() -> None:
 def read(name: str) -> Any:
     """A graph by name, or the one that the first split of a folder observes."""
     from atpgraph import datasets
-    from atpgraph.linkpred.dirlinkbench import read_splits
+    from atpgraph.linkpred.protocols.dirlinkbench import read_splits
 
     return read_splits(Path(name))[0].train if Path(name).is_dir() else datasets.load(name)
 
@@ -174,10 +174,11 @@ def study(graph: Any, seeds: int, section: str) -> dict[str, Any]:
 
 def one_split(split: Any, seed: int, section: str) -> list[tuple[str, dict[str, float], Any, Any]]:
     """Every row on one split: measures, stated chances of the pairs of `random`, the truth."""
+    from atpgraph.linkpred.examples import Plan, examples
+
     from atpgraph.evaluation.metrics import auc
     from atpgraph.linkpred.evidence import Collection
     from atpgraph.linkpred.evidence.collection import Settings
-    from atpgraph.linkpred.examples import Plan, examples
     from atpgraph.linkpred.learning import combine
 
     settings = Settings(random_state=seed)

@@ -1,4 +1,4 @@
-"""The page of the laboratory."""
+"""the page of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import noisy_hierarchy
 from atpgraph.linkpred.baselines import DegreeProduct
-from atpgraph.linkpred.laboratory import LabResult, run
+from atpgraph.linkpred.benchmark import LabResult, run
 from atpgraph.linkpred.registry import Row
 from atpgraph.report.pages.linkpred import render, write_report
 from tests.linkpred.helpers import hierarchy
