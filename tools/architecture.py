@@ -83,6 +83,11 @@ PARTS: tuple[tuple[Part, ...], ...] = (
     ),
     (
         Part(
+            "networkx_backend",
+            "NetworkX functions",
+            "NetworkX functions on our arrays (entry point `networkx.backends`)",
+        ),
+        Part(
             "factorization",
             "M ≈ S·Tᵀ, S, T ≥ 0",
             "non-negative least squares on the closure forest",

@@ -245,7 +245,7 @@ def flow() -> str:
     ]  # fmt: skip
     graph = DiGraph.from_edges(edges)
     found = agony(graph)
-    on = largest_circulation(graph)
+    on, _ = largest_circulation(graph)
     names = graph.labels.tolist()
     rank = dict(zip(names, found.lowest.tolist(), strict=True))
     at = svg.layered({name: value + 1 for name, value in rank.items()}, edges, 70, 420, 320, 80)

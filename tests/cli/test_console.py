@@ -55,7 +55,7 @@ def test_help_lists_the_commands_and_loads_no_numerics():
     assert "generate" in result.output
     code = (
         "import sys, atpgraph.cli._app; "
-        "print([m for m in ('numpy', 'scipy', 'numba', 'ortools') if m in sys.modules])"
+        "print([m for m in ('numpy', 'scipy', 'numba') if m in sys.modules])"
     )
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -57,6 +57,10 @@ def test_descendants_and_ancestors(graph: Path) -> None:
     }  # fmt: skip
     counted = json.loads(atp(graph, "--descendants", "app", "--count", "--json").stdout)
     assert counted == {"node": "app", "direction": "descendants", "count": 3}
+    both = atp(graph, "--descendants", "lint", "--descendants", "core", "--count", "--json")
+    assert json.loads(both.stdout) == {
+        "union_of": ["lint", "core"], "direction": "descendants", "count": 3,
+    }  # fmt: skip
 
 
 def test_an_index_is_written_and_asked(graph: Path, tmp_path: Path) -> None:
@@ -68,6 +72,11 @@ def test_an_index_is_written_and_asked(graph: Path, tmp_path: Path) -> None:
     both = atp(graph, "app", "libc", "-o", file)
     assert "written" in both.stderr
     assert file.exists()
+    assert (
+        json.loads(atp(graph, "-o", file, "--index", "labels", "--json").stdout)["index"]
+        == "labels"
+    )
+    assert json.loads(atp(file, "app", "libc", "--json").stdout)["pairs"][0]["path"] is True
 
 
 def test_what_an_index_takes_is_told_first(graph: Path) -> None:
@@ -77,7 +86,8 @@ def test_what_an_index_takes_is_told_first(graph: Path) -> None:
     assert told["budget"] == 10**9
     assert told["fits"]
     assert 0 < told["memory"] < told["budget"]
-    assert "it fits" in atp(graph, "--estimate").stdout
+    assert told["index"] == "forest"
+    assert "the index will be: forest" in atp(graph, "--estimate").stdout
 
 
 @pytest.mark.parametrize(
@@ -91,7 +101,8 @@ def test_what_an_index_takes_is_told_first(graph: Path) -> None:
         (["{g}", "--descendants", "nobody"], "no node 'nobody'", 2),
         (["{g}", "--descendants", "app", "--path"], "--path goes with", 2),
         (["{g}", "app", "libc", "--count"], "--count goes with", 2),
-        (["{g}", "-o", "{d}/x.npz", "--memory", "10"], "budget is 10 bytes", 3),
+        (["{g}", "-o", "{d}/x.npz", "--index", "forest", "--memory", "10"], "budget is", 3),
+        (["{g}", "app", "libc", "--index", "tree"], "choose auto, forest or labels", 2),
         (["{g}", "-o", "{d}/no/x.npz"], "does not exist", 2),
         (["{d}/none.txt", "a", "b"], "does not exist", 2),
     ],

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from atpgraph import DiGraph, InputError, as_graph, read_edgelist
 from atpgraph.errors import BudgetError
 from atpgraph.graph import _dialect, edgelist
-from atpgraph.graph._csr import sorted_rows
 from atpgraph.graph._numbering import Numbering
+from atpgraph.graph.csr import sorted_rows
 from atpgraph.graph.edgelist import read_pairs
 
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

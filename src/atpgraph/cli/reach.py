@@ -29,10 +29,20 @@ def reach(
         Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
     ] = None,
     descendants: Annotated[
-        str | None, typer.Option(metavar="NODE", help="List what this node reaches.")
+        list[str] | None,
+        typer.Option(
+            metavar="NODE",
+            help="List what this node reaches; repeat it for several.",
+            show_default=False,
+        ),
     ] = None,
     ancestors: Annotated[
-        str | None, typer.Option(metavar="NODE", help="List what reaches this node.")
+        list[str] | None,
+        typer.Option(
+            metavar="NODE",
+            help="List what reaches this node; repeat it for several.",
+            show_default=False,
+        ),
     ] = None,
     count: Annotated[
         bool, typer.Option("--count", help="Only say how many descendants or ancestors.")
@@ -50,6 +60,13 @@ def reach(
             help="Memory budget of an index such as 4GB.", show_default="half of what is free"
         ),
     ] = None,
+    index: Annotated[
+        str,
+        typer.Option(
+            help="Kind of index: forest (fastest answers), labels (64 bytes a node) or auto.",
+            metavar="KIND",
+        ),
+    ] = "auto",
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say what an index would take.")
     ] = False,
@@ -69,7 +86,9 @@ def reach(
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import budget_bytes
 
-        asked = [bool(nodes), pairs is not None, descendants is not None, ancestors is not None]
+        if index not in ("auto", "forest", "labels"):
+            raise InputError(f"--index is {index}; choose auto, forest or labels.")
+        asked = [bool(nodes), pairs is not None, bool(descendants), bool(ancestors)]
         if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
             raise InputError(
                 "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
@@ -83,60 +102,68 @@ def reach(
             check_writable(output)
         budget = budget_bytes(memory)
         if archive_format(graph) == FORMAT:
-            index = Reachability.load(graph)
+            reach = Reachability.load(graph)
         else:
-            index = Reachability(read_edgelist(graph, memory=budget), memory=budget)
+            kind: Any = None if index == "auto" or estimate else index
+            reach = Reachability(read_edgelist(graph, memory=budget), index=kind, memory=budget)
         if estimate:
-            _tell_estimate(out, index, budget)
+            _tell_estimate(out, reach, budget)
             return
         if output is not None:
-            index.save(output)
+            reach.save(output)
             if any(asked):
                 out.note(f"{output}: written")
         if nodes or pairs is not None:
-            _pairs(out, index, *asked_pairs(index.graph, nodes, pairs), path)
-        elif descendants is not None:
-            _listed(out, index, "descendants", descendants, count)
-        elif ancestors is not None:
-            _listed(out, index, "ancestors", ancestors, count)
+            _pairs(out, reach, *asked_pairs(reach.graph, nodes, pairs), path)
+        elif descendants:
+            _listed(out, reach, "descendants", descendants, count)
+        elif ancestors:
+            _listed(out, reach, "ancestors", ancestors, count)
         else:
-            payload = {"nodes": index.graph.n_nodes, "edges": index.graph.n_edges, "output": output}
+            payload = {
+                "nodes": reach.graph.n_nodes,
+                "edges": reach.graph.n_edges,
+                "index": reach.index,
+                "output": output,
+            }
             out.result(payload, f"{output}: written; next: atp reach {output} U V")
 
 
-def _tell_estimate(out: Session, index: Reachability, budget: int) -> None:
+def _tell_estimate(out: Session, reach: Reachability, budget: int) -> None:
     from atpgraph.closure import estimate_closure
     from atpgraph.util.memory import human_bytes
 
-    graph, found = index.graph, estimate_closure(index.condensation)
+    graph, forest = reach.graph, estimate_closure(reach.condensation)
+    kind = reach.suitable_index()
     payload = {
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,
-        "components": index.condensation.n_nodes,
-        "memory": found.bytes_peak,
-        "seconds": round(found.seconds, 4),
+        "components": reach.condensation.n_nodes,
+        "memory": forest.bytes_peak,
+        "seconds": round(forest.seconds, 4),
         "budget": budget,
-        "fits": found.bytes_peak <= budget,
+        "fits": forest.bytes_peak <= budget,
+        "index": kind,
     }
-    answer = "fits" if payload["fits"] else "does not fit: answers are searched for"
     out.result(
         payload,
         f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {payload['components']:,} components",
-        f"an index takes about {human_bytes(found.bytes_peak)} and {found.seconds:,.1f} s; "
-        f"the budget is {human_bytes(budget)}: it {answer}",
+        f"a closure forest takes about {human_bytes(forest.bytes_peak)} and "
+        f"{forest.seconds:,.1f} s; the budget is {human_bytes(budget)}",
+        f"labels take {human_bytes(64 * reach.condensation.n_nodes)}; the index will be: {kind}",
     )
 
 
 def _pairs(
-    out: Session, index: Reachability, sources: list[Any], targets: list[Any], path: bool
+    out: Session, reach: Reachability, sources: list[Any], targets: list[Any], path: bool
 ) -> None:
     import numpy as np
 
-    graph = index.graph
+    graph = reach.graph
     known = np.array([graph.codes_or_minus_one(side) >= 0 for side in (sources, targets)])
     both = np.flatnonzero(known.all(axis=0)).tolist()
     answers: list[bool | None] = [None] * len(sources)
-    found = index.reaches([sources[at] for at in both], [targets[at] for at in both])
+    found = reach.reaches([sources[at] for at in both], [targets[at] for at in both])
     for at, answer in zip(both, np.asarray(found).tolist(), strict=True):
         answers[at] = answer
     rows: list[dict[str, Any]] = []
@@ -146,7 +173,7 @@ def _pairs(
             label for label, here in zip((u, v), known[:, at], strict=True) if not here
         ]
         if path:
-            row["nodes"] = index.path(u, v) if answers[at] else None
+            row["nodes"] = reach.path(u, v) if answers[at] else None
         rows.append(row)
     missing = len(rows) - len(both)
     if missing:
@@ -164,12 +191,13 @@ def _answer(path: bool | None) -> str:
     return "unknown node" if path is None else "yes" if path else "no"
 
 
-def _listed(out: Session, index: Reachability, kind: str, node: str, count: bool) -> None:
-    (label,) = known_labels(index.graph, [node])
-    find = index.descendants if kind == "descendants" else index.ancestors
-    names = find(label).tolist()
-    payload: dict[str, Any] = {"node": label, "direction": kind, "count": len(names)}
+def _listed(out: Session, reach: Reachability, kind: str, nodes: list[str], count: bool) -> None:
+    labels = known_labels(reach.graph, nodes)
+    found = getattr(reach, kind)(labels)
+    asked = {"node": labels[0]} if len(labels) == 1 else {"union_of": labels}
+    payload: dict[str, Any] = {**asked, "direction": kind, "count": len(found)}
     if count:
-        out.result(payload, f"{len(names):,}")
+        out.result(payload, f"{len(found):,}")
     else:
+        names = found.tolist()
         out.result(payload | {"nodes": names}, *map(str, names))

@@ -1,55 +1,53 @@
-"""Who reaches whom in any directed graph, exactly: cycles are condensed, not broken."""
+"""Answer exactly which nodes reach which in any directed graph; cycles are condensed."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from atpgraph.closure.build import closure_forest
+from atpgraph.closure.build import closure_forest, estimate_closure
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.errors import BudgetError
+from atpgraph.closure.labels import ReachLabels, sweep_down
+from atpgraph.closure.node_set import NodeSet
+from atpgraph.errors import InputError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
 from atpgraph.graph.traversal import reachable
-from atpgraph.util.archive import Field, check_pointers, pointers, read_archive, write_archive
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Int32Array,
-    Int64Array,
-    IntArray,
-    UInt64Array,
-)
+from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount
 from atpgraph.util.jit import kernel
-
-log = logging.getLogger(__name__)
+from atpgraph.util.memory import budget_bytes
 
 FORMAT = "atpgraph-reachability"
 VERSION = 1
-# c components and the x extras of their forest.
+# c components and the x extras of their forest; a file without a forest has labels made on loading.
 _FIELDS = GRAPH_FIELDS | {
-    "parent": Field("i", ("c",), low=-1, high="c"),
-    "extras_indptr": pointers("c", "x"),
-    "extras": Field("i", ("x",), low=0, high="c"),
+    "parent": Field("i", ("c",), low=-1, high="c", optional=True),
+    "extras_indptr": Field("i", ("c+1",), low=0, high="x+1", ascending=True, optional=True),
+    "extras": Field("i", ("x",), low=0, high="c", optional=True),
 }
 _WORDS = 8  # of 64 columns that a sweep takes together
+# A forest of at most this size is always used; a larger one if it takes few bytes per node, else it
+# is slower to build, and no faster to read, than labels.
+_SMALL_FOREST, _FOREST_BYTES = 8 << 20, 512
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
+IndexKind = Literal["forest", "labels"]
 
 
 class Reachability:
     """Paths of a directed graph, with or without cycles: exact answers by label.
 
     Nodes on a common cycle reach the same nodes, so each strongly connected component becomes one
-    node and nothing is lost. What is asked once is searched for; what is asked often is looked up
-    in a closure forest of the condensed graph, O(log n) a pair.
+    node and nothing is lost. A single question is answered by a search from both ends. Many
+    questions are answered from an index: a closure forest where it is small (O(log n) a pair), else
+    labels of 64 bytes a node, which decide most pairs and prune the search for the rest.
 
     A node reaches itself by the path without edges: ``reaches(u, u)`` is true and ``path(u, u)`` is
     ``[u]``. It is not listed among its own descendants or ancestors, on a cycle or not. This is
@@ -58,14 +56,14 @@ class Reachability:
     Parameters
     ----------
     graph : DiGraph, or anything :func:`atpgraph.as_graph` takes
-    index : bool, optional
-        True builds the index now and raises a :class:`~atpgraph.BudgetError` where it does not fit;
-        False never builds it. By default it is built as soon as searching has cost as much as
-        building it would have, if it fits.
+    index : bool or "forest" or "labels", optional
+        True builds an index now, of the kind that suits the graph; a name builds that kind (a
+        :class:`~atpgraph.BudgetError` if a forest does not fit). False never builds one. By default
+        one is built as soon as searching has cost as much as building it would have.
     memory : str or number of bytes, optional
-        Budget of the index, such as "4GB"; by default half of what the machine has free.
+        Budget of the forest, such as "4GB"; by default half of what the machine has free.
     n_jobs : int, optional
-        Threads that build the index; by default all cores.
+        Threads that build the forest; by default all cores.
 
     Attributes
     ----------
@@ -75,6 +73,8 @@ class Reachability:
         number to the lower.
     condensation : DiGraph
         The acyclic graph of the components.
+    index : "forest", "labels" or None
+        The index in use.
 
     Examples
     --------
@@ -91,57 +91,85 @@ class Reachability:
         self,
         graph: Any,
         *,
-        index: bool | None = None,
+        index: bool | IndexKind | None = None,
         memory: str | float | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.graph = as_graph(graph)
-        self.component, self.condensation = condense(self.graph)
-        count = self.condensation.n_nodes
-        self._sizes = np.bincount(self.component, minlength=count).astype(np.int64)
-        self._forest: ClosureForest | None = None
-        self._counts: dict[bool, Int64Array] = {}
-        self._budget = {"memory": memory, "n_jobs": n_jobs}
-        # Work is counted in edges times words of 64 columns; a build passes twice over all columns.
-        self._sweep_cost = self.condensation.n_edges + count
-        self._patience = -1 if index is False else 2 * (count // 64 + 1) * self._sweep_cost
+        if index not in (None, True, False, "forest", "labels"):
+            raise InputError(f'index is {index!r}; use True, False, "forest" or "labels".')
+        self._asked, self._memory, self._n_jobs = index, memory, n_jobs
+        self._set_graph(as_graph(graph))
         if index:
             self._build()
+
+    def _set_graph(self, graph: DiGraph) -> None:
+        """Start over with a graph, without an index."""
+        self.graph = graph
+        self.component, self.condensation = condense(graph)
+        self._sizes = np.bincount(self.component, minlength=self.condensation.n_nodes)
+        self._index: ClosureForest | ReachLabels | None = None
+        self._counts: dict[bool, Int64Array] = {}
+        # Edges that searches may look at before an index is built. Labels take about ten passes.
+        self._patience = 10 * (self.condensation.n_edges + self.condensation.n_nodes)
+        if self._asked is True or isinstance(self._asked, str):
+            self._patience = 0
 
     def __repr__(self) -> str:
         return (
             f"Reachability(nodes={self.graph.n_nodes}, edges={self.graph.n_edges}, "
-            f"components={self.condensation.n_nodes}, indexed={self.indexed})"
+            f"components={self.condensation.n_nodes}, index={self.index!r})"
         )
 
     @property
+    def index(self) -> IndexKind | None:
+        """Return the kind of index in use, or None."""
+        if self._index is None:
+            return None
+        return "forest" if isinstance(self._index, ClosureForest) else "labels"
+
+    @property
     def indexed(self) -> bool:
-        """Whether the index has been built."""
-        return self._forest is not None
+        """Return whether an index has been built."""
+        return self._index is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the index takes beside the graph."""
+        return 0 if self._index is None else self._index.nbytes
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
-        """Whether a path leads from u to v; every node reaches itself.
+        """Return whether a path leads from u to v; every node reaches itself.
 
         Lists or arrays of labels, of the same length or one of them a single label, give an array
         of bool; two labels give a bool.
         """
         if isinstance(u, (list, np.ndarray)) or isinstance(v, (list, np.ndarray)):
-            return self._all_reach(*self.graph.pair_codes(u, v))
+            return self.reaches_codes(*self.graph.pair_codes(u, v))
         return self._one_reaches(self.graph.code(u), self.graph.code(v))
 
-    def descendants(self, u: Hashable) -> AnyArray:
-        """Labels of all nodes that u reaches, itself left out, in the order of the graph."""
-        return self._others(self.graph, u)
+    def reaches_codes(self, sources: IntArray, targets: IntArray) -> BoolArray:
+        """Return whether a path leads from each source to its target, both given by node index."""
+        # A search of one pair looks at some dozens of edges; a batch is worth an index sooner.
+        self._spend(64 * len(sources))
+        if self._index is None:
+            pairs = zip(sources.tolist(), targets.tolist(), strict=True)
+            return np.fromiter((self._one_reaches(u, v) for u, v in pairs), np.bool_, len(sources))
+        a, b = self.component[sources], self.component[targets]
+        return np.asarray(self._index.reaches(a, b) | (a == b))
 
-    def ancestors(self, v: Hashable) -> AnyArray:
-        """Labels of all nodes that reach v, itself left out, in the order of the graph."""
-        return self._others(self.graph.reverse(), v)
+    def descendants(self, nodes: Labels) -> NodeSet:
+        """Return the nodes that a node reaches, itself left out; for several nodes the union."""
+        return self._others(self.graph, nodes)
+
+    def ancestors(self, nodes: Labels) -> NodeSet:
+        """Return the nodes that reach a node, itself left out; for several nodes the union."""
+        return self._others(self.graph.reverse(), nodes)
 
     def n_descendants(self, nodes: Labels | None = None) -> int | Int64Array:
-        """Number of descendants: of a label an int; of several, or of all nodes, an array.
+        """Return the number of descendants of a label, or an array for several, or for all nodes.
 
-        The numbers of all nodes are computed together, without the index in n / 512 sweeps over
-        the edges, and kept.
+        The numbers of all nodes are computed together, without a forest in n / 512 sweeps over the
+        edges, and kept.
 
         Examples
         --------
@@ -152,16 +180,67 @@ class Reachability:
         return self._count(nodes, backwards=False)
 
     def n_ancestors(self, nodes: Labels | None = None) -> int | Int64Array:
-        """Number of ancestors, as :meth:`n_descendants`."""
+        """Return the number of ancestors, as :meth:`n_descendants`."""
         return self._count(nodes, backwards=True)
 
     def path(self, u: Hashable, v: Hashable) -> list[Any] | None:
-        """Labels along a path with the fewest edges from u to v, both ends included; or None."""
+        """Return the labels along a path with the fewest edges from u to v, both ends included.
+
+        None if there is no path.
+        """
         nodes, _ = self._search(self.graph.code(u), self.graph.code(v))
         return None if nodes is None else list(self.graph.labels[nodes].tolist())
 
+    def add_edges(self, edges: Any) -> Reachability:
+        """Add edges between pairs of labels, new nodes included; change this object and return it.
+
+        The index stays if the new edges only repeat what paths said already.
+
+        Examples
+        --------
+        >>> reach = Reachability([("a", "b"), ("b", "c")])
+        >>> reach.add_edges([("c", "d")]).reaches("a", "d")
+        True
+        """
+        graph = self.graph.with_edges(edges)
+        fresh = graph.find_edges(self.graph.sources, self.graph.targets)
+        added = np.setdiff1d(np.arange(graph.n_edges), fresh, assume_unique=True)
+        u, v = graph.sources[added], graph.targets[added]
+        same = graph.n_nodes == self.graph.n_nodes
+        self._change(graph, same and all(map(self._one_reaches, u.tolist(), v.tolist())))
+        return self
+
+    def remove_edges(self, edges: Any) -> Reachability:
+        """Remove edges between pairs of labels; change this object and return it.
+
+        The index stays if other paths replace every edge. An edge that is not there is an error.
+        """
+        pairs = list(edges)
+        u, v = (self.graph.codes([pair[side] for pair in pairs]) for side in (0, 1))
+        found = self.graph.find_edges(u, v)
+        if len(found) and found.min() < 0:
+            first, second = pairs[int(found.argmin())]
+            raise InputError(f"The graph has no edge from {first!r} to {second!r}.")
+        graph = self.graph.without_edges(found)
+        # The old component numbers still fall along every edge, so they still prune the searches.
+        others = all(
+            _shortest(graph, self.component, a, b)[0] is not None
+            for a, b in zip(u.tolist(), v.tolist(), strict=True)
+        )
+        self._change(graph, others)
+        return self
+
+    def _change(self, graph: DiGraph, same_paths: bool) -> None:
+        if not same_paths:
+            self._set_graph(graph)
+            return
+        a, b = self.component[graph.sources], self.component[graph.targets]
+        n = self.condensation.n_nodes
+        self.condensation = DiGraph.from_codes(a[a != b], b[a != b], n)
+        self.graph = graph
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write graph and index to one ``.npz`` file without pickle; builds the index first.
+        """Write graph and index to one ``.npz`` file without pickle; build an index first.
 
         Examples
         --------
@@ -171,25 +250,31 @@ class Reachability:
         >>> Reachability.load(file).reaches("a", "c")
         True
         """
-        forest = self._forest or self._build()
-        write_archive(
-            path,
-            {"format": FORMAT, "version": VERSION},
-            graph_arrays(self.graph)
-            | {
-                "parent": forest.parent,
-                "extras_indptr": forest.extras_indptr,
-                "extras": forest.extras,
-            },
-        )
+        index = self._index or self._build()
+        arrays = graph_arrays(self.graph)
+        if isinstance(index, ClosureForest):
+            # A file is read with components numbered anew, which is how they are numbered here
+            # unless edges were added or removed since.
+            component, condensation = condense(self.graph)
+            if not np.array_equal(component, self.component):
+                index = closure_forest(condensation, memory=self._memory, n_jobs=self._n_jobs)
+            arrays |= {
+                "parent": index.parent,
+                "extras_indptr": index.extras_indptr,
+                "extras": index.extras,
+            }
+        write_archive(path, {"format": FORMAT, "version": VERSION}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Reachability:
         """Read what :meth:`save` wrote."""
 
         def restore(_: dict[str, Any], content: dict[str, AnyArray]) -> Reachability:
-            reach = cls(graph_from(content), index=False)
-            reach._forest = _restored(
+            reach = cls(graph_from(content))
+            if "parent" not in content:
+                reach._index = ReachLabels(reach.condensation)
+                return reach
+            reach._index = _restored(
                 reach.condensation, content["parent"], content["extras_indptr"], content["extras"]
             )
             return reach
@@ -197,67 +282,49 @@ class Reachability:
         hint = "a reachability index; make one with 'atp reach GRAPH --output FILE'"
         return read_archive(path, FORMAT, VERSION, hint, _FIELDS, restore)
 
-    def _build(self) -> ClosureForest:
-        self._forest = closure_forest(self.condensation, **self._budget)  # type: ignore[arg-type]
-        return self._forest
+    def _build(self) -> ClosureForest | ReachLabels:
+        kind = self._asked if isinstance(self._asked, str) else self.suitable_index()
+        if kind == "forest":
+            self._index = closure_forest(
+                self.condensation, memory=self._memory, n_jobs=self._n_jobs
+            )
+        else:
+            self._index = ReachLabels(self.condensation)
+        return self._index
+
+    def suitable_index(self) -> IndexKind:
+        """Return the kind of index that suits the graph, from an estimate of its forest."""
+        forest = estimate_closure(self.condensation)
+        most = max(_SMALL_FOREST, _FOREST_BYTES * self.condensation.n_nodes)
+        small = forest.bytes_held <= most
+        return "forest" if small and forest.bytes_peak <= budget_bytes(self._memory) else "labels"
 
     def _spend(self, work: int) -> None:
-        """Take note of work that an index would save; build it once that has cost as much."""
-        if self._forest is not None or self._patience < 0:
-            return
-        self._patience = max(self._patience - work, 0)
-        if self._patience == 0:
-            try:
+        """Charge `work` to the search budget; build an index when the budget is spent."""
+        if self._index is None and self._asked is not False:
+            self._patience -= work
+            if self._patience < 0:
                 self._build()
-            except BudgetError as error:
-                log.info("Paths are searched for, without an index: %s", error)
-                self._patience = -1
 
     def _one_reaches(self, source: int, target: int) -> bool:
-        a, b = self.component[source], self.component[target]
+        a, b = int(self.component[source]), int(self.component[target])
         if a <= b:  # edges go down: lower numbers never reach higher ones
-            return bool(a == b)
-        if self._forest is not None:
-            return self._forest.joined(int(a), int(b))
+            return a == b
+        if isinstance(self._index, ClosureForest):
+            return self._index.joined(a, b)
+        if self._index is not None:
+            return bool(self._index.reaches(np.array([a]), np.array([b]))[0])
         path, work = self._search(source, target)
         self._spend(work)
         return path is not None
 
-    def _all_reach(self, sources: IntArray, targets: IntArray) -> BoolArray:
-        a, b = self.component[sources], self.component[targets]
-        found = np.asarray(a == b)
-        undecided = np.flatnonzero(a > b)
-        if len(undecided):
-            a, b = a[undecided], b[undecided]
-            self._spend((len(np.unique(b)) // 64 + 1) * self._sweep_cost)
-            if self._forest is not None:
-                found[undecided] = self._forest.reaches(a, b)
-            else:
-                found[undecided] = _swept(self.condensation, a, b)
-        return found
-
     def _search(self, source: int, target: int) -> tuple[list[int] | None, int]:
-        """Nodes along a shortest path, and the number of edges looked at."""
-        n = self.graph.n_nodes
-        back = self.graph.reverse()
-        ways = np.full((2, n), -1, dtype=np.int32)
-        meeting, work = _meet(
-            self.graph.indptr, self.graph.targets, back.indptr, back.targets, self.component,
-            source, target, ways, np.empty((2, n), dtype=np.int32),
-        )  # fmt: skip
-        if meeting < 0:
-            return None, work
-        before, after = [int(meeting)], [int(meeting)]
-        while before[-1] != source:
-            before.append(int(ways[0, before[-1]]))
-        while after[-1] != target:
-            after.append(int(ways[1, after[-1]]))
-        return before[::-1] + after[1:], work
+        return _shortest(self.graph, self.component, source, target)
 
-    def _others(self, graph: DiGraph, node: Hashable) -> AnyArray:
-        start = self.graph.code(node)
-        found = reachable(graph, np.array([start]))
-        return np.asarray(graph.labels[found[found != start]])
+    def _others(self, graph: DiGraph, nodes: Labels) -> NodeSet:
+        start = self.graph.codes(nodes)
+        found = reachable(graph, start)
+        return NodeSet(self.graph, np.setdiff1d(found, start, assume_unique=len(start) == 1))
 
     def _count(self, nodes: Labels | None, backwards: bool) -> int | Int64Array:
         if nodes is not None and not isinstance(nodes, (list, np.ndarray)):
@@ -269,20 +336,40 @@ class Reachability:
         return every.copy() if nodes is None else every[self.graph.codes(nodes)]
 
     def _sizes_beyond(self, backwards: bool) -> Int64Array:
-        """Nodes in the other components that each component reaches, or is reached from."""
-        n = self.condensation.n_nodes
-        self._spend((self.graph.n_nodes // 64 + 1) * self._sweep_cost)
-        if self._forest is not None:
+        """Count the nodes in other components that each component reaches, or is reached from."""
+        if isinstance(self._index, ClosureForest):
             count = _sizes_above if backwards else _sizes_below
-            return count(self._forest, self._sizes)
+            return count(self._index, self._sizes)
         # The numbers of the reverse run backwards, so that its edges go down too.
-        dag = self.condensation
-        sizes = self._sizes
+        dag, sizes, n = self.condensation, self._sizes, self.condensation.n_nodes
         if backwards:
             dag = DiGraph.from_codes(n - 1 - dag.targets, n - 1 - dag.sources, n)
             sizes = sizes[::-1]
         counts = _swept_sizes(dag, sizes)
         return counts[::-1] if backwards else counts
+
+
+def _shortest(
+    graph: DiGraph, number: Int32Array, source: int, target: int
+) -> tuple[list[int] | None, int]:
+    """Return the nodes along a shortest path, and how many edges the search looked at.
+
+    `number` must not rise along any edge.
+    """
+    back = graph.reverse()
+    ways = np.full((2, graph.n_nodes), -1, dtype=np.int32)
+    meeting, work = _meet(
+        graph.indptr, graph.targets, back.indptr, back.targets, number, source, target, ways,
+        np.empty((2, graph.n_nodes), dtype=np.int32),
+    )  # fmt: skip
+    if meeting < 0:
+        return None, work
+    before, after = [int(meeting)], [int(meeting)]
+    while before[-1] != source:
+        before.append(int(ways[0, before[-1]]))
+    while after[-1] != target:
+        after.append(int(ways[1, after[-1]]))
+    return before[::-1] + after[1:], work
 
 
 def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
@@ -307,24 +394,6 @@ def _sizes_above(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
     return np.asarray(subtree - sizes + through_extras)
 
 
-def _swept(dag: DiGraph, sources: Int32Array, targets: Int32Array) -> BoolArray:
-    """Whether each source reaches its target, 512 distinct targets in a sweep over the edges."""
-    found = np.zeros(len(sources), dtype=np.bool_)
-    order = np.argsort(targets, kind="stable")
-    distinct, first = np.unique(targets[order], return_index=True)
-    ends = np.append(first, len(order))
-    for start in range(0, len(distinct), 64 * _WORDS):
-        columns = distinct[start : start + 64 * _WORDS]
-        pairs = order[ends[start] : ends[start + len(columns)]]
-        low, high = int(columns[0]), int(sources[pairs].max())
-        bits = _own_bits(columns, low, high)
-        _sweep(dag.indptr, dag.targets, low, bits)
-        slot = np.searchsorted(columns, targets[pairs])
-        words = bits[sources[pairs] - low, slot >> 6]
-        found[pairs] = (words >> (slot & 63).astype(np.uint64)) & np.uint64(1)
-    return found
-
-
 def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
     """Total size of the descendants of every node; a node of size s stands for s columns."""
     counts = np.zeros(dag.n_nodes, dtype=np.int64)
@@ -334,7 +403,7 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
         low = int(columns[0])
         own = _own_bits(columns, low, dag.n_nodes - 1)
         bits = own.copy()
-        _sweep(dag.indptr, dag.targets, low, bits)
+        sweep_down(dag.indptr, dag.targets, low, bits, 0, bits.shape[1])
         _add_counts(own, bits, counts[low:])
     return counts
 
@@ -417,22 +486,6 @@ def _meet(
                     queues[side, count[side]] = other
                     count[side] += 1
     return -1, work
-
-
-@kernel
-def _sweep(indptr: Int64Array, targets: Int32Array, low: int, bits: UInt64Array) -> None:
-    """Let every node take over the bits of its successors, which have lower numbers.
-
-    Row i belongs to node low + i; nodes below hold none. A row that came with the bits of the node
-    itself ends with those of all its descendants too.
-    """
-    words = bits.shape[1]
-    for i in range(bits.shape[0]):
-        for edge in range(indptr[low + i], indptr[low + i + 1]):
-            j = targets[edge] - low
-            if j >= 0:
-                for w in range(words):
-                    bits[i, w] |= bits[j, w]
 
 
 @kernel

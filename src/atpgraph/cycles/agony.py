@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.cycles.circulation import move, priced_circulation
+from atpgraph.cycles.circulation import largest_circulation, move
+from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
@@ -75,11 +76,8 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     way to agony: discovering hierarchies in directed graphs", ECML PKDD 2014.
     """
     core = cyclic_core(graph) if core is None else core
-    circulating, prices, fit = priced_circulation(core.graph)
+    circulating, prices = largest_circulation(core.graph)
     value = int(np.count_nonzero(circulating))
-    if not fit:
-        out, into = _both_ways(core.graph, circulating)
-        _relax(*out, *into, prices)
     some = np.zeros(graph.n_nodes, dtype=np.int32)  # a large graph waits for memory
     some[core.nodes] = prices
     del prices
@@ -103,64 +101,7 @@ def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
     What follows for ranks: r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1
     along one that is on it.
     """
-    bounds = np.zeros(graph.n_nodes + 1, dtype=np.int64)
-    sources, into_on = np.empty(graph.n_edges, dtype=np.int32), np.empty_like(on)
-    _turn_round(graph.indptr, graph.targets, on, bounds, sources, into_on)
-    return (graph.indptr, graph.targets, on), (bounds, sources, into_on)
-
-
-@kernel
-def _turn_round(
-    indptr: Any, targets: Any, on: Any, bounds: Any, sources: Any, into_on: Any
-) -> None:
-    """Rows of sources, ascending, from rows of targets; `bounds` comes as zeros."""
-    n = len(indptr) - 1
-    for target in targets:
-        bounds[target + 1] += 1
-    for v in range(n):
-        bounds[v + 1] += bounds[v]
-    for u in range(n):
-        for e in range(indptr[u], indptr[u + 1]):
-            place = bounds[targets[e]]
-            sources[place], into_on[place] = u, on[e]
-            bounds[targets[e]] += 1
-    for v in range(n, 0, -1):
-        bounds[v] = bounds[v - 1]
-    bounds[0] = 0
-
-
-@kernel
-def _relax(
-    indptr: Any, targets: Any, on: Any, bounds: Any, sources: Any, into_on: Any, rank: Any
-) -> None:
-    """Raise ranks until they meet the constraints, first-in first-out."""
-    n = len(rank)
-    queue = np.empty(n, dtype=np.int64)
-    queued = np.empty(n, dtype=np.bool_)
-    for i in range(n):
-        queue[i] = i
-        queued[i] = True
-    head, size = 0, n
-    while size > 0:
-        v = queue[head]
-        head = head + 1 if head + 1 < n else 0
-        size -= 1
-        queued[v] = False
-        out = indptr[v + 1] - indptr[v]
-        for i in range(out + bounds[v + 1] - bounds[v]):
-            if i < out:
-                w, bound = targets[indptr[v] + i], not on[indptr[v] + i]
-                reached = rank[v] + 1
-            else:
-                w, bound = sources[bounds[v] + i - out], into_on[bounds[v] + i - out]
-                reached = rank[v] - 1
-            if bound and reached > rank[w]:
-                rank[w] = reached
-                if not queued[w]:
-                    queued[w] = True
-                    tail = head + size
-                    queue[tail if tail < n else tail - n] = w
-                    size += 1
+    return (graph.indptr, graph.targets, on), turned_rows(graph.indptr, graph.targets, on)
 
 
 @kernel

@@ -2,11 +2,9 @@
 
 Put every edge on the circulation; the nodes are then out of balance, and the cheapest set of edges
 to leave out repairs that: a minimum-cost flow with unit capacities and unit costs from the nodes
-with more out-edges to those with more in-edges. Cheap paths dominate, so a primal-dual method does
-nearly all of it: raise the path cost to the next that there is and send as much as possible along
-the paths of that cost, by blocking flows on the few edges that are tight. What is left when its
-budget of work is used up (deep graphs with paths of very many costs) goes to OR-Tools' cost scaling
-on the residual network with reduced costs. Both are exact.
+with more out-edges to those with more in-edges. A primal-dual method solves it exactly: raise the
+path cost to the next one that occurs and send as much as possible along the paths of that cost, by
+blocking flows on the few edges that are tight. Short paths carry nearly all of the flow.
 """
 
 from __future__ import annotations
@@ -15,98 +13,54 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import BoolArray, Int32Array, IntArray
+from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.threads import checkpoint
 
 RISE = 4  # levels that a node may rise in a round of blocking flows; see _saturate
-WORK_PER_EDGE = 1000  # edge scans per edge before OR-Tools takes over
 
 
-def largest_circulation(graph: DiGraph) -> BoolArray:
-    """Edges of a largest subgraph in which every node has as many in- as out-edges.
+def largest_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array]:
+    """Return the edges of a largest circulation, and a price for every node that proves it.
+
+    In a circulation every node has as many in- as out-edges. It is a largest one because
+    price[v] ≤ price[u] + 1 along each of its edges u → v, and price[v] ≥ price[u] + 1 along every
+    other edge.
 
     Examples
     --------
     Of two triangles that share an edge, only one can be a circulation:
 
-    >>> largest_circulation(DiGraph.from_codes([0, 1, 1, 2, 3], [1, 2, 3, 0, 0], 4)).sum()
-    np.int64(3)
-    """
-    return priced_circulation(graph)[0]
+    >>> on, _ = largest_circulation(DiGraph.from_codes([0, 1, 1, 2, 3], [1, 2, 3, 0, 0], 4))
+    >>> int(on.sum())
+    3
 
-
-def priced_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array, bool]:
-    """A largest circulation, a price for every node, and whether they fit it.
-
-    Prices that fit are a proof: price[v] ≤ price[u] + 1 along every edge of the circulation, and
-    price[v] ≥ price[u] + 1 along every other. Where OR-Tools finished the work, they nearly do.
-    """
-    left_out = np.zeros(graph.n_edges, dtype=np.bool_)
-    excess = graph.out_degree.astype(np.int32)
-    excess -= graph.in_degree.astype(np.int32)
-    price = np.zeros(graph.n_nodes, dtype=np.int32)
-    _route(graph, left_out, excess, price)
-    routed = not np.any(excess)
-    if not routed:
-        left_out ^= _finish(graph, left_out, excess, price)
-    np.logical_not(left_out, out=left_out)
-    return left_out, price, routed
-
-
-def _finish(
-    graph: DiGraph,
-    left_out: BoolArray,
-    excess: Int32Array,
-    price: Int32Array,
-) -> BoolArray:
-    """Edges whose state must change so that the excess flows off at least cost, by OR-Tools."""
-    from ortools.graph.python import min_cost_flow
-
-    tail = np.where(left_out, graph.targets, graph.sources)
-    head = np.where(left_out, graph.sources, graph.targets)
-    # Reduced costs are not negative, whatever was routed before.
-    cost = np.where(left_out, -1, 1).astype(np.int64) + price[tail] - price[head]
-    solver = min_cost_flow.SimpleMinCostFlow()
-    capacity = np.ones(graph.n_edges, dtype=np.int64)
-    arcs = solver.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
-    solver.set_nodes_supplies(np.arange(graph.n_nodes), excess.astype(np.int64))
-    status = solver.solve()
-    if status != solver.OPTIMAL:  # leaving out every edge is feasible, so an optimum exists
-        raise RuntimeError(f"the minimum-cost flow ended with status {status}")
-    return np.asarray(solver.flows(arcs) > 0)
-
-
-def _route(
-    graph: DiGraph,
-    left_out: BoolArray,
-    excess: Int32Array,
-    price: Int32Array,
-) -> None:
-    """Primal-dual minimum-cost flow: raise the prices to the next path cost, saturate, repeat.
-
-    Changes `left_out`, `excess` and `price` in place and stops when the budget is used up.
-    Invariant: residual arcs (u → v at cost 1 for an edge that is in, v → u at cost −1 for one left
-    out) have price[head] ≤ price[tail] + cost. The next path cost mostly is the next number, so
-    prices rise by one where no excess reaches; where that opened no path, a search finds the cost.
+    Notes
+    -----
+    The invariant of the method: residual arcs (u → v at cost 1 for an edge that is in, v → u at
+    cost −1 for one left out) have price[head] ≤ price[tail] + cost. The next path cost mostly is
+    the next number, so prices rise by one where no excess reaches; if that opened no path, a search
+    finds the cost.
     """
     n, m = graph.n_nodes, graph.n_edges
-    # 32 bits where they are enough, because a large graph waits for memory.
+    left_out = np.zeros(m, dtype=np.bool_)
+    excess = (graph.out_degree - graph.in_degree).astype(np.int32)
+    price = (excess <= 0).astype(np.int32)
+    # 32 bits if they suffice: large graphs are bound by memory bandwidth.
     wide = np.int32 if 2 * m < 2**31 else np.int64
     level, start = np.empty(n, dtype=np.int32), np.empty((n + 1, 2), dtype=wide)
-    back: tuple[IntArray, IntArray] | None = None
-    price += excess <= 0
-    budget = WORK_PER_EDGE * m
+    back: tuple[Int64Array, Int32Array, AnyArray] | None = None
     left = int(np.abs(excess).sum())
     far = False  # whether the last step was a long one
-    while left and budget > 0:
+    while left:
         checkpoint()
         # Each tight edge has an entry at either end.
         entries = 2 * _count_tight(graph.indptr, graph.targets, price, start)
         heads, mate = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=wide)
         _tight_graph(graph.indptr, graph.targets, left_out, price, start, heads, mate)
-        budget -= _saturate(start, heads, mate, excess, level, budget)
+        _saturate(start, heads, mate, excess, level)
         _take_over(graph.indptr, graph.targets, price, start, heads, left_out)
         before, left = left, int(np.abs(excess).sum())
         if not far and left < before:
@@ -114,14 +68,11 @@ def _route(
             continue
         del heads, mate
         if back is None:
-            back = np.zeros(n + 1, dtype=wide), np.empty(m, dtype=wide)
-            _turn_round(graph.targets, *back)
-        step, scanned = _cheapest_path(
-            graph.indptr, graph.targets, graph.sources, *back, left_out, excess, price, level
-        )
-        budget -= scanned
+            back = turned_rows(graph.indptr, graph.targets, np.arange(m, dtype=wide))
+        step = _cheapest_path(graph.indptr, graph.targets, *back, left_out, excess, price, level)
         price += np.minimum(level, np.int32(max(step, 0)))  # −1 at the end
         far = step > 1
+    return np.logical_not(left_out, out=left_out), price
 
 
 @kernel
@@ -152,18 +103,18 @@ def _rise(start: Any, heads: Any, excess: Any, price: Any, reached: Any) -> None
 def _cheapest_path(
     indptr: Any,
     targets: Any,
-    sources: Any,
     rev_indptr: Any,
+    rev_source: Any,
     rev_edge: Any,
     left_out: Any,
     excess: Any,
     price: Any,
     distance: Any,
-) -> tuple[int, int]:
+) -> int:
     """Dial's algorithm on reduced costs from all nodes with excess to the nearest with a deficit.
 
-    Returns that distance (−1: there is no excess) and the edges scanned; `distance` is exact below
-    it. The nodes at each distance form a doubly linked list.
+    Returns that distance (−1: there is no excess); `distance` is exact below it. The nodes at each
+    distance form a doubly linked list.
     """
     n = len(excess)
     far: Any = np.int64(n)  # no path has more edges; the prices add their differences
@@ -174,7 +125,6 @@ def _cheapest_path(
         first[d] = -1
     after = np.empty(n, dtype=np.int32)
     before = np.empty(n, dtype=np.int32)
-    scanned = 0
     for v in range(n):
         distance[v] = far
         if excess[v] > 0:
@@ -186,17 +136,16 @@ def _cheapest_path(
             if after[v] >= 0:
                 before[after[v]] = -1
             if excess[v] < 0:
-                return d, scanned
-            scanned += indptr[v + 1] - indptr[v] + rev_indptr[v + 1] - rev_indptr[v]
+                return d
             for e in range(indptr[v], indptr[v + 1]):
                 if not left_out[e]:
                     w = targets[e]
                     move(w, d + 1 + price[v] - price[w], far, distance, first, after, before)
             for k in range(rev_indptr[v], rev_indptr[v + 1]):
                 if left_out[rev_edge[k]]:
-                    w = sources[rev_edge[k]]
+                    w = rev_source[k]
                     move(w, d - 1 + price[v] - price[w], far, distance, first, after, before)
-    return -1, scanned
+    return -1
 
 
 @kernel
@@ -217,22 +166,6 @@ def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before
     if first[d] >= 0:
         before[first[d]] = v
     first[d] = v
-
-
-@kernel
-def _turn_round(targets: Any, rev_indptr: Any, rev_edge: Any) -> None:
-    """The edges into each node, ascending; `rev_indptr` comes as zeros."""
-    n = len(rev_indptr) - 1
-    for target in targets:
-        rev_indptr[target + 1] += 1
-    for v in range(n):
-        rev_indptr[v + 1] += rev_indptr[v]
-    for e in range(len(targets)):
-        rev_edge[rev_indptr[targets[e]]] = e
-        rev_indptr[targets[e]] += 1
-    for v in range(n, 0, -1):
-        rev_indptr[v] = rev_indptr[v - 1]
-    rev_indptr[0] = 0
 
 
 @kernel
@@ -297,8 +230,8 @@ def _take_over(
 
 
 @kernel
-def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget: int) -> int:
-    """Blocking flows from excess to deficit until no path is left or the budget is used.
+def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> None:
+    """Blocking flows from excess to deficit until no path is left.
 
     Dinic's method, but for a node with excess at any level, not only at the least: levels are
     distances to the nearest deficit, a node sends along shortest paths of its own, and its distance
@@ -314,11 +247,10 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget
     queue = np.empty(n + 1, dtype=np.int32)
     path = np.empty(n + 1, dtype=np.int32)
     roots = np.empty(n + 1, dtype=np.int32)
-    work = 0
-    while work < budget:
+    while True:
         size = 0
         n_roots = 0
-        before = work
+        again = 0  # edges scanned by the search for levels: as many may be scanned for rises
         for v in range(n):
             # Not reached: −2, or −3 with an excess; −1 would be next below a satisfied deficit.
             level[v] = 0 if excess[v] < 0 else -2 - (excess[v] > 0)
@@ -330,7 +262,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget
             first += 1
             begin, end = start[v, 0], start[v + 1, 0]
             start[v, 1] = begin
-            work += end - begin
+            again += end - begin
             above = level[v] + 1
             for i in range(begin, end):
                 if heads[i] < 0:
@@ -343,9 +275,8 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget
                         queue[size] = w
                         size += 1
         if n_roots == 0:
-            return work
+            return
         limit = level[roots[n_roots - 1]] + RISE
-        again = work - before
         for r in range(n_roots):
             root = roots[r]
             while excess[root] > 0:
@@ -371,7 +302,6 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget
                         begin, nearest = start[v, 0], limit
                         if again > 0:
                             again -= end - begin
-                            work += end - begin
                             for i in range(begin, end):
                                 if heads[i] >= 0 and 0 <= level[heads[i]] < nearest:
                                     nearest = level[heads[i]]
@@ -388,4 +318,3 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any, budget
                     heads[i] = -1 - heads[i]
                     heads[mate[i]] = -1 - heads[mate[i]]
                     start[path[k], 1] += 1
-    return work

@@ -251,8 +251,7 @@ def _centred_gram(vectors: FloatArray) -> Float64Array:
     """Products of the columns, their means taken off."""
     parts = range(0, len(vectors), _ROWS)
     gram = np.zeros((vectors.shape[1], vectors.shape[1]))
-    mean = sum(vectors[at : at + _ROWS].sum(axis=0, dtype=np.float64) for at in parts)
-    mean /= len(vectors)
+    mean = vectors.mean(axis=0, dtype=np.float64)
     for at in parts:
         centred = vectors[at : at + _ROWS] - mean
         gram += centred.T @ centred

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from atpgraph.errors import BudgetError
-from atpgraph.graph import _csr
+from atpgraph.graph import csr
 from atpgraph.graph._numbering import Numbering, renumber
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import AnyArray, ByteArray, Float64Array, Int32Array, Int64Array
@@ -63,10 +63,10 @@ class EdgeCollector:
         done : float
             Share of the file that has been read.
         """
-        each = 4 + _csr.BYTES_PER_EDGE
+        each = 4 + csr.BYTES_PER_EDGE
         if self._weights:
-            each += 8 + _csr.BYTES_PER_WEIGHT
-        nodes = self.numbering.nbytes + _csr.BYTES_PER_NODE * len(self.numbering)
+            each += 8 + csr.BYTES_PER_WEIGHT
+        nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
         need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
         if need > self.budget:
             raise BudgetError(
@@ -104,7 +104,7 @@ class EdgeCollector:
         """The edges as a graph; the collector is empty afterwards."""
         labels = self.labels()
         del self.numbering
-        indptr, targets, weights = _csr.sorted_rows(
+        indptr, targets, weights = csr.sorted_rows(
             self._pieces, len(labels), self._weights or None, checkpoint
         )
         return DiGraph(indptr, targets, labels, weights)

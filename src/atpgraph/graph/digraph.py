@@ -12,7 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError
-from atpgraph.graph._csr import sorted_rows, turned_rows
+from atpgraph.graph._lookup import IntegerLookup
+from atpgraph.graph.csr import sorted_rows, turned_rows
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 
 
@@ -192,9 +193,8 @@ class DiGraph:
         return self.labels[self.sources[select]], self.labels[self.targets[select]]
 
     @cached_property
-    def _by_label(self) -> tuple[Int64Array, AnyArray]:
-        order = np.argsort(self.labels)
-        return order, self.labels[order]
+    def _lookup(self) -> IntegerLookup:
+        return IntegerLookup(self.labels)
 
     @cached_property
     def _code_of(self) -> dict[Any, int]:
@@ -239,11 +239,7 @@ class DiGraph:
         """Indices of the nodes with these labels, −1 where the graph has no such node."""
         given = labels if isinstance(labels, np.ndarray) else None
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
-            order, ordered = self._by_label
-            if not len(order):
-                return np.full(len(given), -1, dtype=np.int64)
-            at = np.searchsorted(ordered[:-1], given)
-            return np.where(ordered[at] == given, order[at], -1)
+            return self._lookup.find(given.astype(np.int64, copy=False))
         code_of = self._code_of
         names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
         return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
@@ -278,6 +274,38 @@ class DiGraph:
         keep = np.ones(self.n_edges, dtype=np.bool_)
         keep[np.asarray(edges, dtype=np.int64)] = False
         return self.keep_edges(keep)
+
+    def with_edges(self, edges: Any, weights: npt.ArrayLike | None = None) -> DiGraph:
+        """Return the graph with more edges between pairs of labels, new labels included.
+
+        The nodes keep their indices and new ones follow. In a weighted graph a new edge weighs 1
+        unless `weights` are given; an edge that is there already stays as it is.
+
+        Examples
+        --------
+        >>> graph = DiGraph.from_edges([("a", "b")]).with_edges([("b", "c"), ("a", "b")])
+        >>> list(graph.edges())
+        [('a', 'b'), ('b', 'c')]
+        """
+        pairs = pair_array(edges)
+        added = DiGraph.from_edges(pairs, weights=weights)
+        names = _concatenate_labels(self.labels, added.labels)
+        codes, labels = factorize(names)
+        of_added = codes[self.n_nodes :]
+        source, target = of_added[added.sources], of_added[added.targets]
+        known = (source < self.n_nodes) & (target < self.n_nodes)
+        known[known] = self.find_edges(source[known], target[known]) >= 0
+        values = None
+        if self.weights is not None or added.weights is not None:
+            old = np.ones(self.n_edges) if self.weights is None else self.weights
+            new = np.ones(added.n_edges) if added.weights is None else added.weights
+            values = np.concatenate([old, new[~known]])
+        return DiGraph.from_codes(
+            np.concatenate([self.sources, source[~known]]),
+            np.concatenate([self.targets, target[~known]]),
+            labels,
+            values,
+        )
 
     @cached_property
     def _reversed(self) -> DiGraph:

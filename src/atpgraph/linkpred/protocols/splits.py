@@ -167,7 +167,7 @@ def make_time_split(
     half = np.zeros(graph.n_nodes, dtype=bool)
     half[newest[len(newest) // 2 :]] = True
     place = rng.permutation(graph.n_edges)
-    order = np.lexsort([place, graph.sources])  # edges of a source together, in random order
+    order = np.lexsort((place, graph.sources))  # edges of a source together, in random order
     rank = np.empty(graph.n_edges, dtype=np.int64)
     rank[order] = np.arange(graph.n_edges) - graph.indptr[graph.sources[order]]
     real = graph.sources != graph.targets

@@ -45,7 +45,7 @@ class PolicyResult:
     @property
     def busiest_ten(self) -> float:
         """Share of all places that the ten most asked people got."""
-        return float(self.asked[:10].sum() / max(self.asked.sum(), 1))
+        return int(self.asked[:10].sum()) / max(int(self.asked.sum()), 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
 _NONE: Float64Array = np.empty(0)
@@ -77,22 +77,24 @@ def sorted_rows(
 
 
 def turned_rows(
-    indptr: Int64Array, targets: Int32Array, weights: Float64Array | None = None
-) -> tuple[Int64Array, Int32Array, Float64Array | None]:
-    """CSR arrays of the same edges turned round.
+    indptr: Int64Array, targets: Int32Array, values: AnyArray | None = None
+) -> tuple[Int64Array, Int32Array, Any]:
+    """Return the CSR arrays of the reversed edges, and the `values` of the edges in that order.
 
     Examples
     --------
-    >>> [part.tolist() for part in turned_rows(np.array([0, 2, 3]), np.array([0, 1, 0], "i4"))[:2]]
-    [[0, 2, 3], [0, 1, 0]]
+    >>> edges = np.array([0, 1, 2])
+    >>> rows = turned_rows(np.array([0, 2, 3]), np.array([0, 1, 0], "i4"), edges)
+    >>> [part.tolist() for part in rows]
+    [[0, 2, 3], [0, 1, 0], [0, 2, 1]]
     """
     n = len(indptr) - 1
     bounds = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(targets, minlength=n), out=bounds[1:])
-    given = _NONE if weights is None else weights
+    given = _NONE if values is None else values
     sources, turned = np.empty_like(targets), np.empty_like(given)
     turn(indptr, targets, given, bounds[:-1].copy(), sources, turned)
-    return bounds, sources, None if weights is None else turned
+    return bounds, sources, None if values is None else turned
 
 
 @kernel

@@ -1,0 +1,319 @@
+"""Answer reachability from one cache line per node, for graphs whose closure forest is too large.
+
+Each node gets 64 bytes: which of 64 hub nodes it reaches and is reached from (exact bits), two
+Bloom filters of its descendants and ancestors, its interval in a spanning forest, and its levels.
+Most pairs are decided by comparing two such lines; the rest by a search from both ends that the
+same comparison prunes. After BFL (Su, Zhu, Wei and Yu, 2017) and O'Reach (Hanauer, Schulz and
+Trummer, 2022).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from atpgraph.closure._walk import depth_first
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.random import generator
+
+# The words of a line.
+_WORDS = 8
+_DOWN, _UP = 0, 3  # hubs and two Bloom words of what a node reaches, and of what reaches it
+_INTERVAL = 6  # its place in the preorder of a spanning forest, and the end of its subtree
+_LEVELS = 7  # 1 + the longest path into the node, and out of it
+_GROUPS = 640  # for each Bloom word: neighbors in the preorder share a bit, so labels stay sparse
+_HUBS = 64
+_CANDIDATES = 256  # nodes that hubs are chosen from
+_WORTHWHILE = 0.05  # share of random pairs below which hubs make room for a wider Bloom filter
+_PAIRS = 4096  # random pairs that the choice should decide
+
+_CHUNK = 50_000  # pairs between two looks at Ctrl-C
+
+
+class LabelArrays(NamedTuple):
+    """What the compiled search reads: an acyclic graph, its reverse, and a line for each node."""
+
+    indptr: Int64Array
+    targets: Int32Array
+    back_indptr: Int64Array
+    back_targets: Int32Array
+    lines: UInt64Array
+    hubs: bool  # whether the first word of each label holds hubs, else it is one more Bloom word
+
+
+class ReachLabels:
+    """Reachability of an acyclic graph from a fixed number of bytes per node.
+
+    Parameters
+    ----------
+    dag : DiGraph
+        A graph whose edges go from higher to lower node indices, such as a condensation.
+
+    Examples
+    --------
+    >>> labels = ReachLabels(DiGraph.from_codes([2, 1], [1, 0], 4))
+    >>> labels.reaches(np.array([2, 0, 3]), np.array([0, 2, 1])).tolist()
+    [True, False, False]
+    """
+
+    def __init__(self, dag: DiGraph) -> None:
+        back = dag.reverse()
+        n = dag.n_nodes
+        self._spare: list[Int32Array] = []
+        # Aligned to cache lines: a line that straddles two costs two misses.
+        room = np.zeros(n * _WORDS + _WORDS, dtype=np.uint64)
+        skip = (-room.ctypes.data // 8) % _WORDS
+        self.lines = room[skip : skip + n * _WORDS].reshape(n, _WORDS)
+        self.arrays = LabelArrays(
+            dag.indptr, dag.targets, back.indptr, back.targets, self.lines, True
+        )
+        if n:
+            start = self._place()
+            hubs = self._choose_hubs()
+            self.arrays = self.arrays._replace(hubs=len(hubs) > 0)
+            slot = np.arange(len(hubs)).astype(np.uint64)
+            words = 2 if len(hubs) else 3
+            for side in (_DOWN, _UP):
+                self.lines[hubs, side] = np.uint64(1) << slot
+                self._hash(start, side + 3 - words, words)
+            sweep_down(dag.indptr, dag.targets, 0, self.lines, _DOWN, _DOWN + 3)
+            sweep_up(back.indptr, back.targets, self.lines, _UP, _UP + 3)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes that the index takes beside the graph."""
+        return int(self.lines.nbytes)
+
+    def reaches(self, sources: IntArray, targets: IntArray) -> BoolArray:
+        """Return whether a path of at least one edge leads from each source to its target."""
+        answer = np.empty(len(sources), dtype=np.bool_)
+        # Marks of earlier searches stay valid as long as stamps only rise; threads that ask at the
+        # same time each take a scratch pad of their own.
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = np.zeros((2, len(self.lines) + 1), dtype=np.int32)
+        if scratch[0, -1] > np.iinfo(np.int32).max - len(sources):
+            scratch[:] = 0
+        u, v = _as_int32(sources), _as_int32(targets)
+        for first in range(0, len(u), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            _answer(self.arrays, u[part], v[part], scratch, answer[part])
+        self._spare.append(scratch)
+        return answer
+
+    def _hash(self, start: Int32Array, first: int, words: int) -> None:
+        """Set each node's own bit in a Bloom filter of so many words."""
+        n = len(start)
+        groups = _GROUPS * words
+        bit_of = generator(0).integers(0, 64 * words, groups)
+        bit = bit_of[start.astype(np.int64) * groups // n]
+        self.lines[np.arange(n), first + (bit >> 6)] = np.uint64(1) << (bit & 63).astype(np.uint64)
+
+    def _place(self) -> Int32Array:
+        """Fill in the intervals and the levels; return the place of each node in preorder."""
+        arrays, n = self.arrays, len(self.lines)
+        parent = np.full(n, -1, dtype=np.int32)
+        has_parent = np.diff(arrays.back_indptr) > 0
+        # The nearest predecessor in the order gives deep trees, whose intervals decide more.
+        if has_parent.any():
+            starts = arrays.back_indptr[:-1][has_parent]
+            parent[has_parent] = np.minimum.reduceat(arrays.back_targets, starts)
+        parents_first = np.arange(n - 1, -1, -1, dtype=np.int32)
+        _, start, size, _ = depth_first(parents_first, parent)
+        end = (start + size).astype(np.uint64)
+        self.lines[:, _INTERVAL] = (start.astype(np.uint64) << np.uint64(32)) | end
+        _levels(arrays)
+        return start
+
+    def _choose_hubs(self) -> Int64Array:
+        """Return nodes through which many random pairs are connected, none if few are."""
+        arrays, n = self.arrays, len(self.lines)
+        rng = generator(0)
+        degrees = (np.diff(arrays.indptr) + 1.0) * (np.diff(arrays.back_indptr) + 1.0)
+        count = min(_CANDIDATES, n)
+        popular = np.argpartition(-degrees, count // 2)[: count // 2]
+        others = np.setdiff1d(np.arange(n), popular)
+        candidates = np.concatenate([popular, rng.choice(others, count - len(popular), False)])
+        words = -(-count // 64)
+        marks = np.zeros((n, words), dtype=np.uint64)
+        at = np.arange(count)
+        marks[candidates, at >> 6] = np.uint64(1) << (at & 63).astype(np.uint64)
+        pairs = rng.integers(0, n, (2, _PAIRS))
+        down = marks.copy()
+        sweep_down(arrays.indptr, arrays.targets, 0, down, 0, words)
+        reached = down[pairs.max(axis=0)]
+        sweep_up(arrays.back_indptr, arrays.back_targets, marks, 0, words)
+        through = reached & marks[pairs.min(axis=0)]
+        if np.count_nonzero(through.any(axis=1)) < _WORTHWHILE * _PAIRS:
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(candidates[_cover(_columns(through, count), _HUBS)])
+
+
+def _as_int32(nodes: IntArray) -> Int32Array:
+    return np.ascontiguousarray(nodes, dtype=np.int32)
+
+
+def _columns(words: UInt64Array, count: int) -> BoolArray:
+    """Return the bits of rows of words as a matrix with a row for each of `count` bits."""
+    octets = words.astype("<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")[:, :count].T.astype(np.bool_)
+
+
+def _cover(decided: BoolArray, most: int) -> Int64Array:
+    """Return up to `most` rows chosen greedily so that together they decide most columns."""
+    open_pairs = np.ones(decided.shape[1], dtype=np.bool_)
+    chosen: list[int] = []
+    left = decided.copy()
+    for _ in range(min(most, len(decided))):
+        gains = left.sum(axis=1)
+        best = int(gains.argmax())
+        if gains[best] == 0:
+            break
+        chosen.append(best)
+        open_pairs &= ~decided[best]
+        left = decided & open_pairs
+    return np.array(chosen, dtype=np.int64)
+
+
+@kernel
+def _levels(arrays: LabelArrays) -> None:
+    """Write the longest paths into and out of every node; edges go to lower indices."""
+    n = len(arrays.lines)
+    depth = np.ones(n, dtype=np.int64)
+    for u in range(n - 1, -1, -1):
+        for e in range(arrays.indptr[u], arrays.indptr[u + 1]):
+            v = arrays.targets[e]
+            depth[v] = max(depth[v], depth[u] + 1)
+    height = np.ones(n, dtype=np.int64)
+    for u in range(n):
+        for e in range(arrays.indptr[u], arrays.indptr[u + 1]):
+            height[u] = max(height[u], height[arrays.targets[e]] + 1)
+        arrays.lines[u, 7] = np.uint64((depth[u] << 32) | height[u])
+
+
+@kernel
+def sweep_down(
+    indptr: Int64Array, targets: Int32Array, low: int, bits: UInt64Array, first: int, stop: int
+) -> None:
+    """Give every node the bits of its successors, which have lower indices.
+
+    Row i of `bits` belongs to node low + i, and its words first … stop take part; nodes below
+    `low` have no bits.
+    """
+    for i in range(len(bits)):
+        for e in range(indptr[low + i], indptr[low + i + 1]):
+            j = targets[e] - low
+            if j >= 0:
+                for w in range(first, stop):
+                    bits[i, w] |= bits[j, w]
+
+
+@kernel
+def sweep_up(
+    indptr: Int64Array, sources: Int32Array, bits: UInt64Array, first: int, stop: int
+) -> None:
+    """Give every node the bits of its predecessors, which have higher indices."""
+    for i in range(len(bits) - 1, -1, -1):
+        for e in range(indptr[i], indptr[i + 1]):
+            for w in range(first, stop):
+                bits[i, w] |= bits[sources[e], w]
+
+
+@kernel
+def decide(lines: UInt64Array, hubs: bool, u: int, v: int) -> int:
+    """Return 0 if the lines exclude a path from u to v, 1 if they prove one, else 2."""
+    half = np.uint64(32)
+    low = np.uint64(0xFFFFFFFF)
+    place = lines[v, 6] >> half
+    if lines[u, 6] >> half < place and place < lines[u, 6] & low:
+        return 1
+    if hubs and lines[u, 0] & lines[v, 3] != 0:  # a hub that u reaches and that reaches v
+        return 1
+    # What v reaches, u would reach; what reaches u would reach v.
+    missing = lines[v, 0] & ~lines[u, 0]
+    missing |= lines[v, 1] & ~lines[u, 1]
+    missing |= lines[v, 2] & ~lines[u, 2]
+    missing |= lines[u, 3] & ~lines[v, 3]
+    missing |= lines[u, 4] & ~lines[v, 4]
+    missing |= lines[u, 5] & ~lines[v, 5]
+    if missing != 0:
+        return 0
+    if lines[u, 7] >> half >= lines[v, 7] >> half:
+        return 0
+    if lines[u, 7] & low <= lines[v, 7] & low:
+        return 0
+    return 2
+
+
+@kernel
+def _search(
+    arrays: LabelArrays, u: int, v: int, stamp: int, seen: Int32Array, stack: Int32Array
+) -> bool:
+    """Search depth first, among nodes that may lie on a path, from the end with the emptier label.
+
+    A label with few bits belongs to a node with few descendants (or ancestors), where the search
+    tree is small and the comparisons prune best.
+    """
+    down = popcount(arrays.lines[u, 1]) <= popcount(arrays.lines[v, 4])
+    goal = v if down else u
+    stack[0] = u if down else v
+    count = 1
+    while count > 0:
+        count -= 1
+        x = stack[count]
+        first = arrays.indptr[x] if down else arrays.back_indptr[x]
+        stop = arrays.indptr[x + 1] if down else arrays.back_indptr[x + 1]
+        for e in range(first, stop):
+            y = arrays.targets[e] if down else arrays.back_targets[e]
+            if y == goal:
+                return True
+            if seen[y] == stamp or (y < goal) == down:
+                continue
+            verdict = (
+                decide(arrays.lines, arrays.hubs, y, v)
+                if down
+                else decide(arrays.lines, arrays.hubs, u, y)
+            )
+            if verdict == 1:
+                return True
+            if verdict == 2:
+                seen[y] = stamp
+                stack[count] = y
+                count += 1
+    return False
+
+
+@kernel
+def _answer(
+    arrays: LabelArrays,
+    sources: Int32Array,
+    targets: Int32Array,
+    scratch: Int32Array,
+    answer: BoolArray,
+) -> None:
+    words = arrays.lines.reshape(-1)
+    count = len(sources)
+    seen, stack = scratch[0], scratch[1]
+    stamp = seen[-1]
+    for q in range(count):
+        ahead = q + NEAR
+        if ahead < count:
+            prefetch(words, 8 * np.int64(sources[ahead]))
+            prefetch(words, 8 * np.int64(targets[ahead]))
+        u, v = sources[q], targets[q]
+        if u <= v:
+            answer[q] = False
+            continue
+        verdict = decide(arrays.lines, arrays.hubs, u, v)
+        if verdict == 2:
+            stamp += 1
+            answer[q] = _search(arrays, u, v, stamp, seen, stack)
+        else:
+            answer[q] = verdict == 1
+    seen[-1] = stamp
