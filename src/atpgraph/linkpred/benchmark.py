@@ -14,15 +14,9 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.comparison import Comparison, compare
 from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.judging import (
-    PROTOCOLS,
-    Curves,
-    Protocol,
-    choose_protocols,
-    evaluate,
-)
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, Curves, Protocol, choose_protocols
 from atpgraph.linkpred.protocols.method import Method, fit_method
-from atpgraph.linkpred.protocols.splits import Split, make_split
+from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.util.memory import peak_memory
 from atpgraph.util.progress import stage
@@ -335,7 +329,7 @@ def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) ->
                 started = time.perf_counter()
                 fit_method(method, split.train, split.times)
                 seconds = time.perf_counter() - started
-            result = evaluate(method, split.tests)
+            result = evaluate(method, split)
     except Exception as error:  # whatever a method does, the other rows go on
         if not isinstance(error, AtpError):
             log.exception("%s failed", row.key)

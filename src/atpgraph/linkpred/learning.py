@@ -24,7 +24,7 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.clock import POPULARITY, Clock
 from atpgraph.linkpred.evidence import Collection, Recency, VectorEvidence
-from atpgraph.linkpred.evidence._kernels import Room, best_of
+from atpgraph.linkpred.evidence.kernels import Room, best_of
 from atpgraph.linkpred.protocols.negatives import Pairs, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import (
@@ -53,6 +53,7 @@ _AGAINST = 2000  # pairs of each kind to set against hidden edges
 _BEST, _CHANCE = 8, 30  # candidates: the best by each evidence, and some of the others
 _FEW = 10  # candidates of a source that nothing was hidden from, and links of one source
 _LONGEST = 4096  # vectors that can be the best of a source
+_JUDGED = 700  # sources of hidden edges to judge by, and as many others
 _LISTED = 20  # suggestions of a list that hit rates are learned from
 
 
@@ -554,7 +555,7 @@ def _judge(
 ) -> Learned:
     """Learn hit rates and probabilities from sources that the models have not seen."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
-    k = n_sources(graph, Plan()) // 2
+    k = min(n_sources(graph, Plan()) // 2, _JUDGED)
     sources, weight = _draw(left, allowed, k, k, rng)
     streams = rng.spawn(len(sources))
 

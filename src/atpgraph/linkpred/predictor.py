@@ -27,8 +27,8 @@ from atpgraph.linkpred.evidence import (
     Settings,
     select_kinds,
 )
-from atpgraph.linkpred.evidence._kernels import Room
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.explanation import Explanation, Reason, explain, popularity_reason
 from atpgraph.linkpred.learning import Learned, Plan, learn
 from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features

@@ -11,7 +11,7 @@ from scipy.special import expit, logit, logsumexp
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, Recency
-from atpgraph.linkpred.evidence._kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
 
 _POPULAR = 100  # nodes that are candidates for every source

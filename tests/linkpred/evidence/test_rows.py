@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import Local, PageRank, Walk
-from atpgraph.linkpred.evidence._kernels import Room, best_of
 from atpgraph.linkpred.evidence.collection import _LOCAL
+from atpgraph.linkpred.evidence.kernels import Room, best_of
 from tests.linkpred.helpers import dense
 
 

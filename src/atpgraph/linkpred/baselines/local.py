@@ -8,7 +8,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Local, PageRank, Walk
-from atpgraph.linkpred.evidence._kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 
 

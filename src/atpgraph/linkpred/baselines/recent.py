@@ -58,7 +58,7 @@ class RecentPopularity:
 
     def _line(self, source: int) -> Float64Array:
         recent, ever = (self._popularity.counts(source, h) for h in (self.horizon, 1.0))
-        return recent + ever / (ever.max() + 1.0)
+        return np.asarray(recent + ever / (ever.max() + 1.0))
 
 
 class RecentItemCosine(ItemCosine):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Local, PageRank
-from atpgraph.linkpred.evidence._kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.factor import singular_factors
 from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import AnyArray

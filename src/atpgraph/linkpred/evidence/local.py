@@ -13,7 +13,8 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence._kernels import (
+from atpgraph.linkpred.evidence.base import Evidence, NewNode
+from atpgraph.linkpred.evidence.kernels import (
     DEPTH,
     WIDTH,
     Adjacency,
@@ -22,7 +23,6 @@ from atpgraph.linkpred.evidence._kernels import (
     push,
     walk,
 )
-from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 from atpgraph.util.registry import unknown_name
 from atpgraph.util.threads import Workers

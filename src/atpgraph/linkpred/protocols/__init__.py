@@ -8,11 +8,10 @@ from atpgraph.linkpred.protocols.judging import (
     Protocol,
     Ranking,
     RankingTest,
-    evaluate,
 )
 from atpgraph.linkpred.protocols.method import EmbeddingMethod, Method
 from atpgraph.linkpred.protocols.negatives import Pairs
-from atpgraph.linkpred.protocols.splits import Split, make_split
+from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split, make_time_split
 
 __all__ = [
     "PROTOCOLS",
@@ -28,4 +27,5 @@ __all__ = [
     "Split",
     "evaluate",
     "make_split",
+    "make_time_split",
 ]

@@ -19,7 +19,7 @@ All draws are uniform (:mod:`atpgraph.linkpred.protocols.negatives`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -35,7 +35,7 @@ from atpgraph.evaluation.metrics import (
     roc_curve,
 )
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.method import Method, Scorer, under
+from atpgraph.linkpred.protocols.method import Scorer
 from atpgraph.linkpred.protocols.negatives import (
     Pairs,
     non_edges,
@@ -370,15 +370,3 @@ class Evaluation:
     metrics: dict[str, dict[str, float]]
     headlines: dict[str, str] = field(default_factory=dict)
     curves: dict[str, Curves] = field(default_factory=dict)
-
-
-def evaluate(method: Method, tests: Mapping[str, PairTest | RankingTest]) -> Evaluation:
-    """Evaluate a fitted method under all protocols of a split."""
-    measured: dict[str, Measures] = {}
-    for name, test in tests.items():
-        measured |= test.judge(under(method, name), name)
-    return Evaluation(
-        {name: part.metrics for name, part in measured.items()},
-        {name: part.headline for name, part in measured.items()},
-        {name: part.curves for name, part in measured.items() if part.curves is not None},
-    )

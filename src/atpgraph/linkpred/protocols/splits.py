@@ -17,12 +17,15 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
+    Evaluation,
+    Measures,
     PairTest,
     Protocol,
     Ranking,
     RankingTest,
     choose_protocols,
 )
+from atpgraph.linkpred.protocols.method import Method, under
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.random import RandomState, generator
@@ -220,3 +223,15 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     removable[tried[m - forest]] = False
     taken: Int64Array = tried[removable[tried]][:count].astype(np.int64)
     return taken
+
+
+def evaluate(method: Method, split: Split) -> Evaluation:
+    """Evaluate a method, fitted on ``split.train``, under all protocols of the split."""
+    measured: dict[str, Measures] = {}
+    for name, test in split.tests.items():
+        measured |= test.judge(under(method, name), name)
+    return Evaluation(
+        {name: part.metrics for name, part in measured.items()},
+        {name: part.headline for name, part in measured.items()},
+        {name: part.curves for name, part in measured.items() if part.curves is not None},
+    )
