@@ -714,21 +714,19 @@ def _popularity(
     horizons = (1.0,) if clock is None else POPULARITY
     gains = np.zeros(len(horizons))
     hits = np.zeros((len(horizons), _LISTED))
-    for u in sources:
-        true = _out(graph, int(u))
+    for u in sources.tolist():
+        true = _out(graph, u)
         for at, horizon in enumerate(horizons):
-            counts = popularity.counts(int(u), horizon).astype(np.float64)
+            counts = popularity.counts(u, horizon).astype(np.float64)
             if clock is None:
                 counts[true] -= 1  # its own edges would not be known
-            counts += 1e-6 * rng.random(len(counts))
-            above = np.sort(counts)
-            ranks = len(counts) - np.searchsorted(above, counts[true])
-            gains[at] += np.mean(1.0 / ranks)
-            top = np.argsort(-counts, kind="stable")[:_LISTED] if len(counts) < 1000 else None
-            if top is None:
-                top = largest(counts, _LISTED)
-                top = top[np.argsort(-counts[top], kind="stable")]
+            top = largest(counts, _LISTED)
+            top = top[np.lexsort((top, -counts[top]))]
             hits[at, : len(top)] += np.isin(top, true)
+            if len(horizons) > 1:
+                for score in counts[true[:_FEW]]:
+                    above, equal = (counts > score).sum(), (counts == score).sum()
+                    gains[at] += 1.0 / (above + (equal + 1) / 2) / min(len(true), _FEW)
     best = int(np.argmax(gains))
     rates = hits[best] / max(len(sources), 1)
     return horizons[best], isotonic_regression(rates, increasing=False).x
