@@ -2,13 +2,31 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: attack demo test test-min coverage dist bench docs clean help
+# What the targets install. They share $(VENV), so each has a stamp of its own, and no target
+# depends on what another one has installed.
+INSTALL_demo := -e '.[plot]' -e ./qa
+INSTALL_test := -e '.[test]' -e './qa[test]'
+INSTALL_bench := -e '.[bench]' -e ./qa
+INSTALL_docs := -e '.[docs]' -e ./qa
+INSTALL_dist := build twine
+BUILD := hatchling editables
+EVERYTHING := $(INSTALL_demo) $(INSTALL_test) $(INSTALL_bench) $(INSTALL_docs) $(INSTALL_dist) $(BUILD)
+
+# Everything that is installed is pinned for each Python version: a commit that passes today passes in
+# a year. `make pins` updates a file. For a Python without one, or after `PINS=`, pip takes the newest
+# versions. pip reads the second variable from 25.3 on; before, the first applies to builds, too.
+MINOR = import sys; print("%d%d" % sys.version_info[:2])
+PINS := $(wildcard requirements/py$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -c '$(MINOR)').txt)
+PINNED := $(if $(PINS),PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS))
+PIP := -m pip --disable-pip-version-check --quiet
+
+.PHONY: attack demo test test-min test-newest pins coverage dist bench docs clean help
+.NOTPARALLEL: # one pip at a time
 .DEFAULT_GOAL := help
 
 help: ## what there is to make
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 13
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -16,29 +34,15 @@ $(BIN)/python:
 	@echo "creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
-	@echo "installing atpgraph into $(VENV)"
-	@$(PIP) install -e '.[cqa,plot]'
+$(VENV)/.installed-%: pyproject.toml qa/pyproject.toml $(PINS) | $(BIN)/python
+	@echo "installing what 'make $*' needs into $(VENV), $(if $(PINS),versions of $(PINS),newest versions)"
+	@$(PINNED) $(BIN)/python $(PIP) install $(INSTALL_$*)
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	@echo "installing atpgraph and its test tools into $(VENV)"
-	@$(PIP) install -e '.[test]'
-	@touch $@ $(VENV)/.installed
-
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	@$(PIP) install -e '.[bench]'
-	@touch $@ $(VENV)/.installed
-
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	@echo "installing atpgraph and its documentation tools into $(VENV)"
-	@$(PIP) install -e '.[docs]'
-	@touch $@ $(VENV)/.installed
-
-demo: $(VENV)/.installed ## install, then show the main job on generated data
+demo: $(VENV)/.installed-demo ## install, then show the main job on generated data
 	@$(BIN)/python examples/demo.py
 
-# On all cores; what shares a world that takes long to make stays together (tests/conftest.py).
+# On all cores; what shares a world that takes long to make stays together (conftest.py).
 SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup
 test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/ruff check .
@@ -46,13 +50,10 @@ test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest $(SPREAD)
 
-$(VENV)/.installed-dist: pyproject.toml | $(BIN)/python
-	@$(PIP) install build twine
-	@touch $@
-
-dist: $(VENV)/.installed-dist ## build wheel and sdist into dist/, and check them
+dist: $(VENV)/.installed-dist ## build wheels and sdists of both packages into dist/, and check them
 	rm -rf dist
-	$(BIN)/python -m build --outdir dist .
+	$(PINNED) $(BIN)/python -m build --outdir dist .
+	$(PINNED) $(BIN)/python -m build --outdir dist qa
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tools/check_dist.py dist
 
@@ -67,14 +68,26 @@ coverage: $(VENV)/.installed-test ## lines of src that the tests run; at least 9
 
 # In an environment of its own, from the sdist's own copy of the tests: nothing of this folder is used.
 MIN := $(VENV)-min
-test-min: dist ## test the wheel on the oldest versions of its dependencies
+test-min: dist ## test the wheels on the oldest versions of their dependencies, on Python 3.11
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+		|| { echo "the oldest versions need Python 3.11: make test-min PYTHON=python3.11"; exit 1; }
 	rm -rf $(MIN)
 	$(PYTHON) -m venv $(MIN)
 	$(PYTHON) tools/lowest.py test > $(MIN)/lowest.txt
-	$(MIN)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--constraint $(MIN)/lowest.txt "$$(ls dist/*.whl)[test]"
-	tar -xzf dist/*.tar.gz -C $(MIN)
-	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests
+	$(MIN)/bin/python $(PIP) install --constraint $(MIN)/lowest.txt \
+		"$$(ls dist/atpgraph-*.whl)[test]" "$$(ls dist/atpgraph_qa-*.whl)[test]"
+	tar -xzf dist/atpgraph-*.tar.gz -C $(MIN)
+	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests qa/tests
+
+test-newest: ## `make test` without pins, in an environment of its own: what is coming
+	rm -rf $(VENV)-newest
+	$(MAKE) test PINS= VENV=$(VENV)-newest
+
+pins: ## pin the newest versions that work together, for the Python of PYTHON=…
+	rm -rf $(VENV)-pins
+	$(PYTHON) -m venv $(VENV)-pins
+	$(VENV)-pins/bin/python tools/pins.py $(EVERYTHING)
+	rm -rf $(VENV)-pins
 
 attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, about 20 core-minutes; goes on where it was stopped
 	$(BIN)/python -m tests.attack
@@ -96,4 +109,4 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/, warnings ar
 	@echo "open site/index.html"
 
 clean: ## remove what make made
-	rm -rf $(VENV) $(VENV)-min dist htmlcov .coverage* build site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min $(VENV)-newest $(VENV)-pins dist htmlcov .coverage* build site .mypy_cache .pytest_cache .ruff_cache

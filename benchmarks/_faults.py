@@ -23,13 +23,13 @@ if str(ROOT) not in sys.path:
 
 def kills(given: argparse.Namespace) -> dict[str, Any]:
     """`kill -9` under load."""
-    from tests.serve.crash import crash
+    from qa.tests.service.crash import crash
 
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = ""
         if given.database == "postgresql":
-            from tests.serve.cluster import Cluster
+            from qa.tests.service.cluster import Cluster
 
             url = stack.enter_context(Cluster.start()).empty_database()
         model = given.model or small_model(place)
@@ -62,10 +62,10 @@ def tell_kills(found: dict[str, Any]) -> str:
         ("the same of the processor", _pair(found["start_cpu_s"])),
     ]
     return markdown(("", f"seed {found['seed']}"), rows) + (
-        "\n\nZeros are asserted (`tests/serve/crash.py`), as is that the history in memory after "
-        "all those snapshots is what the events alone give. A message comes again if the process "
-        "ends between the receiver's answer and the commit that notes it; the receiver knows it by "
-        "`webhook-id`."
+        "\n\nZeros are asserted (`qa/tests/service/crash.py`), as is that the history in memory "
+        "after all those snapshots is what the events alone give. A message comes again if the "
+        "process ends between the receiver's answer and the commit that notes it; the receiver "
+        "knows it by `webhook-id`."
     )
 
 
@@ -75,7 +75,7 @@ def _pair(values: list[float]) -> str:
 
 def outage(given: argparse.Namespace) -> dict[str, Any]:
     """PostgreSQL is stopped and started again while requests go on."""
-    from tests.serve.cluster import Cluster
+    from qa.tests.service.cluster import Cluster
 
     with tempfile.TemporaryDirectory() as place, Cluster.start() as cluster:
         model = given.model or small_model(Path(place))

@@ -159,7 +159,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     """Make the model if it is not there; how long `Advisor.ask` takes, and what to send."""
     from route import Texts, make_questions, make_site, train
 
-    from atpgraph.cqa import Advisor
+    from atpgraph_qa import Advisor
 
     texts, site, model = Texts(0), folder / "site", folder / f"model-{text}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -224,10 +224,10 @@ class Site:
 
         Two people were asked about every question; suggestions and projections are left out.
         """
-        from atpgraph.serve import contract
-        from atpgraph.serve.desk import APPLIED
-        from atpgraph.serve.service import DATABASE
-        from atpgraph.serve.store import asks, database, events
+        from atpgraph_qa.service import contract
+        from atpgraph_qa.service.desk import APPLIED
+        from atpgraph_qa.service.service import DATABASE
+        from atpgraph_qa.service.store import asks, database, events
 
         if not n:
             return 0

@@ -50,7 +50,7 @@ def cpu_s(pid: int) -> float:
 
 def small_model(folder: Path) -> Path:
     """A simulated community of 60 people."""
-    from atpgraph.cqa import Advisor, Site, ingest, simulate_community, write_dump
+    from atpgraph_qa import Advisor, Site, ingest, simulate_community, write_dump
 
     community = simulate_community(60, 300, n_topics=3, years=1.0, random_state=1)
     write_dump(community, folder / "dump", random_state=1)

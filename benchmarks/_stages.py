@@ -37,13 +37,13 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def stages(given: argparse.Namespace) -> dict[str, Any]:
     """Routes after so many events, ten events between any two; processor time by stage."""
-    from atpgraph.cqa import Advisor, Question
-    from atpgraph.serve import contract
-    from atpgraph.serve.desk import Desk, now_ms
-    from atpgraph.serve.settings import Settings
-    from atpgraph.serve.store.asks import Ask
-    from atpgraph.serve.store.database import Database
-    from atpgraph.serve.store.events import Stored
+    from atpgraph_qa import Advisor, Question
+    from atpgraph_qa.service import contract
+    from atpgraph_qa.service.desk import Desk, now_ms
+    from atpgraph_qa.service.settings import Settings
+    from atpgraph_qa.service.store.asks import Ask
+    from atpgraph_qa.service.store.database import Database
+    from atpgraph_qa.service.store.events import Stored
 
     found: dict[str, Any] = {"text": given.text, "routes": ROUTES, "runs": []}
     with tempfile.TemporaryDirectory() as place:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from atpgraph.cqa import Expertise, Site, evaluate_site, ingest, simulate_community, write_dump
+from atpgraph_qa import Expertise, Site, evaluate_site, ingest, simulate_community, write_dump
 
 
 def one(users: int, questions: int, seed: int) -> tuple[dict[str, float], float, float]:

@@ -19,18 +19,18 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph import Reachability, break_cycles
-from atpgraph.cqa import Expertise, Scores, Site, bounty_truth, halves, pairwise_accuracy
-from atpgraph.cqa.competition import competition_graph
-from atpgraph.cqa.data.site import NOBODY
-from atpgraph.cqa.difficulty.signal_model import (
+from atpgraph.util.arrays import Float64Array, Int8Array, Int64Array
+from atpgraph_qa import Expertise, Scores, Site, bounty_truth, halves, pairwise_accuracy
+from atpgraph_qa.competition import competition_graph
+from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.difficulty.signal_model import (
     atp_signals,
     fit_weights,
     signal_matrix,
     simple_signals,
 )
-from atpgraph.cqa.difficulty.truth import BountyTruth
-from atpgraph.cqa.routing.timeline.records import Records
-from atpgraph.util.arrays import Float64Array, Int8Array, Int64Array
+from atpgraph_qa.difficulty.truth import BountyTruth
+from atpgraph_qa.timeline.records import Records
 
 NEAREST = 10
 
@@ -58,7 +58,7 @@ class PartialOrder:
         return cls(above)
 
     def harder(self, rows: Int64Array) -> Int8Array:
-        """See :class:`~atpgraph.cqa.difficulty.accuracy.Comparator`."""
+        """See :class:`~atpgraph_qa.difficulty.accuracy.Comparator`."""
         return self.above[rows]
 
 

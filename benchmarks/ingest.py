@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from atpgraph.cqa import ingest, simulate_community, write_dump
+from atpgraph_qa import ingest, simulate_community, write_dump
 
 _NUMBER = re.compile(rb'((?:^  <row Id|ParentId|AcceptedAnswerId)=")(\d+)"', re.MULTILINE)
 

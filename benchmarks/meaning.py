@@ -21,13 +21,13 @@ import numpy as np
 from _common import markdown
 
 import atpgraph
-from atpgraph.cqa import Site
+from atpgraph_qa import Site
 
 try:
-    from atpgraph.cqa import evaluate_routing
     from atpgraph.evaluation.resampling import paired_bootstrap
+    from atpgraph_qa import evaluate_routing
 except ImportError:  # 0.1.0, with --keep
-    from atpgraph.cqa.routing.evaluation import evaluate_routing
+    from atpgraph_qa.evaluation import evaluate_routing
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PROTOCOLS = ("time-all", "time-own", "time-newcomers")

@@ -7,7 +7,7 @@ enough that so many people have answered at least once. Its events, titles, bodi
 written as the tables of a site, without the detour over a gigabyte of XML; from there everything
 is what ``atp cqa train`` and ``atp cqa route`` do: read the site, train, save, open, suggest people
 with reasons. Questions are titles, bodies and tags of the community's own topics, half of them by
-people who asked before. Brute force (``tests/cqa/routing/twins.py``) looks at every answer with
+people who asked before. Brute force (``qa/tests/twins.py``) looks at every answer with
 plain NumPy sums, ranks everybody with a sort, and shares nothing between questions.
 """
 
@@ -27,20 +27,20 @@ import numpy as np
 from _common import ROOT, Report, arguments, in_subprocess, markdown, peak_mb
 from _words import invent_words, write_texts
 
-from atpgraph.cqa import Advisor, Question, Site, simulate_community
-from atpgraph.cqa.data.arrow import load_arrow, table_schema
-from atpgraph.cqa.data.store import new_version
-from atpgraph.cqa.routing.model.training import TrainingPlan
-from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.query import Query
-from atpgraph.cqa.simulation.community import Community
-from atpgraph.cqa.text.choice import text_model
-from atpgraph.cqa.text.onnx import OnnxText
 from atpgraph.util.arrays import Float32Array
+from atpgraph_qa import Advisor, Question, Site, simulate_community
+from atpgraph_qa.data.arrow import load_arrow, table_schema
+from atpgraph_qa.data.store import new_version
+from atpgraph_qa.ranking.training import TrainingPlan
+from atpgraph_qa.simulation.community import Community
+from atpgraph_qa.text.choice import text_model
+from atpgraph_qa.text.onnx import OnnxText
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query
 
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
-from tests.cqa.routing.twins import brute_force
+from qa.tests.twins import brute_force
 
 Lap = Callable[[str, Callable[[], Any]], Any]
 TOPICS, TOPIC_WORDS, COMMON_WORDS, TAGS_PER_TOPIC = 40, 400, 1000, 5

@@ -4,7 +4,7 @@
 
 Weights are fitted to n questions drawn from one part and judged on the other part, against position
 and number of answers with equal weights, which needs no fit. Of a real site only the validation
-half is looked at. ``LEAST_QUESTIONS`` of :mod:`atpgraph.cqa.difficulty.signal_model` was read off
+half is looked at. ``LEAST_QUESTIONS`` of :mod:`atpgraph_qa.difficulty.signal_model` was read off
 this table.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atpgraph.cqa import (
+from atpgraph_qa import (
     Expertise,
     Scores,
     Site,
@@ -27,14 +27,14 @@ from atpgraph.cqa import (
     simulate_community,
     write_dump,
 )
-from atpgraph.cqa.difficulty.signal_model import (
+from atpgraph_qa.difficulty.signal_model import (
     atp_signals,
     equal_weights,
     fit_weights,
     signal_matrix,
     simple_signals,
 )
-from atpgraph.cqa.difficulty.truth import BountyTruth
+from atpgraph_qa.difficulty.truth import BountyTruth
 
 SIZES = (10, 20, 30, 50, 75, 100, 150, 200)
 

@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 from _common import Report, arguments, markdown
 
-from atpgraph.cqa import Site
-from atpgraph.cqa.routing.evaluation.protocols import make_protocol
-from atpgraph.cqa.routing.features.names import GROUPS, NAMES
-from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit, logit_loss
-from atpgraph.cqa.routing.model.prior_weights import prior_weights
-from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
-from atpgraph.cqa.routing.timeline.candidates import Pool
-from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.util.arrays import Float64Array
+from atpgraph_qa import Site
+from atpgraph_qa.evaluation.protocols import make_protocol
+from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit, logit_loss
+from atpgraph_qa.ranking.names import GROUPS, NAMES
+from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
+from atpgraph_qa.timeline.candidates import Pool
+from atpgraph_qa.timeline.records import Records
 
 STARTS = (0.4, 0.55, 0.7, 0.85)
 PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from _common import Report, arguments, markdown
 
-from atpgraph.cqa import Site
-from atpgraph.cqa.routing.baselines.popularity import NumberAccepted
-from atpgraph.cqa.routing.baselines.structural import PaperAtp
-from atpgraph.cqa.routing.baselines.structure import AtpSettings
-from atpgraph.cqa.routing.evaluation.evaluation import run
-from atpgraph.cqa.routing.evaluation.protocols import Protocol, Split, make_protocol
-from atpgraph.cqa.routing.timeline.records import Records
+from atpgraph_qa import Site
+from atpgraph_qa.baselines.popularity import NumberAccepted
+from atpgraph_qa.baselines.structural import PaperAtp
+from atpgraph_qa.baselines.structure import AtpSettings
+from atpgraph_qa.evaluation.evaluation import run
+from atpgraph_qa.evaluation.protocols import Protocol, Split, make_protocol
+from atpgraph_qa.timeline.records import Records
 
 STEPS: list[dict[str, list[Any]]] = [
     {

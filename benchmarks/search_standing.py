@@ -17,15 +17,15 @@ import numpy as np
 from _common import Report, arguments, markdown
 from search_router import judge, linear
 
-from atpgraph.cqa import Site
-from atpgraph.cqa.routing.evaluation.protocols import make_protocol
-from atpgraph.cqa.routing.features.activity import week_start
-from atpgraph.cqa.routing.features.names import NAMES
-from atpgraph.cqa.routing.model.training import Examples, TrainingPlan, collect
-from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.query import Query
-from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.util.arrays import Float64Array
+from atpgraph_qa import Site
+from atpgraph_qa.evaluation.protocols import make_protocol
+from atpgraph_qa.ranking.activity import week_start
+from atpgraph_qa.ranking.names import NAMES
+from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import Records
 
 PENALTY = 100.0
 ELO, RATES = NAMES.index("elo"), [NAMES.index(name) for name in ("acceptance_rate", "mean_votes")]

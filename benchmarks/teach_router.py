@@ -27,20 +27,20 @@ import numpy as np
 from search_router import Learner, judge, linear
 
 import atpgraph
-from atpgraph.cqa import Site, ingest, simulate_community, write_dump
-from atpgraph.cqa.routing.evaluation.protocols import make_protocol
-from atpgraph.cqa.routing.features.names import GROUPS, NAMES
-from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit
-from atpgraph.cqa.routing.model.router import STIFFNESS
-from atpgraph.cqa.routing.model.training import TrainingPlan, collect
-from atpgraph.cqa.routing.timeline.candidates import Pool
-from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.records import Records
-from atpgraph.cqa.text import axes as text_axes
-from atpgraph.cqa.text.axes import Axes, write_axes
-from atpgraph.cqa.text.choice import BM25, DENSE, STATIC, text_model
-from atpgraph.cqa.text.store import question_text, text_vectors
 from atpgraph.util.arrays import Float64Array
+from atpgraph_qa import Site, ingest, simulate_community, write_dump
+from atpgraph_qa.evaluation.protocols import make_protocol
+from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit
+from atpgraph_qa.ranking.names import GROUPS, NAMES
+from atpgraph_qa.ranking.router import STIFFNESS
+from atpgraph_qa.ranking.training import TrainingPlan, collect
+from atpgraph_qa.text import axes as text_axes
+from atpgraph_qa.text.axes import Axes, write_axes
+from atpgraph_qa.text.choice import BM25, DENSE, STATIC, text_model
+from atpgraph_qa.text.store import question_text, text_vectors
+from atpgraph_qa.timeline.candidates import Pool
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.records import Records
 
 PACKAGE = Path(atpgraph.__file__).parent / "cqa"
 TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"

@@ -29,20 +29,20 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph import ATP, DiGraph
-from atpgraph.cqa import Site
-from atpgraph.cqa.data.site import DAY_MS
-from atpgraph.cqa.routing.evaluation.protocols import make_protocol
-from atpgraph.cqa.routing.features.names import NAMES
-from atpgraph.cqa.routing.features.space import FeatureSpace
-from atpgraph.cqa.routing.model.conditional_logit import Choices, fit_logit
-from atpgraph.cqa.routing.model.prior_weights import prior_weights
-from atpgraph.cqa.routing.model.training import largest
-from atpgraph.cqa.routing.timeline.history import History
-from atpgraph.cqa.routing.timeline.query import Query
-from atpgraph.cqa.routing.timeline.records import Records
 from atpgraph.cycles.trueskill import trueskill
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
+from atpgraph_qa import Site
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.evaluation.protocols import make_protocol
+from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit
+from atpgraph_qa.ranking.names import NAMES
+from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.space import FeatureSpace
+from atpgraph_qa.ranking.training import largest
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import Records
 
 TOPICS, HALF_LIFE_DAYS, SHRINK = 8, 730.0, 5.0
 JUDGES, OWN_JUDGES, LABELS, DRAWS, PENALTY = 300, 1500, (0, 25, 50, 100, 200), 4, 30.0

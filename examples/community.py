@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from atpgraph.cqa import (
+from atpgraph_qa import (
     Advisor,
     AskLog,
     Policy,

@@ -27,7 +27,13 @@ from rich.text import Text
 from scipy.stats import spearmanr
 
 from atpgraph import ATP, DiGraph, break_cycles, levels, noisy_hierarchy
-from atpgraph.cqa import (
+from atpgraph.cycles import METHODS, CycleBreaker
+from atpgraph.plot import plot_hierarchy, save
+from atpgraph.report import Bar, Dots, Section, bar_chart, dot_chart, page, write_page
+from atpgraph.report.charts import figure, grid
+from atpgraph.report.pages.embedding import vector_map
+from atpgraph.util.jit import on_compilation
+from atpgraph_qa import (
     Advisor,
     Expertise,
     Newcomer,
@@ -38,22 +44,16 @@ from atpgraph.cqa import (
     simulate_community,
     write_dump,
 )
-from atpgraph.cqa.difficulty.evaluation import accuracy_rows
-from atpgraph.cqa.routing.baselines.registry import METHODS as ROUTES
-from atpgraph.cqa.routing.evaluation.evaluation import run
-from atpgraph.cqa.routing.evaluation.protocols import Split, best_answerer, make_protocol
-from atpgraph.cqa.routing.model.router import Router
-from atpgraph.cqa.routing.model.training import TrainingPlan
-from atpgraph.cqa.routing.timeline.query import Query
-from atpgraph.cqa.routing.timeline.records import Records
-from atpgraph.cycles import METHODS, CycleBreaker
-from atpgraph.plot import plot_hierarchy, save
-from atpgraph.report import Bar, Dots, Section, bar_chart, dot_chart, page, write_page
-from atpgraph.report.charts import figure, grid
-from atpgraph.report.pages.difficulty import chart_and_table
-from atpgraph.report.pages.embedding import vector_map
-from atpgraph.report.pages.routing import protocol_html
-from atpgraph.util.jit import on_compilation
+from atpgraph_qa.baselines.registry import METHODS as ROUTES
+from atpgraph_qa.difficulty.evaluation import accuracy_rows
+from atpgraph_qa.evaluation.evaluation import run
+from atpgraph_qa.evaluation.protocols import Split, best_answerer, make_protocol
+from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.ranking.training import TrainingPlan
+from atpgraph_qa.reports.difficulty import chart_and_table
+from atpgraph_qa.reports.routing import protocol_html
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import Records
 
 SEED = 7
 REASONS = 3  # for each person

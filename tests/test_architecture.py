@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import architecture
-from tools.architecture import INSIDE, ROOT
+from tools.architecture import QA, ROOT, SOURCES
 
 IMPORTS = architecture.imports()
 Rows = tuple[tuple[str, ...], ...]
@@ -24,7 +24,7 @@ def against_the_order(prefix: str, rows: Rows) -> list[str]:
             there = part_of(other, prefix)
             if here not in row_of or there is None or here == there:
                 continue
-            if there not in row_of and prefix == ROOT and there in architecture.shared():
+            if there not in row_of and there in (*architecture.shared(), "_version"):
                 continue
             if row_of.get(there, len(rows)) >= row_of[here]:
                 wrong.append(f"{module} imports {other}")
@@ -44,38 +44,39 @@ def listed(lines: Iterable[str]) -> str:
     return "\n".join(["", *lines])
 
 
-def test_every_package_has_its_place() -> None:
-    placed = {part.name for part in architecture.parts()}
-    for path in architecture.SOURCE.iterdir():
+@pytest.mark.parametrize("package", [ROOT, QA])
+def test_every_package_has_its_place(package: str) -> None:
+    placed = {part.name for part in architecture.parts(package)}
+    for path in SOURCES[package].iterdir():
         if path.is_dir() and path.name not in {"__pycache__", "util"}:
             assert path.name in placed, f"give {path.name}/ its place in tools/architecture.py"
-    for part in architecture.parts():
+    for part in architecture.parts(package):
         assert part.path.exists(), part.name
 
 
-def test_packages_import_earlier_ones_only() -> None:
-    wrong = against_the_order(ROOT, architecture.order())
+@pytest.mark.parametrize("package", [ROOT, QA])
+def test_packages_import_earlier_ones_only(package: str) -> None:
+    wrong = against_the_order(package, architecture.order(package))
     assert not wrong, listed(wrong)
 
 
-def test_cqa_is_in_order() -> None:
-    wrong = against_the_order(f"{ROOT}.cqa", INSIDE["cqa"])
+def test_the_core_imports_nothing_of_the_second_distribution() -> None:
+    wrong = [
+        f"{module} imports {other}"
+        for module, imported in IMPORTS.items()
+        for other in imported
+        if part_of(module, ROOT) is not None and part_of(other, QA) is not None
+    ]
     assert not wrong, listed(wrong)
 
 
-def test_routing_is_in_order() -> None:
-    names = {name for row in INSIDE["cqa.routing"] for name in row}
-    folder = architecture.SOURCE / "cqa" / "routing"
-    inside = {path.stem for path in folder.iterdir() if path.stem != "__pycache__"}
-    assert inside - {"__init__"} == names
-    wrong = against_the_order(f"{ROOT}.cqa.routing", INSIDE["cqa.routing"])
-    assert not wrong, listed(wrong)
-
-
-@pytest.mark.parametrize("part", [part.name for part in architecture.parts()])
-def test_no_modules_import_each_other_in_a_ring(part: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "part"),
+    [(package, part.name) for package in (ROOT, QA) for part in architecture.parts(package)],
+)
+def test_no_modules_import_each_other_in_a_ring(package: str, part: str) -> None:
     # A ring over several packages would break their order; here are those within one.
-    inside = {name for name in IMPORTS if part_of(name, ROOT) == part}
+    inside = {name for name in IMPORTS if part_of(name, package) == part}
     ring = architecture.ring({name: IMPORTS[name] & inside for name in inside})
     assert not ring, " ← ".join(ring)
 
@@ -111,8 +112,9 @@ def test_shared_helpers_import_no_package() -> None:
 
 def test_contributing_shows_the_list() -> None:
     page = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
-    table = architecture.table()
-    assert table in page.read_text("utf-8"), f"paste into CONTRIBUTING.md:\n{table}"
+    for package in (ROOT, QA):
+        table = architecture.table(package)
+        assert table in page.read_text("utf-8"), f"paste into CONTRIBUTING.md:\n{table}"
 
 
 def test_a_ring_is_found() -> None:

@@ -195,6 +195,12 @@ def test_damage_is_refused_or_changes_nothing_that_is_checked(tmp_path_factory, 
     assert "\n" not in outcome
 
 
+def test_objects_are_not_written(tmp_path) -> None:
+    with pytest.raises(TypeError, match="no Python objects"):
+        write_archive(tmp_path / "toy.npz", ABOUT, {"a": np.array([{}], dtype=object)})
+    assert not list(tmp_path.iterdir())
+
+
 def test_json_files(tmp_path) -> None:
     path = tmp_path / "a.json"
     with pytest.raises(InputError, match="make one"):

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "atpgraph"
-ROOT = "atpgraph"
+_TOP = Path(__file__).resolve().parent.parent
+ROOT, QA = "atpgraph", "atpgraph_qa"
+SOURCES = {ROOT: _TOP / "src" / ROOT, QA: _TOP / "qa" / "src" / QA}
 
 
 @dataclass(frozen=True)
 class Part:
-    """A package (or single module) of atpgraph.
+    """A package (or single module) of a distribution.
 
     Attributes
     ----------
     name : str
-        Below ``atpgraph``.
+        Below the package of the distribution.
     does : str
         What it is for, in the few words that fit the picture.
     holds : str
@@ -38,11 +39,12 @@ class Part:
     does: str
     holds: str
     gives: str = ""
+    package: str = ROOT
 
     @property
     def path(self) -> Path:
         """Its folder or file."""
-        folder = SOURCE.joinpath(*self.name.split("."))
+        folder = SOURCES[self.package] / self.name
         return folder if folder.is_dir() else folder.with_suffix(".py")
 
     @property
@@ -115,91 +117,86 @@ PARTS: tuple[tuple[Part, ...], ...] = (
             "predict links",
             "`LinkPredictor`, its evidence, protocols a method cannot cheat, baselines, benchmarks",
         ),
-        Part(
-            "cqa",
-            "communities",
-            "Stack Exchange: data, competition graph, difficulty, expertise, routing",
-        ),
     ),
     (
         Part("report", "HTML pages, charts", "self-contained HTML pages and their charts"),
         Part("plot", "pictures", "pictures by Matplotlib"),
     ),
-    (
-        Part(
-            "serve",
-            "the service",
-            "the service: API, events, policies, deliveries, page (extra `serve`)",
-        ),
-    ),
     (Part("cli", "the command atp", "thin commands; `cli/__init__.py` says how to add one"),),
 )
 
-# The same rule inside packages that are large enough to need an order of their own.
-INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "cqa": (
-        ("data",),
-        ("simulation", "competition", "text"),
-        ("expertise",),
-        ("difficulty",),
-        ("routing",),
-    ),
-    "cqa.routing": (
-        ("timeline",),
-        ("features",),
-        ("model",),
-        ("baselines",),
-        ("evaluation",),
-        ("advice",),
-    ),
-}
+# The same rule in the second distribution, whose parts may import all of the first.
+QA_PARTS: tuple[tuple[Part, ...], ...] = tuple(
+    tuple(Part(name, "", holds, package=QA) for name, holds in row)
+    for row in (
+        (("data", "Stack Exchange dumps, read into a store; the site as arrays"),),
+        (
+            ("simulation", "a simulated community with known truth, written as a dump"),
+            ("competition", "who was better than whom: the competition graph"),
+            ("text", "text models: BM25's words, static and sentence vectors"),
+        ),
+        (("expertise", "ATP on the competition graph"),),
+        (("difficulty", "which of two questions is harder"),),
+        (("timeline", "what was known at a moment: prefixes of tables that only grow"),),
+        (("ranking", "features of people, the ranker and its training"),),
+        (("baselines", "other ways of ranking, trivial ones and those of the paper"),),
+        (("evaluation", "protocols, metrics, the load of a policy"),),
+        (("advisor", "suggestions with reasons, policies, newcomers, model folders"),),
+        (
+            ("reports", "HTML pages about routing and difficulty"),
+            ("service", "the web service: API, events, policies, deliveries, page"),
+        ),
+        (("cli", "the commands that it adds to `atp`"),),
+    )
+)
 
 
-def parts() -> Iterator[Part]:
-    """All parts, in order."""
-    for row in PARTS:
+def parts(package: str = ROOT) -> Iterator[Part]:
+    """Yield all parts of a distribution, in order."""
+    for row in PARTS if package == ROOT else QA_PARTS:
         yield from row
 
 
-def order() -> tuple[tuple[str, ...], ...]:
-    """Names of the parts, row by row."""
-    return tuple(tuple(part.name for part in row) for row in PARTS)
+def order(package: str = ROOT) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the parts, row by row."""
+    rows = PARTS if package == ROOT else QA_PARTS
+    return tuple(tuple(part.name for part in row) for row in rows)
 
 
 def shared() -> list[str]:
-    """Modules that everybody may import and that import no part."""
-    placed = {part.path.stem for part in parts()} | {"__init__", "__main__"}
-    top = [path.stem for path in sorted(SOURCE.glob("*.py")) if path.stem not in placed]
-    inside = [f"util.{path.stem}" for path in sorted((SOURCE / "util").glob("*.py"))]
+    """Return the modules that everybody may import and that import no part."""
+    source = SOURCES[ROOT]
+    placed = {part.path.stem for part in parts()} | {"__init__", "__main__", "cqa"}  # an old name
+    top = [path.stem for path in sorted(source.glob("*.py")) if path.stem not in placed]
+    inside = [f"util.{path.stem}" for path in sorted((source / "util").glob("*.py"))]
     return [*top, "util", *(name for name in inside if not name.endswith("__init__"))]
 
 
-def table() -> str:
-    """The parts as a Markdown table."""
-    rows = [f"| `{part.title}` | {part.holds} |" for part in parts()]
-    return "\n".join(
-        [
-            "| in `src/atpgraph` | what |",
-            "|---|---|",
-            *rows,
-            "| `errors.py`, `util/` | helpers that everybody may import; they import no package |",
-        ]
-    )
+def table(package: str = ROOT) -> str:
+    """Return the parts of a distribution as a Markdown table."""
+    lines = [f"| in `{SOURCES[package].relative_to(_TOP)}` | what |", "|---|---|"]
+    lines += [f"| `{part.title}` | {part.holds} |" for part in parts(package)]
+    if package == ROOT:
+        lines.append(
+            "| `errors.py`, `util/` | helpers that everybody may import; they import no package |"
+        )
+    return "\n".join(lines)
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name."""
+    """Return every module of both distributions by its dotted name."""
     found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        names = [ROOT, *path.relative_to(SOURCE).with_suffix("").parts]
-        if names[-1] == "__init__":
-            names.pop()
-        found[".".join(names)] = path
+    for package, source in SOURCES.items():
+        for path in sorted(source.rglob("*.py")):
+            names = [package, *path.relative_to(source).with_suffix("").parts]
+            if names[-1] == "__init__":
+                names.pop()
+            found[".".join(names)] = path
     return found
 
 
 def imports() -> dict[str, set[str]]:
-    """The modules of the package that each module imports.
+    """Return the modules of both distributions that each module imports.
 
     Imports inside functions and under ``TYPE_CHECKING`` count. Importing a name from a package
     is an edge to the package's ``__init__``, which imports what it offers.
@@ -245,4 +242,4 @@ def _imported(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(table())
+    print(table(), table(QA), sep="\n\n")

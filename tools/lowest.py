@@ -1,7 +1,7 @@
-"""The oldest versions of all dependencies that pyproject.toml allows, as pip constraints.
+"""Print the oldest versions of dependencies that both pyproject.toml files allow, for pip.
 
     python tools/lowest.py [EXTRA ...] > lowest.txt
-    pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]'
+    pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]' 'dist/atpgraph_qa-….whl[EXTRA,…]'
 
 Every ``name>=version`` becomes ``name==version``; constraints name no extras. ``make test-min``
 runs the tests on them.
@@ -14,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9.]*)")
+_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9a-z.]*)")
 
 
 def lowest(project: dict, extras: list[str]) -> list[str]:
@@ -27,10 +27,8 @@ def lowest(project: dict, extras: list[str]) -> list[str]:
     ['numpy==1.26', 'rich==13.5']
     """
     optional = project["optional-dependencies"]
-    unknown = [name for name in extras if name not in optional]
-    if unknown:
-        raise SystemExit(f"no extra {unknown[0]!r}; there are {', '.join(optional)}")
-    wanted = [*project["dependencies"], *(item for name in extras for item in optional[name])]
+    asked = [item for name in extras for item in optional.get(name, ())]
+    wanted = [item for item in [*project["dependencies"], *asked] if "==" not in item]
     lines = []
     for item in dict.fromkeys(wanted):
         match = _LOWER_BOUND.fullmatch(item)
@@ -41,6 +39,12 @@ def lowest(project: dict, extras: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    file = Path(__file__).resolve().parent.parent / "pyproject.toml"
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    print("\n".join(lowest(content["project"], sys.argv[1:])))
+    root = Path(__file__).resolve().parent.parent
+    files = (root / "pyproject.toml", root / "qa" / "pyproject.toml")
+    projects = [tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in files]
+    known = [name for project in projects for name in project["optional-dependencies"]]
+    unknown = [name for name in sys.argv[1:] if name not in known]
+    if unknown:
+        raise SystemExit(f"no extra {unknown[0]!r}; there are {', '.join(known)}")
+    found = [line for project in projects for line in lowest(project, sys.argv[1:])]
+    print("\n".join(dict.fromkeys(found)))

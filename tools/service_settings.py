@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atpgraph.serve.settings import Settings
+from atpgraph_qa.service.settings import Settings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "service.md"
 MARK = "<!-- settings -->"

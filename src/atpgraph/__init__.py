@@ -12,7 +12,6 @@ from atpgraph._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
-    from atpgraph.cqa.routing.advice.advisor import Advisor
     from atpgraph.cycles import (
         Agony,
         CycleBreak,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATP",
-    "Advisor",
     "Agony",
     "AtpError",
     "BudgetError",
@@ -75,7 +73,6 @@ _MODULE_OF = {
     "ATP": "atpgraph.embedding",
     "Estimate": "atpgraph.embedding.estimate",
     "estimate": "atpgraph.embedding.estimate",
-    "Advisor": "atpgraph.cqa.routing.advice.advisor",
     "Reachability": "atpgraph.closure.reachability",
     "LinkPredictor": "atpgraph.linkpred.predictor",
     "levels": "atpgraph.hierarchy",
@@ -103,6 +100,10 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Advisor":  # until 0.4
+        from atpgraph.util.lazy import moved
+
+        return moved("atpgraph.Advisor", "atpgraph_qa", name)
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

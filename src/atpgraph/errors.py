@@ -41,9 +41,12 @@ class MissingDependencyError(AtpError, ImportError):
 
     exit_code = 2
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(
+        self, package: str, extra: str, purpose: str, distribution: str = "atpgraph"
+    ) -> None:
         super().__init__(
-            f"{purpose} needs {package}, which is not installed: pip install 'atpgraph[{extra}]'."
+            f"{purpose} needs {package}, which is not installed: "
+            f"pip install '{distribution}[{extra}]'."
         )
 
 

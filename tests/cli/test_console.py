@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from atpgraph import __version__
 from atpgraph.cli._app import app
-from atpgraph.cli._console import Json, Quiet, Seed, json_ready, session, table
+from atpgraph.cli.console import Json, Quiet, Seed, json_ready, session, table
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import BarReporter, LogReporter
@@ -166,7 +166,7 @@ def test_interrupt_exits_130():
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
 def test_broken_pipe_is_quiet():
     code = (
-        "import typer; from atpgraph.cli._console import session\n"
+        "import typer; from atpgraph.cli.console import session\n"
         "def command() -> None:\n"
         "    with session() as out:\n"
         "        out.result({}, *['x' * 1000] * 1000)\n"
@@ -190,7 +190,7 @@ def test_progress_bar_on_a_terminal_leaves_stdout_alone():
     import pty
 
     code = (
-        "import typer; from atpgraph.cli._console import session\n"
+        "import typer; from atpgraph.cli.console import session\n"
         "from atpgraph.util.progress import stage\n"
         "def command() -> None:\n"
         "    with session() as out:\n"

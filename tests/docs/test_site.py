@@ -117,8 +117,9 @@ def test_links_in_the_repository_lead_somewhere() -> None:
 
 
 def test_files_that_comments_name_are_there() -> None:
-    named = re.compile(r"\b(?:docs|benchmarks|tests|examples)/[\w/-]+\.(?:md|py)\b")
-    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("benchmarks/*.py"), ROOT / "Makefile"]:
+    named = re.compile(r"\b(?:qa/)?(?:docs|benchmarks|tests|examples)/[\w/-]+\.(?:md|py)\b")
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("qa/src/**/*.py")]
+    for path in [*sources, *ROOT.glob("benchmarks/*.py"), ROOT / "Makefile"]:
         for name in named.findall(path.read_text("utf-8")):
             assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"
 

@@ -3,7 +3,7 @@
 How to add a command
 --------------------
 1. Write ``cli/<name>.py`` with one function whose parameters are the options (Typer reads the
-   annotations; take ``--json``, ``--quiet`` and ``--seed`` from :mod:`atpgraph.cli._console`).
+   annotations; take ``--json``, ``--quiet`` and ``--seed`` from :mod:`atpgraph.cli.console`).
    Import only typer and ``_console`` at the top: NumPy, Numba and the library are imported inside
    the function, so that ``atp --help`` stays fast.
 2. Run the body inside ``with session(json=json, quiet=quiet) as out:`` and end it with one
@@ -54,7 +54,7 @@ def main() -> None:
     except KeyboardInterrupt:  # before or after a command's own session
         sys.exit(130)
     except OSError as error:  # help or version into a full disk
-        from atpgraph.cli._console import drop_output
+        from atpgraph.cli.console import drop_output
         from atpgraph.util.progress_display import say
 
         drop_output()  # else the interpreter tries once more when it ends

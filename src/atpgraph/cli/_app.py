@@ -1,8 +1,9 @@
-"""The list of commands."""
+"""The list of commands, with those that other distributions register."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib.metadata import entry_points
+from typing import Annotated, Any
 
 import typer
 
@@ -16,14 +17,11 @@ from atpgraph.cli import (
     model,
     plot,
     reach,
-    serve,
     tune,
 )
-from atpgraph.cli._commands import Commands
-from atpgraph.cli.cqa.app import app as cqa
+from atpgraph.cli.commands import Commands
 from atpgraph.cli.generate.app import app as generate
 from atpgraph.cli.links.app import app as links
-from atpgraph.cli.service.app import app as service
 
 app = Commands(
     name="atp",
@@ -53,6 +51,46 @@ def _atp(
     """Embed directed graphs so that direction and reachability survive."""
 
 
+def _not_installed(command: str, package: str) -> Any:
+    """Return a command that says which distribution has it."""
+
+    def say_so() -> None:
+        typer.echo(
+            f"atp: error: 'atp {command}' comes with {package}: pip install {package}.", err=True
+        )
+        raise typer.Exit(2)
+
+    return say_so
+
+
+def _add_registered(groups: dict[str, Commands]) -> None:
+    """Add the commands of the entry-point group ``atpgraph.commands``.
+
+    An entry is named as the command is typed, with a dot after the name of a group; it leads to a
+    group of commands (a Typer) or to the function of one command.
+    """
+    found = {entry.name: entry for entry in entry_points(group="atpgraph.commands")}
+    for name in [*ELSEWHERE, *sorted(found.keys() - ELSEWHERE.keys())]:
+        inside, _, last = name.rpartition(".")
+        if name in found:
+            command = found[name].load()
+            if isinstance(command, typer.Typer):
+                groups[inside].add_typer(command, name=last)
+            else:
+                groups[inside].command(last)(command)
+        else:
+            package = ELSEWHERE[name]
+            groups[inside].command(
+                last,
+                help=f"Comes with {package}: pip install {package}.",
+                add_help_option=False,
+                context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+            )(_not_installed(name.replace(".", " "), package))
+
+
+# Commands of other distributions of this project, in the order in which the help lists them.
+ELSEWHERE = dict.fromkeys(("cqa", "serve", "service", "generate.community"), "atpgraph-qa")
+
 # One line per command, in the order in which the help lists them:
 # app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
 app.command("break-cycles")(break_cycles.break_cycles)
@@ -67,8 +105,6 @@ app.command("hierarchy")(hierarchy.hierarchy)
 app.command("plot")(plot.plot)
 app.add_typer(links, name="links")
 app.command("linkpred")(linkpred.linkpred)
-app.add_typer(cqa, name="cqa")
-app.command("serve")(serve.serve)
-app.add_typer(service, name="service")
+_add_registered({"": app, "generate": generate})
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(generate, name="generate")

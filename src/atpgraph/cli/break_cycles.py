@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._choices import METHODS, completer
-from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
+from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
     from atpgraph.cycles import CycleBreak

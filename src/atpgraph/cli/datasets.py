@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from atpgraph.cli._commands import Commands
-from atpgraph.cli._console import Json, Quiet, session, table
+from atpgraph.cli.commands import Commands
+from atpgraph.cli.console import Json, Quiet, session, table
 
 app = Commands(
     invoke_without_command=True,

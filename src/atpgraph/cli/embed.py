@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from atpgraph.cli._choices import CLOSURES, KERNELS, METHODS, PURPOSES, SOLVERS, completer
-from atpgraph.cli._console import Json, Quiet, Seed, Session, session, table, typed_command
 from atpgraph.cli._facts import model_facts
+from atpgraph.cli.console import Json, Quiet, Seed, Session, session, table, typed_command
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP

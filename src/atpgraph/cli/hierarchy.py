@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from atpgraph.cli._choices import METHODS, completer
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli.console import Json, Quiet, Seed, session, table
 
 
 def hierarchy(

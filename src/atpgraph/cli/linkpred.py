@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, session, typed_command
+from atpgraph.cli.console import Json, Quiet, session, typed_command
 
 if TYPE_CHECKING:
     from rich.table import Table

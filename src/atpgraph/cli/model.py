@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._choices import DIRECTIONS, FORMATS, completer
-from atpgraph.cli._console import Json, Quiet, session, table
 from atpgraph.cli._facts import model_facts
 from atpgraph.cli._nodes import asked_pairs, known_labels
+from atpgraph.cli.console import Json, Quiet, session, table
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP

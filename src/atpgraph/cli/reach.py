@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Session, session, table
 from atpgraph.cli._nodes import asked_pairs, known_labels
+from atpgraph.cli.console import Json, Quiet, Session, session, table
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from atpgraph.cli._choices import METHODS, PURPOSES, completer
-from atpgraph.cli._console import Json, Quiet, Seed, session, table
+from atpgraph.cli.console import Json, Quiet, Seed, session, table
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP

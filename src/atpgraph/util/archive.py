@@ -84,12 +84,15 @@ def write_archive(
     what it reads.
     """
     described = {**description, "written_by": f"atpgraph {__version__}"}
-    content = {
+    content: dict[str, Any] = {
         **arrays,
         DESCRIPTION: as_bytes(json.dumps(described, sort_keys=True, allow_nan=False)),
     }
+    # savez pickles objects; its option against that is an array to be stored in older NumPy.
+    if any(array.dtype.hasobject for array in content.values()):
+        raise TypeError("an archive holds no Python objects")
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **content)
+        np.savez(file, **content)
 
 
 def read_archive(

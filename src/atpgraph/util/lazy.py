@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -35,3 +36,26 @@ def lazy_names(
         return namespace[name]
 
     return imported
+
+
+def moved(old: str, package: str, name: str) -> Any:
+    """Return `name` of another distribution's `package`, which used to be called `old`, and warn.
+
+    Raises
+    ------
+    ImportError
+        If that distribution is not installed.
+    """
+    try:
+        value = getattr(import_module(package), name)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        install = package.replace("_", "-")
+        raise ImportError(f"{old} is now {package}.{name}: pip install {install}.") from None
+    warnings.warn(
+        f"{old} is now {package}.{name}; the old name goes with the next release.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return value

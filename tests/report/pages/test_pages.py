@@ -22,6 +22,16 @@ from atpgraph.report import page as whole_page
 from atpgraph.report.pages.cycles import write_report as write_cycles
 from atpgraph.report.pages.embedding import write_report as write_embedding
 from atpgraph.report.pages.linkpred import write_report as write_linkpred
+from atpgraph_qa import (
+    Site,
+    evaluate_routing,
+    evaluate_site,
+    ingest,
+    simulate_community,
+    write_dump,
+)
+from atpgraph_qa.reports.difficulty import write_report as write_difficulty
+from atpgraph_qa.reports.routing import write_report as write_routing
 from tests.report.browser import Browser, browser, find_chromium
 
 
@@ -38,7 +48,7 @@ def planted() -> tuple[DiGraph, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def pages(planted, tmp_path_factory) -> dict[str, Path]:
-    """Every report, small; the two on sites only with the extra ``cqa``."""
+    """Every report of both distributions, small."""
     graph, truth = planted
     root = tmp_path_factory.mktemp("reports")
     model = ATP(n_components=6).fit(graph)
@@ -50,17 +60,6 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
         "break-cycles-one": write_cycles(several[2:], root / "one", "atp"),
         "linkpred": write_linkpred(lab, root / "linkpred", "atp linkpred"),
     }
-    for name in ("lxml", "pyarrow", "sklearn"):
-        try:
-            __import__(name)
-        except ImportError:
-            return made
-    from atpgraph.cqa import Site, ingest, simulate_community, write_dump
-    from atpgraph.cqa.difficulty.evaluation import evaluate_site
-    from atpgraph.cqa.routing.evaluation.evaluation import evaluate_routing
-    from atpgraph.report.pages.difficulty import write_report as write_difficulty
-    from atpgraph.report.pages.routing import write_report as write_routing
-
     community = simulate_community(120, 600, n_topics=4, bounty_share=0.2, random_state=3)
     write_dump(community, root / "dump")
     ingest(root / "dump", root / "site")
@@ -73,8 +72,9 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
 
 
 def test_every_page_has_one_shape() -> None:
-    for name in ("cycles", "difficulty", "embedding", "linkpred", "routing"):
-        page = import_module(f"atpgraph.report.pages.{name}")
+    core = [f"atpgraph.report.pages.{name}" for name in ("cycles", "embedding", "linkpred")]
+    for name in (*core, "atpgraph_qa.reports.difficulty", "atpgraph_qa.reports.routing"):
+        page = import_module(name)
         subject, *rest = inspect.signature(page.render).parameters.values()
         written, folder, *same = inspect.signature(page.write_report).parameters.values()
         assert (subject.name, folder.name, rest[0].name) == (written.name, "folder", "command")
@@ -83,8 +83,6 @@ def test_every_page_has_one_shape() -> None:
 
 def test_a_method_keeps_its_colour_in_every_panel(pages) -> None:
     for name in ("linkpred", "routing"):
-        if name not in pages:
-            continue
         source = pages[name].read_text(encoding="utf-8")
         seen: dict[str, set[str]] = {}
         marks = [

@@ -1,10 +1,7 @@
-"""The commands of ``atp generate``, in the order in which the help lists them."""
+"""The commands of ``atp generate``."""
 
 from __future__ import annotations
 
-from atpgraph.cli.generate.community import community
 from atpgraph.cli.generate.graphs import app
 
 __all__ = ["app"]
-
-app.command()(community)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from atpgraph.cli._commands import Commands
-from atpgraph.cli._console import Json, Quiet, Seed, Session, session
+from atpgraph.cli.commands import Commands
+from atpgraph.cli.console import Json, Quiet, Seed, Session, session
 
 if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph

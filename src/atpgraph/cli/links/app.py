@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atpgraph.cli._commands import Commands
+from atpgraph.cli.commands import Commands
 from atpgraph.cli.links.ask import predict, recommend, top
 from atpgraph.cli.links.fit import fit
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, session, table
 from atpgraph.cli._nodes import asked_pairs, known_labels
+from atpgraph.cli.console import Json, Quiet, session, table
 
 Model = Annotated[Path, typer.Argument(help="File that 'atp links fit' wrote.", show_default=False)]
 BaseRate = Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from atpgraph.cli._console import Json, Quiet, Seed, session, table, typed_command
+from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 
 def fit(

@@ -1,0 +1,65 @@
+"""Where the tests find real data, and what makes them pass in any environment."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Where several processes test at once, threads of BLAS only stand in each other's way: small matrix
+# products take several times the processor. Set before NumPy is imported, and for child processes.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+# Folders whose tests share a world that takes seconds to make.
+_ROUTING = ("timeline", "ranking", "baselines", "evaluation", "advisor")
+TOGETHER = {
+    "tests/attack/": "attack",
+    "qa/tests/service/": "service",
+    **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes, which one runs a test: that of its file, or of its folder."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        group = next((TOGETHER[folder] for folder in TOGETHER if file.startswith(folder)), file)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real graphs and sites, or a skip that says why.
+
+    Only the tests look beside the checkout; the package itself knows ``ATP_DATA`` alone.
+    """
+    root = Path(__file__).resolve().parent
+    candidate = Path(os.environ.get("ATP_DATA", root.parent / "shared" / "data"))
+    if not (candidate / "graphs").is_dir():
+        pytest.skip(f"real data not found at {candidate}; set ATP_DATA to run this test")
+    return candidate
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C works in the test and in the processes it starts.
+
+    Shells start background jobs with SIGINT ignored, and both Python and child processes keep that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

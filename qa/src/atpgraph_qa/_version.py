@@ -1,0 +1,3 @@
+"""The version, the same as that of atpgraph."""
+
+__version__ = "0.2.0"

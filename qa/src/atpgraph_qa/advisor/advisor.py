@@ -1,0 +1,295 @@
+"""The one object for whoever wants to know whom to ask: a script, the command line, a service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph_qa.advisor.hierarchy import Hierarchy
+from atpgraph_qa.advisor.model_folder import ModelFolder, write_model
+from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
+from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
+from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, Suggestions, suggest
+from atpgraph_qa.data.site import Site
+from atpgraph_qa.expertise import Expertise
+from atpgraph_qa.ranking.activity import monday
+from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.ranking.training import TrainingPlan
+from atpgraph_qa.text.choice import AUTO
+from atpgraph_qa.timeline.events import Event, Forgotten
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.live import observe
+from atpgraph_qa.timeline.newcomer import Newcomer
+from atpgraph_qa.timeline.query import Query, Question
+from atpgraph_qa.timeline.records import Records
+
+_SAME_SITE = (
+    0.5  # a later dump of a site has at least this share of the questions of an earlier one
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Advisor:
+    """Says who should answer a question.
+
+    An advisor never changes: :meth:`welcome` and :meth:`update` give a new one, so that a service
+    goes on answering with the old one until the new one is there.
+
+    Attributes
+    ----------
+    history : History
+        The site as it was when the advisor was trained.
+    router : Router
+        Ranks people.
+    newcomers : tuple of Newcomer
+        Who was welcomed since.
+    embedding : mapping
+        How to embed the site for :attr:`expertise`: parameters of
+        :meth:`~atpgraph_qa.Expertise.fit`.
+    hierarchy : Hierarchy
+        Levels of people, for reasons.
+    ignored : tuple
+        Events of the last :meth:`observe` that changed nothing, each with why.
+
+    Examples
+    --------
+    A small simulated community stands for a site:
+
+    >>> import tempfile
+    >>> from atpgraph_qa import Newcomer, Policy, Question
+    >>> from atpgraph_qa import ingest, simulate_community, write_dump
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> community = simulate_community(40, 120, n_topics=2, random_state=1)
+    >>> summary = write_dump(community, folder / "dump", random_state=1)
+    >>> report = ingest(folder / "dump", folder / "site")
+
+    Train once and save; open where the questions come in:
+
+    >>> Advisor.train(Site(folder / "site"), text="bm25").save(folder / "model").name
+    'model'
+    >>> advisor = Advisor.open(folder / "model")
+    >>> question = Question("Why do my tomato leaves turn yellow?", tags=["tomatoes"], asker=7)
+    >>> first = advisor.ask(question).people[0]
+    >>> print(first.user, first.reasons[1].text)
+    27 18 answers tagged tomatoes, 14 accepted
+
+    Not everybody may be asked, and newcomers should be:
+
+    >>> rules = Policy(opted_out=frozenset({27}), newcomer_share=0.5)
+    >>> opened = advisor.welcome([Newcomer(9001, tags=("tomatoes",))])
+    >>> found = opened.ask(question, rules, top=2)
+    >>> print(found.people[1].user, found.people[1].reasons[0].text)
+    9001 newcomer, knows about tomatoes; nearest questions here: #158, #303, #318
+    """
+
+    history: History
+    router: Router
+    newcomers: tuple[Newcomer, ...] = ()
+    embedding: Mapping[str, Any] = field(default_factory=dict)
+    fitted: Expertise | None = field(default=None, repr=False)
+    hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
+    ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def train(
+        cls,
+        site: Site,
+        *,
+        text: str | os.PathLike[str] = AUTO,
+        plan: TrainingPlan | None = None,
+        random_state: int = 0,
+        **embedding: Any,
+    ) -> Self:
+        """Learn from everything that happened on a site.
+
+        Parameters
+        ----------
+        site : Site
+        text : str or path
+            Which text model tells what questions are about: ``bm25`` (none), ``static``,
+            ``dense``, a folder with an ONNX file and ``tokenizer.json``, or ``auto``.
+        plan : TrainingPlan, optional
+            Which past questions the router learns from.
+        random_state : int
+            Same state, same suggestions.
+        **embedding
+            For :attr:`expertise`: parameters of :meth:`~atpgraph_qa.Expertise.fit`.
+        """
+        history = History.latest(Records.of(site, text), shared=True)
+        router = Router("all", random_state, plan=plan).fit(history)
+        history.records.memo.clear()  # what was kept of the past is of no use any more
+        return cls(
+            history,
+            router,
+            embedding={"random_state": random_state, **embedding},
+            hierarchy=Hierarchy.of(history, random_state),
+        )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a model that :meth:`save` or ``atp cqa train`` wrote."""
+        folder = ModelFolder.open(path)
+        return cls(
+            folder.history(),
+            folder.router(),
+            folder.newcomers(),
+            fitted=folder.expertise(),
+            hierarchy=folder.hierarchy(),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model folder, whole or not at all; returns its path."""
+        return write_model(
+            path, self.history, self.router, self.expertise, self.hierarchy, self.newcomers
+        )
+
+    @cached_property
+    def expertise(self) -> Expertise:
+        """Difficulty of questions and expertise of people; computed when first asked for."""
+        if self.fitted is not None:
+            return self.fitted
+        return Expertise.fit(History(self.history.records).posts(), **self.embedding)
+
+    def experts(self, top: int = 20, tag: str | None = None) -> tuple[Int64Array, Float64Array]:
+        """Users with the most expertise, overall or in a tag, and how much."""
+        if tag is None:
+            return self.expertise.experts(top)
+        return self.expertise.tag_experts(History(self.history.records).posts(), tag, top)
+
+    def ask(
+        self,
+        question: Question,
+        policy: Policy | Dispatcher | None = None,
+        *,
+        log: AskLog | None = None,
+        top: int = 5,
+        least_confidence: float = LEAST_CONFIDENCE,
+    ) -> Suggestions:
+        """Suggest who should answer a question, with reasons.
+
+        Parameters
+        ----------
+        question : Question
+        policy : Policy or Dispatcher, optional
+            Rules for whom to ask; a dispatcher has a log of its own.
+        log : AskLog, optional
+            Who was asked before, for caps and spread; the people suggested are added to it.
+        top : int
+            How many people.
+        least_confidence : float
+            Say so if nobody reaches it.
+        """
+        history = self._open
+        query = Query.now(history, question)
+        if query.asked_ms < history.last_ms:
+            raise InputError(
+                f"The question is asked at {question.at}, before the last post of the site; it "
+                "must be after."
+            )
+        dispatcher = policy if isinstance(policy, Dispatcher) else Dispatcher(policy, log)
+        return suggest(
+            self.router,
+            query,
+            dispatcher,
+            hierarchy=self.hierarchy,
+            top=top,
+            least_confidence=least_confidence,
+        )
+
+    def warm_up(self) -> None:
+        """Compute what all questions share, so that the first one does not have to wait for it."""
+        last = self.history.n_questions - 1
+        again = Query.again(self.history.records, last).question if last >= 0 else Question()
+        self.ask(again, top=1)
+
+    @property
+    def week_ms(self) -> int:
+        """The start of the week as of which people are counted; a new one has to be warmed up."""
+        return monday(self.history.now)
+
+    def welcome(self, people: Iterable[Newcomer]) -> Self:
+        """An advisor that also suggests newcomers, by what they declare or their first answers.
+
+        Somebody who was welcomed before is placed anew.
+        """
+        arriving = tuple(people)
+        again = {person.user for person in arriving}
+        staying = tuple(person for person in self.newcomers if person.user not in again)
+        made = replace(self, newcomers=staying + arriving)
+        made._open  # noqa: B018 - refuse here, not at the first question
+        return made
+
+    def observe(self, events: Iterable[Event]) -> Self:
+        """An advisor that knows what has happened since; this one stays as it is.
+
+        An event takes about as long as a few copies of one number for each person. Weights, levels
+        and expertise stay as they were trained; expertise is computed anew, when it is asked for,
+        once somebody was forgotten. Ask about a new question before its
+        :class:`~atpgraph_qa.Asked` is observed, or its own words count as a match.
+
+        Parameters
+        ----------
+        events : iterable of Asked, Answered, Accepted, Voted and Forgotten
+            In any order within a call; what is dated before the last post known is taken as of
+            that post. Events that change nothing, such as one that was observed before, are in
+            :attr:`ignored` of the advisor returned. All rules are in
+            :mod:`atpgraph_qa.timeline.live`.
+
+        Examples
+        --------
+        See :class:`Advisor` for how one is trained.
+
+        >>> from atpgraph_qa import Answered, Asked
+        >>> Asked(9001, "Sow beans now?", tags=["beans"], asker=7, at_ms=1_700_000_000_000).tags
+        ('beans',)
+        """
+        batch = list(events)
+        seen = observe(self.history, batch)
+        gone = {event.user for event in batch if isinstance(event, Forgotten)}
+        made = replace(
+            self,
+            history=seen.history,
+            newcomers=tuple(person for person in self.newcomers if person.user not in gone),
+            hierarchy=self.hierarchy.without(gone),
+            fitted=None if gone else self.fitted,
+            ignored=seen.ignored,
+        )
+        if made.newcomers and "_open" in vars(self):
+            vars(made)["_open"] = observe(self._open, batch).history
+        return made
+
+    def unplaced(self) -> list[int]:
+        """Newcomers of whom nothing is known here, so that they are never suggested."""
+        arrivals = self._open.records.newcomers
+        return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
+
+    def update(self, site: Site) -> Self:
+        """An advisor with the same weights that knows a later dump of its site."""
+        records = Records.of(site, self.history.records.text_model)
+        before = self.history.questions.id
+        if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
+            raise InputError(
+                f"{site.path} is another site than the one the advisor was trained on: train anew."
+            )
+        history = History.latest(records, shared=True)
+        codes = history.codes([person.user for person in self.newcomers])
+        new = tuple(
+            person
+            for person, code in zip(self.newcomers, codes.tolist(), strict=True)
+            if code < 0 or history.n_given[code] <= MOST_ANSWERS
+        )
+        hierarchy = Hierarchy.of(history, self.router.random_state)
+        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None)
+
+    @cached_property
+    def _open(self) -> History:
+        """The history with the newcomers in it."""
+        return welcome(self.history, self.newcomers) if self.newcomers else self.history

@@ -1,0 +1,60 @@
+"""``atp generate community``: a simulated Stack Exchange site as a data dump."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atpgraph.cli.console import Json, Quiet, Seed, session
+
+
+def community(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the XML files.")],
+    users: Annotated[
+        int, typer.Option("--users", min=2, max=10_000_000, help="Number of users.")
+    ] = 1000,
+    questions: Annotated[
+        int, typer.Option("--questions", min=1, max=10_000_000, help="Number of questions.")
+    ] = 5000,
+    topics: Annotated[
+        int, typer.Option("--topics", min=1, max=100_000, help="Number of topics.")
+    ] = 8,
+    years: Annotated[float, typer.Option("--years", help="Time the community covers.")] = 6.0,
+    bounties: Annotated[
+        float, typer.Option("--bounties", help="Share of questions with a bounty.")
+    ] = 0.08,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """A simulated question-and-answer site, as a data dump with ground truth beside it."""
+    with session(json=json, quiet=quiet) as out:
+        from dataclasses import asdict
+
+        from atpgraph.util.random import generator
+        from atpgraph_qa.simulation.community import simulate_community
+        from atpgraph_qa.simulation.dump import write_dump
+
+        started = time.perf_counter()
+        rng = generator(seed)
+        made = simulate_community(
+            users,
+            questions,
+            n_topics=topics,
+            years=years,
+            bounty_share=bounties,
+            random_state=rng,
+        )
+        summary = asdict(write_dump(made, output, random_state=rng))
+        payload = {"model": "community", **summary, "output": output, "seed": seed}
+        payload["seconds"] = round(time.perf_counter() - started, 3)
+        out.result(
+            payload,
+            f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
+            f"{summary['answers']:,} answers, {summary['bounties']:,} bounties in "
+            f"{summary['topics']} topics",
+            f"Next: atp cqa ingest {output} -o SITE",
+        )

@@ -1,0 +1,292 @@
+"""The competition graph of a site: who turned out to be harder or more expert than whom.
+
+An edge goes from the weaker to the stronger. A question beats its asker; the owner of the accepted
+answer beats the question, the asker and everybody else who answered. Nothing is said about a
+question and an answerer who was not accepted. Nodes are labelled ``"user:42"`` and
+``"question:17"``. Posts without a known owner give no edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.errors import BudgetError, InputError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph_qa.data.site import DAY_MS, Answers, Questions, QuestionTags, Site
+
+Ega = Literal["none", "consecutive", "all-pairs"]
+MOST_EGA_EDGES = 200_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """The posts of a site, or those of them that were known at a moment."""
+
+    questions: Questions
+    answers: Answers
+    tags: QuestionTags
+
+
+@dataclass(frozen=True)
+class EdgeTypes:
+    """Which edges a competition graph has.
+
+    Attributes
+    ----------
+    asker_question : bool
+        asker → question, also for questions without an accepted answer.
+    question_best : bool
+        question → owner of the accepted answer.
+    asker_best : bool
+        asker → owner of the accepted answer.
+    others_best : bool
+        everybody else who answered → owner of the accepted answer.
+    """
+
+    asker_question: bool = True
+    question_best: bool = True
+    asker_best: bool = True
+    others_best: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Competition:
+    """A competition graph and what its nodes stand for.
+
+    Attributes
+    ----------
+    graph : DiGraph
+        The graph; labels are ``"user:<id>"`` and ``"question:<id>"``.
+    ids : int64 array
+        Id of the user or question of every node.
+    is_question : boolean array
+        True for questions.
+    counts : dict
+        Edges before repeats are merged, by type.
+    """
+
+    graph: DiGraph
+    ids: Int64Array
+    is_question: BoolArray
+    counts: dict[str, int]
+
+    @classmethod
+    def from_graph(cls, graph: DiGraph) -> Self:
+        """A competition graph that was read from a file, by the labels of its nodes."""
+        kinds, _, numbers = np.array(
+            [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
+            dtype=object,
+        ).T
+        is_question = (kinds == "question").astype(np.bool_)
+        try:
+            if not np.all(is_question | (kinds == "user")):
+                raise ValueError
+            ids = numbers.astype(np.int64)
+        except ValueError:
+            raise InputError(
+                "This is not a competition graph: its nodes are not named like user:42 and "
+                "question:17. Make one with 'atp cqa train'."
+            ) from None
+        return cls(graph, ids, is_question, {})
+
+    def question_nodes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Return the nodes of questions by id, −1 for those that are not in the graph."""
+        return self._nodes(ids, self.is_question)
+
+    def user_nodes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Return the nodes of users by id, −1 for those that are not in the graph."""
+        return self._nodes(ids, ~self.is_question)
+
+    def _nodes(self, ids: npt.ArrayLike, kind: BoolArray) -> Int64Array:
+        wanted = np.asarray(ids, dtype=np.int64)
+        nodes = np.flatnonzero(kind)
+        if not len(nodes):
+            return np.full(wanted.shape, -1, dtype=np.int64)
+        order = np.argsort(self.ids[nodes])
+        nodes = nodes[order]
+        place = np.minimum(np.searchsorted(self.ids[nodes], wanted), len(nodes) - 1)
+        return np.where(self.ids[nodes][place] == wanted, nodes[place], -1).astype(np.int64)
+
+
+def competition_graph(
+    site: Site | Posts,
+    *,
+    ega: Ega = "none",
+    tau_days: float = 30.0,
+    edges: EdgeTypes | None = None,
+    exclude: npt.ArrayLike = (),
+) -> Competition:
+    """Build the competition graph of a site.
+
+    Parameters
+    ----------
+    site : Site or Posts
+        The site, or its posts as they were known at a moment.
+    ega : {"none", "consecutive", "all-pairs"}
+        Expertise gain: people ask harder questions as they learn, so an earlier question of an
+        asker points to a later one: to the asker's next question, or to all that are asked at
+        least `tau_days` later.
+    tau_days : float
+        The least distance for ``"all-pairs"``.
+    edges : EdgeTypes, optional
+        Types to include, all by default.
+    exclude : ids of questions
+        Test questions: no edge of any type comes from them.
+
+    Returns
+    -------
+    Competition
+    """
+    if ega not in ("none", "consecutive", "all-pairs"):
+        raise InputError(f"ega is none, consecutive or all-pairs, not {ega!r}.")
+    if not 0 <= tau_days <= 1e6:
+        raise InputError(f"tau is a number of days from 0 to a million, not {tau_days}.")
+    questions, answers = site.questions, site.answers
+    keep = ~np.isin(questions.id, np.asarray(list(np.atleast_1d(exclude)), dtype=np.int64))
+    people = np.unique(np.concatenate([questions.asker, answers.owner]))
+    people = people[people >= 0]
+    parts = _edges(questions, answers, keep, people, edges or EdgeTypes())
+    if ega != "none":
+        rows = np.flatnonzero(keep & (questions.asker >= 0))
+        early, late = _gain(questions.asker[rows], questions.created_ms[rows], ega, tau_days)
+        parts["ega"] = rows[early] + len(people), rows[late] + len(people)
+
+    nothing = np.zeros(0, dtype=np.int64)
+    sources = np.concatenate([nothing, *(source for source, _ in parts.values())])
+    targets = np.concatenate([nothing, *(target for _, target in parts.values())])
+    nodes, codes = np.unique(np.concatenate([sources, targets]), return_inverse=True)
+    is_question = nodes >= len(people)
+    ids = np.concatenate([people, questions.id])[nodes]
+    labels = np.empty(len(nodes), dtype=object)
+    labels[:] = [
+        f"question:{number}" if asks else f"user:{number}"
+        for number, asks in zip(ids.tolist(), is_question.tolist(), strict=True)
+    ]
+    graph = DiGraph.from_codes(codes[: len(sources)], codes[len(sources) :], labels)
+    counts = {name: len(source) for name, (source, _) in parts.items()}
+    return Competition(graph, ids, is_question, counts)
+
+
+def _edges(
+    questions: Questions,
+    answers: Answers,
+    keep: BoolArray,
+    people: Int64Array,
+    types: EdgeTypes,
+) -> dict[str, tuple[Int64Array, Int64Array]]:
+    """Sources and targets by type, as codes: the place in `people`, then questions after them."""
+    best = np.full(len(questions), -1, dtype=np.int64)
+    resolved = keep & (questions.accepted >= 0)
+    best[resolved] = answers.owner[questions.accepted[resolved]]
+    won = best >= 0
+    asked = keep & (questions.asker >= 0)
+
+    def user(ids: Int64Array) -> Int64Array:
+        return np.searchsorted(people, ids).astype(np.int64)
+
+    parts: dict[str, tuple[Int64Array, Int64Array]] = {}
+    if types.asker_question:
+        rows = np.flatnonzero(asked)
+        parts["asker_question"] = user(questions.asker[rows]), rows + len(people)
+    if types.question_best:
+        rows = np.flatnonzero(won)
+        parts["question_best"] = rows + len(people), user(best[rows])
+    if types.asker_best:
+        rows = np.flatnonzero(won & asked)
+        parts["asker_best"] = user(questions.asker[rows]), user(best[rows])
+    if types.others_best:
+        # The accepted answerer may have answered twice: that is not a match against oneself.
+        rows = np.flatnonzero(
+            won[answers.question] & (answers.owner >= 0) & (answers.owner != best[answers.question])
+        )
+        parts["others_best"] = user(answers.owner[rows]), user(best[answers.question[rows]])
+    return parts
+
+
+def _gain(
+    asker: Int64Array, created: Int64Array, ega: Ega, tau_days: float
+) -> tuple[Int64Array, Int64Array]:
+    """Pairs (earlier, later) of questions of one asker; questions come by date."""
+    order = np.argsort(asker, kind="stable")
+    asker, created = asker[order], created[order]
+    if ega == "consecutive":
+        same = np.flatnonzero(asker[1:] == asker[:-1])
+        return order[same], order[same + 1]
+    # For every question, bisect the later ones of its asker for the first that is late enough.
+    wanted = created + max(1, round(tau_days * DAY_MS))
+    last = np.searchsorted(asker, asker, side="right")
+    low, high = np.arange(1, len(asker) + 1), last
+    while np.any(open_ := low < high):
+        middle = (low + high) // 2
+        late_enough = open_ & (created[np.minimum(middle, len(created) - 1)] >= wanted)
+        high = np.where(late_enough, middle, high)
+        low = np.where(open_ & ~late_enough, middle + 1, low)
+    first, count = low, last - low
+    total = int(count.sum())
+    if total > MOST_EGA_EDGES:
+        raise BudgetError(
+            f"All pairs of questions {tau_days:g} days apart are {total:,} edges, more than "
+            f"{MOST_EGA_EDGES:,}: use consecutive questions or a larger tau."
+        )
+    early = np.repeat(np.arange(len(asker)), count)
+    late = np.arange(total) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    return order[early], order[late]
+
+
+@dataclass(frozen=True)
+class SiteStatistics:
+    """Size of a site and of its competition graph, as in the paper's second table, and more."""
+
+    questions: int
+    answers: int
+    users: int
+    questions_with_accepted_answer: int
+    askers: int
+    answerers: int
+    bounties: int
+    questions_with_bounty: int
+    tags: int
+    first_ms: int
+    last_ms: int
+    nodes: int
+    edges: int
+    self_loops: int
+    user_nodes: int
+    question_nodes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary, for JSON."""
+        return asdict(self)
+
+
+def site_statistics(site: Site, competition: Competition | None = None) -> SiteStatistics:
+    """Count what a site holds, and its competition graph (without EGA unless one is given)."""
+    competition = competition or competition_graph(site)
+    questions, answers = site.questions, site.answers
+    graph = competition.graph
+    times = np.concatenate([questions.created_ms, answers.created_ms])
+    people = np.concatenate([questions.asker, answers.owner])
+    listed = len(site.users)
+    return SiteStatistics(
+        questions=len(questions),
+        answers=len(answers),
+        users=listed or len(np.unique(people[people >= 0])),
+        questions_with_accepted_answer=int(np.count_nonzero(questions.accepted >= 0)),
+        askers=len(np.unique(questions.asker[questions.asker >= 0])),
+        answerers=len(np.unique(answers.owner[answers.owner >= 0])),
+        bounties=len(site.bounties),
+        questions_with_bounty=len(np.unique(site.bounties.question)),
+        tags=len(site.tags.names),
+        first_ms=int(times.min()) if len(times) else 0,
+        last_ms=int(times.max()) if len(times) else 0,
+        nodes=graph.n_nodes,
+        edges=graph.n_edges,
+        self_loops=graph.n_self_loops,
+        user_nodes=int(np.count_nonzero(~competition.is_question)),
+        question_nodes=int(np.count_nonzero(competition.is_question)),
+    )

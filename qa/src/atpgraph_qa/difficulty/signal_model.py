@@ -1,0 +1,156 @@
+"""A small model of difficulty: a weighted sum of a few signals, with weights fitted to bounties.
+
+What makes a question hard differs between sites: on one, unanswered questions carry the large
+bounties, on another the much-answered ones do. So the weights come from the site's own bounties:
+from one half of the questions, for the other half. Every signal enters as its percentile among all
+questions of the site; the weights maximise the likelihood of the order of all pairs with different
+bounties (logistic), with a penalty. Where there are fewer than fifty questions to learn from,
+position and number of answers count alike instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.random import generator
+from atpgraph_qa.data.site import NOBODY, Site
+from atpgraph_qa.difficulty.accuracy import Scores
+from atpgraph_qa.difficulty.baselines import number_of_answers, time_to_first_answer
+from atpgraph_qa.difficulty.truth import BountyTruth
+from atpgraph_qa.expertise import Expertise, at
+
+PENALTY = 0.1
+LEAST_QUESTIONS = 50  # chosen with benchmarks/search_fitted.py
+_EQUAL = ("position", "answers")
+_MOST_PAIRS = 200_000
+
+Signals = Mapping[str, Float64Array]  # one number for every question of the site, by name
+
+
+def simple_signals(site: Site) -> dict[str, Float64Array]:
+    """Return what is known of every question without a graph."""
+    return {
+        "answers": number_of_answers(site),
+        "wait": time_to_first_answer(site),
+        "asked-before": asked_before(site),
+    }
+
+
+def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
+    """Return what ATP says of every question and of the person who asked it."""
+    graph = expertise.competition
+    question = graph.question_nodes(site.questions.id)
+    asker = graph.user_nodes(site.questions.asker)
+    return {
+        "pointed-at": at(expertise.pointed_at, question),
+        "position": at(expertise.position, question),
+        "asker-pointed-at": at(expertise.pointed_at, asker),
+        "asker-position": at(expertise.position, asker),
+    }
+
+
+def asked_before(site: Site) -> Float64Array:
+    """Count the earlier questions of each asker; NaN where the asker is unknown."""
+    asker = site.questions.asker
+    order = np.argsort(asker, kind="stable")
+    ordered = asker[order]
+    count = np.empty(len(asker))
+    count[order] = np.arange(len(asker)) - np.searchsorted(ordered, ordered)
+    count[asker == NOBODY] = np.nan
+    return count
+
+
+def percentiles(values: Float64Array) -> Float64Array:
+    """Return mid-rank percentiles less a half, 0 where a value is unknown.
+
+    Examples
+    --------
+    >>> percentiles(np.array([3.0, np.nan, 5.0, np.inf]))
+    array([-0.33333333,  0.        ,  0.        ,  0.33333333])
+    """
+    from scipy.stats import rankdata
+
+    known = ~np.isnan(values)
+    result = np.zeros(len(values))
+    if known.any():
+        result[known] = (rankdata(values[known]) - 0.5) / np.count_nonzero(known) - 0.5
+    return result
+
+
+def signal_matrix(signals: Signals) -> Float64Array:
+    """Return the percentiles of the signals, one column each."""
+    return np.stack([percentiles(column) for column in signals.values()], axis=1)
+
+
+def fit_weights(matrix: Float64Array, amount: Int64Array, random_state: int = 0) -> Float64Array:
+    """Find weights under which the weighted sums order pairs as the amounts do."""
+    from scipy.optimize import minimize
+
+    larger, smaller = np.nonzero(amount[:, None] > amount)
+    if len(larger) > _MOST_PAIRS:
+        drawn = generator(random_state).choice(len(larger), _MOST_PAIRS, replace=False)
+        larger, smaller = larger[drawn], smaller[drawn]
+    if not len(larger):
+        return np.zeros(matrix.shape[1])
+    gap = matrix[larger] - matrix[smaller]
+
+    def loss(weights: Float64Array) -> tuple[float, Float64Array]:
+        margin = gap @ weights
+        value = np.logaddexp(0.0, -margin).mean() + PENALTY * weights @ weights / 2
+        slope = -gap.T @ np.exp(-np.logaddexp(0.0, margin)) / len(gap) + PENALTY * weights
+        return float(value), slope
+
+    optimum: Any = minimize(loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B")
+    return np.asarray(optimum.x, dtype=np.float64)
+
+
+def equal_weights(signals: Signals) -> Float64Array:
+    """Return 1 for position and number of answers, 0 for the rest: for too little to fit to."""
+    return np.array([float(name in _EQUAL) for name in signals])
+
+
+def cross_fitted(
+    signals: Signals, truth: BountyTruth, first: BoolArray, random_state: int = 0
+) -> Scores:
+    """Score each half of the questions with the weights of the other half.
+
+    Parameters
+    ----------
+    signals : mapping
+        For every question of the site.
+    truth : BountyTruth
+        The questions compared.
+    first : boolean array
+        Which of them are in the first half. The scores of each half are percentiles within it, so
+        that those of the two halves can be compared.
+    """
+    matrix = signal_matrix(signals)[truth.question]
+    values = np.zeros(len(truth))
+    for mine in (first, ~first):
+        if np.count_nonzero(~mine) < LEAST_QUESTIONS:
+            weights = equal_weights(signals)
+        else:
+            weights = fit_weights(matrix[~mine], truth.amount[~mine], random_state)
+        values[mine] = percentiles(matrix[mine] @ weights)
+    return Scores(values)
+
+
+def fitted_to_all(signals: Signals, truth: BountyTruth, random_state: int = 0) -> Float64Array:
+    """Score all questions of a site with weights fitted to all its bounties."""
+    if truth.n_pairs() == 0:
+        raise InputError(
+            f"Weights are fitted to bounties, and {len(truth)} questions have one; use "
+            "--methods atp-position, which needs none."
+        )
+    matrix = signal_matrix(signals)
+    if len(truth) < LEAST_QUESTIONS:
+        weights = equal_weights(signals)
+    else:
+        weights = fit_weights(matrix[truth.question], truth.amount, random_state)
+    result: Float64Array = matrix @ weights
+    return result

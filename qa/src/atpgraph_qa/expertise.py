@@ -1,0 +1,205 @@
+"""Difficulty of questions and expertise of users on one scale, from ATP vectors.
+
+ATP turns the competition graph of a site into a source and a target vector of every question and
+user. The paper compares two questions by ⟨s_i, t_j⟩ against ⟨s_j, t_i⟩, which says something only
+where a path joins them; two questions are rarely joined. Here every node gets one number instead,
+in two steps.
+
+Mean score
+    How strongly the rest of the site points at a node, less how strongly the node points at the
+    rest: mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩. It is the potential that fits the antisymmetric
+    matrix of these differences best in least squares over all pairs, and costs two products.
+Position
+    The mean score follows the longest paths, so one lucky answer lifts a user. The position is
+    pulled towards it and fitted to the single edges as well: x minimises
+    Σ over edges (x_v − x_u − 1)² + α Σ (x_v − z_v)², where z is the standardised mean score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.embedding import ATP
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph_qa.competition import Competition, Ega, Posts, competition_graph
+from atpgraph_qa.data.site import NOBODY, Site
+
+ANCHOR = 0.2
+"""α: how strongly a position is held at the mean score."""
+DEFAULT_EGA: Ega = "consecutive"
+_TAG_ANCHOR = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Expertise:
+    """An ATP model of a competition graph, with one number for every question and user.
+
+    Attributes
+    ----------
+    model : ATP
+        The fitted model; its labels are ``"user:42"`` and ``"question:17"``.
+    competition : Competition
+        The graph of the model, with lookups by id.
+    """
+
+    model: ATP
+    competition: Competition
+
+    @classmethod
+    def fit(
+        cls,
+        site: Site | Posts,
+        *,
+        ega: Ega = DEFAULT_EGA,
+        tau_days: float = 30.0,
+        exclude: npt.ArrayLike = (),
+        **params: Any,
+    ) -> Self:
+        """Embed the competition graph of a site.
+
+        Parameters
+        ----------
+        site : Site or Posts
+            The site, or its posts as they were known at a moment.
+        ega, tau_days, exclude
+            See :func:`~atpgraph_qa.competition.competition_graph`.
+        **params
+            Of :class:`~atpgraph.ATP`; the purpose is "links" if none is given.
+        """
+        made = competition_graph(site, ega=ega, tau_days=tau_days, exclude=exclude)
+        return cls(ATP(**{"purpose": "links"} | params).fit(made.graph), made)
+
+    @classmethod
+    def from_model(cls, model: ATP) -> Self:
+        """Of a fitted model whose labels name users and questions."""
+        return cls(model, Competition.from_graph(model.graph_))
+
+    @cached_property
+    def mean_score(self) -> Float64Array:
+        """Mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩ for every node v."""
+        source = self.model.source_.astype(np.float64)
+        target = self.model.target_.astype(np.float64)
+        if not len(source):
+            return np.zeros(0)
+        result: Float64Array = target @ source.mean(axis=0) - source @ target.mean(axis=0)
+        return result
+
+    @cached_property
+    def pointed_at(self) -> Float64Array:
+        """Mean over x of ⟨s_x, t_v⟩ for every node v."""
+        source = self.model.source_.astype(np.float64)
+        if not len(source):
+            return np.zeros(0)
+        result: Float64Array = self.model.target_.astype(np.float64) @ source.mean(axis=0)
+        return result
+
+    @cached_property
+    def position(self) -> Float64Array:
+        """Difficulty or expertise of every node: the mean score, fitted to the edges as well."""
+        with stage("positions"):
+            return pooled(self.model.graph_, standardised(self.mean_score), ANCHOR)
+
+    def difficulty(self, questions: npt.ArrayLike) -> Float64Array:
+        """Positions of questions by id, NaN for those that are not in the graph."""
+        return at(self.position, self.competition.question_nodes(questions))
+
+    def expertise(self, users: npt.ArrayLike) -> Float64Array:
+        """Positions of users by id, NaN for those that are not in the graph."""
+        return at(self.position, self.competition.user_nodes(users))
+
+    def harder(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.int8]:
+        """Which of two questions is harder, by id: 1 the first, −1 the second, 0 unknown."""
+        difference = self.difficulty(first) - self.difficulty(second)
+        return np.sign(np.nan_to_num(difference)).astype(np.int8)
+
+    def experts(self, top: int = 20) -> tuple[Int64Array, Float64Array]:
+        """Users with the highest positions, and the positions."""
+        users = ~self.competition.is_question
+        return _best(self.competition.ids[users], self.position[users], top)
+
+    def tag_experts(
+        self, site: Site | Posts, tag: str, top: int = 20
+    ) -> tuple[Int64Array, Float64Array]:
+        """Users with the highest expertise in a tag, among those who posted in it.
+
+        The positions are fitted again to the edges that come from the tag's questions, and held
+        at the overall positions: with little evidence in the tag a user keeps the overall one.
+        """
+        questions = site.tags.questions(tag)
+        if not len(questions):
+            close = [name for name in site.tags.names if tag.lower() in name.lower()][:5]
+            hint = f"; there are {', '.join(close)}" if close else ""
+            raise InputError(
+                f"No question has the tag {tag!r}{hint}."
+                if site.tags.names
+                else "The dump of this site has no tags."
+            )
+        outside = np.ones(len(site.questions), dtype=np.bool_)
+        outside[questions] = False
+        part = competition_graph(site, exclude=site.questions.id[outside])
+        nodes = np.where(
+            part.is_question,
+            self.competition.question_nodes(part.ids),
+            self.competition.user_nodes(part.ids),
+        )
+        anchor = np.nan_to_num(at(self.position, nodes), nan=float(np.mean(self.position)))
+        scores = pooled(part.graph, anchor, _TAG_ANCHOR)
+        people = ~part.is_question
+        return _best(part.ids[people], scores[people], top)
+
+
+def standardised(values: Float64Array) -> Float64Array:
+    """Values with mean 0 and deviation 1; all 0 where they are equal."""
+    spread = float(values.std()) if len(values) else 0.0
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def pooled(graph: DiGraph, anchor: Float64Array, strength: float) -> Float64Array:
+    """Positions that fit the edges, one step up each, and stay near the anchor.
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    >>> np.round(pooled(chain, np.zeros(3), 1e-6), 3)
+    array([-1.,  0.,  1.])
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import cg
+
+    n = graph.n_nodes
+    sources, targets = graph.sources.astype(np.int64), graph.targets.astype(np.int64)
+    real = sources != targets
+    sources, targets = sources[real], targets[real]
+    incoming = np.bincount(targets, minlength=n)
+    outgoing = np.bincount(sources, minlength=n)
+    ones = np.ones(len(sources))
+    joined = sparse.csr_array((ones, (sources, targets)), shape=(n, n))
+    diagonal = incoming + outgoing + strength
+    matrix = sparse.diags_array(diagonal.astype(np.float64)) - joined - joined.T
+    wanted = incoming - outgoing + strength * anchor
+    preconditioner = sparse.diags_array(1.0 / diagonal)
+    found, _ = cg(matrix, wanted, x0=anchor, rtol=1e-8, maxiter=2000, M=preconditioner)
+    return np.asarray(found, dtype=np.float64)
+
+
+def at(values: Float64Array, nodes: Int64Array) -> Float64Array:
+    """Values of nodes by number, NaN for −1."""
+    known = nodes != NOBODY
+    result = np.full(len(nodes), np.nan)
+    result[known] = values[nodes[known]]
+    return result
+
+
+def _best(ids: Int64Array, scores: Float64Array, top: int) -> tuple[Int64Array, Float64Array]:
+    if top < 1:
+        raise InputError(f"top is {top}; it must be at least 1.")
+    order = np.lexsort((ids, -scores))[:top]
+    return ids[order], scores[order]

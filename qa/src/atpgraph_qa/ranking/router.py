@@ -1,0 +1,197 @@
+"""The learned ranker.
+
+Chosen over gradient-boosted trees: on the last part of the training period of the sites at hand
+lambdarank did not do better (see docs/evidence/routing.md), needs more questions than a small site
+has, and takes longer for a hundred thousand people than a router may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.threads import Workers
+from atpgraph_qa.ranking.calibration import Calibration, calibrate
+from atpgraph_qa.ranking.conditional_logit import (
+    ConditionalLogit,
+    LogitProblem,
+    fit_logit,
+)
+from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
+from atpgraph_qa.ranking.prior_weights import prior_weights
+from atpgraph_qa.ranking.space import FeatureSpace
+from atpgraph_qa.ranking.training import TrainingPlan, collect
+from atpgraph_qa.timeline.candidates import POOLS, Pool
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.memo import Shelf
+from atpgraph_qa.timeline.query import Query
+
+STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
+PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
+_VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a router learns; see its attributes."""
+
+    model: ConditionalLogit
+    calibration: Calibration
+    penalty: float
+    from_prior: bool
+    questions: int
+
+
+LEARNT: Shelf[Learnt] = Shelf("weights", keep=2)
+SCORES: Shelf[Float64Array] = Shelf("scores", keep=1)
+
+
+class Router:
+    """Ranks people by all features together.
+
+    Parameters
+    ----------
+    pool : {"own", "all", "new"}
+        Whom it will rank. One model answers "who of those who answered will be accepted", another
+        "who of all will give the accepted answer", a third the same among newcomers.
+    random_state : int
+        Same state, same scores.
+    without : names of feature groups
+        Groups to leave out, for ablations; see :mod:`~atpgraph_qa.ranking.names`.
+    plan : TrainingPlan, optional
+
+    Attributes
+    ----------
+    model_ : ConditionalLogit
+    calibration_ : Calibration
+    penalty_ : float
+    questions_ : int
+        Past questions that it learnt from.
+    from_prior_ : bool
+        Whether weights start from those of :mod:`~atpgraph_qa.ranking.prior_weights`, or
+        from 0. This and the penalty are chosen by the likelihood of the last training questions.
+    """
+
+    name: ClassVar[str] = "router"
+    space: ClassVar[FeatureSpace] = FeatureSpace()
+    without: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        pool: Pool = "all",
+        random_state: int = 0,
+        *,
+        without: tuple[str, ...] | None = None,
+        plan: TrainingPlan | None = None,
+    ) -> None:
+        self.pool = pool
+        self.random_state = random_state
+        if without is not None:
+            self.without = without
+        self.plan = plan or TrainingPlan()
+
+    def fit(self, history: History) -> Self:
+        """Learn weights from past questions."""
+        key = history.now, self.pool, self.plan, self.without, self.random_state
+        learnt = history.remember(LEARNT, key, lambda: self._learn(history))
+        self.model_, self.calibration_ = learnt.model, learnt.calibration
+        self.penalty_, self.from_prior_ = learnt.penalty, learnt.from_prior
+        self.questions_ = learnt.questions
+        return self
+
+    def _learn(self, history: History) -> Learnt:
+        examples = collect(history, self.pool, self.plan, self.random_state)
+        hidden = names_of(self.without)
+        use = np.array([name not in hidden for name in NAMES])
+        model_of_text = history.records.text_model
+        kind = None if model_of_text is None else model_of_text.name
+        early, held_out = examples.split(_VALIDATION)
+        problem = LogitProblem(early, use, STIFFNESS)
+        priors = (prior_weights(self.pool, self.without, kind), None)
+        trials = [(penalty, prior) for penalty in PENALTIES for prior in priors]
+        with Workers() as workers:
+            models = list(workers.map(lambda trial: problem.fit(*trial), trials))
+        losses = [model.loss(held_out) for model in models]
+        best = int(np.argmin(losses))
+        model, (penalty, prior) = models[best], trials[best]
+        return Learnt(
+            fit_logit(examples.choices, penalty, use, prior, STIFFNESS),
+            calibrate(model, held_out, examples.reach(_VALIDATION)),
+            penalty,
+            prior is not None,
+            examples.choices.n_questions,
+        )
+
+    def update(self, history: History) -> Self:
+        """Nothing to do: the weights stay, and features are of what a question's history knows."""
+        return self
+
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        """One number per candidate (user id); differences are log-odds.
+
+        Kept, since a row of the evaluation starts from another's scores.
+        """
+        codes = query.history.codes(candidates)
+        key = query, self.model_, codes.tobytes()
+        return query.history.records.memo.get(
+            SCORES, key, lambda: self.score_codes(query, codes)
+        ).copy()
+
+    def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
+        """The same by user code, −1 for somebody unknown."""
+        weight = self.model_.raw_weight
+        nobody = -float(self.model_.mean @ weight)
+        known = codes >= 0
+        if known.all():
+            return self.space.weighted(query, weight, codes) + nobody
+        scores = np.full(len(codes), nobody)
+        scores[known] += self.space.weighted(query, weight, codes[known])
+        return scores
+
+    def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
+        """Calibrated probability that each candidate (or those in `which`) is accepted."""
+        stated = self.calibration_(scores)
+        return stated if which is None else stated[which]
+
+    def weights(self) -> dict[str, float]:
+        """Weight of every feature in units of its standard deviation."""
+        return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """What was learnt."""
+        return {
+            "pool": self.pool,
+            "random_state": self.random_state,
+            "features": list(NAMES),
+            "penalty": self.penalty_,
+            "from_prior": self.from_prior_,
+            "questions": self.questions_,
+            "model": self.model_.to_json(),
+            "calibration": asdict(self.calibration_),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """Back from :meth:`to_json`.
+
+        Raises ValueError where the data are not those of a router with today's features.
+        """
+        if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
+            raise ValueError("it was trained with other features")
+        router = cls(data["pool"], data["random_state"])
+        router.penalty_ = float(data["penalty"])
+        router.from_prior_ = bool(data["from_prior"])
+        router.questions_ = int(data["questions"])
+        router.model_ = ConditionalLogit.from_json(data["model"])
+        stated = data["calibration"]
+        router.calibration_ = Calibration(float(stated["sharpness"]), float(stated["reach"]))
+        model = router.model_
+        if any(len(part) != len(NAMES) for part in (model.mean, model.scale, model.weight)):
+            raise ValueError("it does not have one weight for every feature")
+        numbers = np.concatenate([model.mean, model.scale, model.weight])
+        if not np.isfinite(numbers).all() or np.any(model.scale <= 0):
+            raise ValueError("it has weights out of range")
+        return router

@@ -1,0 +1,127 @@
+"""What people have done so far, whatever is asked; and what they did for the asker.
+
+Counts enter as logarithms. Rates are drawn to the mean of the site, so that one lucky answer is not
+worth a hundred good ones; how much is estimated from how far people really differ (empirical Bayes,
+by moments).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atpgraph.util.arrays import Float64Array
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.ranking.elo import elo_ratings
+from atpgraph_qa.ranking.names import ASKER
+from atpgraph_qa.ranking.similarity import Rare
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query
+
+_SHRINK = 5.0
+_LEAST_SPREAD, _LEAST_PULL = 1e-4, 0.5
+
+
+def standing(history: History) -> dict[str, Float64Array]:
+    """Popularity and habits of all users; the question plays no part in it."""
+    given = history.n_given
+    asker = history.questions.asker
+    asked = np.bincount(asker[asker >= 0], minlength=history.n_users)
+    return {
+        "answers": np.log1p(given),
+        "accepted": np.log1p(history.n_won),
+        **_success(history),
+        **_votes(history),
+        "elo": elo_ratings(history),
+        **_pace(history),
+        "asked": np.log1p(asked),
+    }
+
+
+def _success(history: History) -> dict[str, Float64Array]:
+    """How often somebody's answers were accepted, and how often against others."""
+    won, question = history.n_won, history.answers.question
+    resolved = history.best_answer >= 0
+    decided = history.per_user(resolved[question].astype(np.float64))
+    usual = float(won.sum() / max(decided.sum(), 1.0))
+    people = np.bincount(question, minlength=history.n_questions)
+    contested = (resolved & (people > 1))[question]
+    matches = history.per_user(contested.astype(np.float64))
+    wins = history.per_user((contested & history.is_accepted).astype(np.float64))
+    par = history.per_user(np.where(contested, 1.0 / np.maximum(people[question], 1), 0))
+    noise = usual * (1.0 - usual)
+    pull = max(noise / _spread(won, decided, usual, noise) - 1.0, _LEAST_PULL)
+    return {
+        "acceptance_rate": _logit((won + pull * usual) / (decided + pull)),
+        # Against the chance of winning among that many answers.
+        "win_rate": (wins - par) / np.sqrt(matches + _SHRINK),
+    }
+
+
+def _votes(history: History) -> dict[str, Float64Array]:
+    given, votes = history.n_given, history.answer_votes
+    mean = float(votes.mean()) if len(votes) else 0.0
+    ahead = history.per_user(_ahead(history))
+    total, owner = history.per_user(votes), history.answers.owner
+    own = total / np.maximum(given, 1.0)
+    apart = (votes - own[owner])[owner >= 0]
+    noise = float(np.mean(apart**2)) if len(apart) else 1.0
+    pull = max(noise / _spread(total, given, mean, noise), _LEAST_PULL)
+    return {
+        "mean_votes": np.arcsinh((total + pull * mean) / (given + pull)),
+        # Answers with more votes than the mean of their question, less those with fewer.
+        "vote_wins": ahead / np.sqrt(given + _SHRINK),
+    }
+
+
+def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
+    """Variance of people's true means: that of the means seen, less what chance adds to it.
+
+    `noise` is the variance of one observation; people with two or more count.
+    """
+    some = count >= 2
+    if not some.any():
+        return _LEAST_SPREAD
+    seen = total[some] / count[some]
+    return max(float(np.mean((seen - usual) ** 2 - noise / count[some])), _LEAST_SPREAD)
+
+
+def _ahead(history: History) -> Float64Array:
+    """For every answer, the sign of its votes less the mean of the question's answers."""
+    question, votes = history.answers.question, history.answer_votes
+    count = np.maximum(np.bincount(question, minlength=history.n_questions), 1)
+    mean = np.bincount(question, votes, minlength=history.n_questions) / count
+    gap = votes - mean[question]
+    return np.asarray(np.sign(np.where(np.abs(gap) > 1e-9, gap, 0.0)))
+
+
+def _pace(history: History) -> dict[str, Float64Array]:
+    """How soon somebody answers, and how often before everybody else."""
+    given, question = history.n_given, history.answers.question
+    delay = (history.answers.given_ms - history.questions.asked_ms[question]) / DAY_MS
+    log_delay = np.log(np.maximum(delay, 1e-3))
+    usual = float(log_delay.mean()) if len(log_delay) else 0.0
+    first = np.zeros(history.n_answers)
+    if history.n_answers:
+        first[np.unique(question, return_index=True)[1]] = 1.0
+    return {
+        "speed": -(history.per_user(log_delay) + 3 * usual) / (given + 3.0),
+        "first": (history.per_user(first) + 1.0) / (given + 2.0),
+    }
+
+
+def asker_features(query: Query) -> dict[str, Rare]:
+    """Who helped this asker before."""
+    history = query.history
+    answers = history.answers_to(query.earlier_by_asker)
+    answers = answers[history.answers.owner[answers] >= 0]
+    owner, best = history.answers.owner[answers], history.is_accepted[answers]
+    found = (np.unique(people) for people in (owner, owner[best]))
+    return {
+        name: Rare(people, np.ones(len(people)), 0.0)
+        for name, people in zip(ASKER, found, strict=True)
+    }
+
+
+def _logit(p: Float64Array) -> Float64Array:
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(p / (1 - p)))

@@ -1,0 +1,264 @@
+"""Training examples of the router: past questions, each with what was known when it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.progress import stage
+from atpgraph.util.random import generator
+from atpgraph_qa.ranking.conditional_logit import Choices
+from atpgraph_qa.ranking.names import NAMES
+from atpgraph_qa.ranking.space import Columns, FeatureSpace
+from atpgraph_qa.timeline.candidates import FEW_ANSWERS, Pool, candidates
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.memo import Shelf
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.visibility import FOREVER
+
+_PROMISING = (
+    "fading_15", "fading_60", "text_near", "text_recent", "tag_recent", "accepted",
+    "meaning_month", "meaning_recent", "meaning_asked",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Past questions to learn from, by date.
+
+    Attributes
+    ----------
+    choices : Choices
+    position : int64 array
+        Position of every question.
+    accepted : boolean array
+        True where an accepted answer says who was right, False where votes do.
+    missed : int64 array
+        Positions of questions with an accepted answer by somebody who was not a candidate.
+    people : int64 array
+        User code of every row of `choices`.
+    """
+
+    choices: Choices
+    position: Int64Array
+    accepted: BoolArray
+    missed: Int64Array
+    people: Int64Array
+
+    def reach(self, share: float) -> float:
+        """How often the right person was a candidate, over the last `share`; 1 if unknown."""
+        resolved = self.position[self.accepted]
+        if not len(resolved):
+            return 1.0
+        late = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
+        reached = np.count_nonzero(resolved >= late)
+        return reached / (reached + np.count_nonzero(self.missed >= late))
+
+    def split(self, share: float) -> tuple[Choices, Choices]:
+        """All questions before, and those with an accepted answer among the last `share`."""
+        resolved = self.position[self.accepted]
+        if not len(resolved):
+            return self.choices, self.choices.part(self.accepted)
+        cut = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
+        late = self.position >= cut
+        return self.choices.part(~late), self.choices.part(late & self.accepted)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Which past questions the router learns from.
+
+    Attributes
+    ----------
+    questions : int
+        At most this many, the latest.
+    folds : int
+        Where time plays no part: parts of the questions that are hidden in turn.
+    voted : bool
+        Learn also from questions without an accepted answer, where votes tell the best one. Most
+        questions of small sites are such; held-out questions, all with an accepted answer, became
+        likelier with them.
+    hard, random : int
+        People ranked against the right one when all active users are candidates: the most
+        promising by several counts, and a random sample of the others.
+    """
+
+    questions: int = 2000
+    folds: int = 5
+    voted: bool = True
+    hard: int = 25
+    random: int = 40
+
+
+EXAMPLES: Shelf[Examples] = Shelf("training examples", keep=2)
+
+
+def collect(
+    history: History,
+    pool: Pool,
+    plan: TrainingPlan | None = None,
+    random_state: int = 0,
+) -> Examples:
+    """Examples from a history.
+
+    With a history that ends at a moment, every question is seen with what was known when it was
+    asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
+    questions are.
+    """
+    chosen = plan or TrainingPlan()
+
+    def make() -> Examples:
+        return _Collector(history, pool, chosen, random_state).run()
+
+    return history.remember(EXAMPLES, (history.now, pool, chosen, random_state), make)
+
+
+@dataclass(frozen=True, eq=False)
+class _Example:
+    """One question: people, their features, what each stands for, and the row of the right one."""
+
+    position: int
+    people: Int64Array
+    x: Float64Array
+    offset: Float64Array
+    chosen: int
+
+
+class _Collector:
+    def __init__(self, history: History, pool: Pool, plan: TrainingPlan, random_state: int) -> None:
+        self.history, self.pool, self.plan = history, pool, plan
+        self.rng = generator(random_state)
+        self.right = right_answers(history, pool, plan.voted)
+        self.timeless = history.now == FOREVER
+
+    def run(self) -> Examples:
+        """Go through the questions, by date or fold by fold."""
+        history = self.history
+        chosen = np.flatnonzero(self.right >= 0)[-self.plan.questions :]
+        examples: list[_Example] = []
+        missed: list[int] = []
+        with stage("training examples", len(chosen)) as step:
+            for group in self._groups(chosen):
+                known = self.history.without(group) if self.timeless else None
+                for position in group.tolist():
+                    query = Query.again(history.records, position, known)
+                    example = self._example(query, position)
+                    step.advance()
+                    if example is not None:
+                        examples.append(example)
+                    elif history.best_answer[position] >= 0:
+                        missed.append(position)
+        return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
+
+    def _groups(self, chosen: Int64Array) -> list[Int64Array]:
+        """Questions that are hidden together."""
+        if self.timeless:
+            folds = np.array_split(self.rng.permutation(chosen), self.plan.folds)
+            return [np.sort(fold) for fold in folds if len(fold)]
+        return [chosen]
+
+    def _example(self, query: Query, position: int) -> _Example | None:
+        history, space = self.history, FeatureSpace()
+        asker = int(history.questions.asker[position])
+        truth = int(history.answers.owner[self.right[position]])
+        if self.pool == "own":
+            people = history.answerers(position)
+            people = people[people != asker]
+            right = int(np.flatnonzero(people == truth)[0])
+            x = space.rows(query, people)
+            return _Example(position, people, x, np.zeros(len(people)), right)
+        active = np.sort(query.history.codes(candidates(query, self.pool)))
+        right = int(np.searchsorted(active, truth))
+        if right == len(active) or active[right] != truth:
+            return None
+        promising = space.columns(query, active, _PROMISING)
+        sample, offset = self._sample(promising, active, right)
+        chosen = int(np.flatnonzero(sample == right)[0])
+        people = active[sample]
+        return _Example(position, people, space.rows(query, people), offset, chosen)
+
+    def _sample(
+        self, columns: Columns, active: Int64Array, right: int
+    ) -> tuple[Int64Array, Float64Array]:
+        """Positions of the most promising people and some others, and what each stands for."""
+        known = [name for name in _PROMISING if name in columns]
+        hard = [largest(columns[name], self.plan.hard) for name in known]
+        sure = np.unique(np.concatenate([*hard, [right]]))
+        others = np.ones(len(active), dtype=np.bool_)
+        others[sure] = False
+        rest = np.flatnonzero(others)
+        drawn = self.rng.choice(rest, min(self.plan.random, len(rest)), replace=False)
+        stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
+        offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])
+        return np.concatenate([sure, drawn]), offset
+
+
+def largest(values: Float64Array, count: int) -> Int64Array:
+    """Positions of the largest values; of equals the first ones."""
+    if count >= len(values):
+        return np.arange(len(values))
+    # Most people share the smallest value, that of having nothing to show.
+    some = np.flatnonzero(values > values.min())
+    if len(some) <= count:
+        rest = np.flatnonzero(values == values.min())
+        return np.concatenate([some, rest[: count - len(some)]])
+    last = len(some) - max(count, 1)
+    some = some[values[some] >= np.partition(values[some], last)[last]]
+    order = np.argsort(-values[some], kind="stable")
+    return np.asarray(some[order[:count]])
+
+
+def _joined(history: History, examples: list[_Example], missed: Int64Array) -> Examples:
+    # By date, whatever the folds were: the last ones serve for validation.
+    examples = sorted(examples, key=lambda example: example.position)
+    position = np.array([example.position for example in examples], dtype=np.int64)
+    sizes = np.array([len(example.x) for example in examples], dtype=np.int64)
+    first = np.cumsum(sizes) - sizes
+    choices = Choices(
+        np.concatenate([np.zeros((0, len(NAMES))), *(example.x for example in examples)]),
+        np.repeat(np.arange(len(examples)), sizes),
+        first + np.array([example.chosen for example in examples], dtype=np.int64),
+        np.concatenate([np.zeros(0), *(example.offset for example in examples)]),
+    )
+    people = np.concatenate([np.zeros(0, dtype=np.int64), *(each.people for each in examples)])
+    return Examples(choices, position, history.best_answer[position] >= 0, missed, people)
+
+
+def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
+    """The answer that teaches who was right, for every question; −1 for none.
+
+    It is the accepted one; with `voted`, where none is, the one with at least two votes and more
+    than any other. Answers by the asker do not count, nor, among the people who answered, do
+    questions with one of them. With newcomers as candidates only answers by newcomers count.
+    """
+    owner, question = history.answers.owner, history.answers.question
+    right = history.best_answer.copy()
+    usable = (owner >= 0) & (owner != history.questions.asker[question])
+    if voted and history.has_votes:
+        votes = np.where(usable, history.answer_votes, -np.inf)
+        order = np.lexsort((votes, question))
+        order = order[usable[order]]
+        last = np.append(question[order][1:] != question[order][:-1], True)[: len(order)]
+        top, runner_up = order[last], np.full(history.n_questions, -np.inf)
+        second = np.flatnonzero(last) - 1
+        there = (second >= 0) & (question[order[second]] == question[top])
+        runner_up[question[top[there]]] = votes[order[second[there]]]
+        clear = (votes[top] >= 2) & (votes[top] > runner_up[question[top]])
+        clear &= right[question[top]] < 0
+        right[question[top[clear]]] = top[clear]
+    bad = (right >= 0) & ~usable[np.maximum(right, 0)] if history.n_answers else right >= 0
+    right[bad] = -1
+    if pool == "own":
+        right[history.answerer_counts(but_asker=True) < 2] = -1
+    if pool == "new":
+        right[_answers_before(history, right) > FEW_ANSWERS] = -1
+    return right
+
+
+def _answers_before(history: History, answers: Int64Array) -> Int64Array:
+    """For every answer (−1 for none), how many its owner had given before it."""
+    mine, owner = history.by_person, np.append(history.answers.owner, -1)[answers]
+    place = np.append(mine.place, -1)[answers]
+    return np.asarray(np.where(owner >= 0, place - mine.indptr[owner], -1))

@@ -1,0 +1,1 @@
+"""HTML reports about sites: routing, difficulty, load of a policy."""

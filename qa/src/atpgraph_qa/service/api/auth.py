@@ -1,0 +1,107 @@
+"""Who calls: tokens in the Authorization header, with scopes and rates."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from atpgraph_qa.service.api.limits import Buckets
+from atpgraph_qa.service.api.problems import ProblemError
+from atpgraph_qa.service.settings import Limits
+from atpgraph_qa.service.store import tokens
+from atpgraph_qa.service.store.database import Database, DatabaseGoneError
+from atpgraph_qa.service.store.tokens import Token
+
+_KEPT_S = 30.0  # how long a token is known without asking the database
+_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
+
+
+class Doorkeeper:
+    """Knows tokens, and stops callers who do too much."""
+
+    def __init__(self, database: Database, limits: Limits, clock: Callable[[], int]) -> None:
+        self.database, self.clock = database, clock
+        self.rates = Buckets(limits.per_second, limits.burst)
+        self.failures = Buckets(limits.failures_per_minute / 60, limits.failures_per_minute)
+        self._known: dict[str, tuple[Token, float]] = {}
+        self._lock = threading.Lock()
+
+    def known(self, secret: str) -> Token | None:
+        """The token of a secret that was looked up a moment ago."""
+        known = self._known.get(tokens.digest(secret))
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
+    def token(self, secret: str, client: str) -> Token:
+        """The token of a secret, or a problem."""
+        known = self.known(secret)
+        if known is not None:
+            return self.counted(known)
+        digest = tokens.digest(secret)
+        try:
+            with self.database.write() as connection:
+                found = tokens.find_token(connection, secret)
+                if found is not None:
+                    tokens.touch_token(connection, found.id, self.clock())
+        except DatabaseGoneError:
+            # Whoever was known goes on routing meanwhile; a revoked token is not in there.
+            if digest not in self._known:
+                raise
+            return self.counted(self._known[digest][0])
+        if found is None:
+            self.fail(client)
+            raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
+        with self._lock:
+            if len(self._known) > 10_000:
+                self._known.clear()
+            self._known[digest] = found, time.monotonic() + _KEPT_S
+        return self.counted(found)
+
+    def counted(self, token: Token) -> Token:
+        """The token, if it is not used too often."""
+        wait = self.rates.take(token.id)
+        if wait:
+            raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
+        return token
+
+    def fail(self, client: str) -> None:
+        """Count a wrong token; who sends too many is told to wait."""
+        wait = self.failures.take(client)
+        if wait:
+            raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
+
+    def forget(self) -> None:
+        """Look every token up again: one was revoked."""
+        with self._lock:
+            self._known.clear()
+
+
+def needs(scope: str) -> Any:
+    """A dependency: the caller's token, which must have a scope."""
+
+    async def checked(
+        request: Request,
+        given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
+    ) -> Token:
+        if given is None:
+            raise ProblemError(
+                401, "Send a token: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
+            )
+        door: Doorkeeper = request.app.state.door
+        client = request.client.host if request.client else ""
+        if door.known(given.credentials) is None:  # the database is asked off the event loop
+            token = await run_in_threadpool(door.token, given.credentials, client)
+        else:
+            token = door.token(given.credentials, client)
+        if not token.may(scope):
+            raise ProblemError(403, f"The token lacks the scope {scope!r}.")
+        request.state.token = token.id
+        return token
+
+    checked.scope = scope  # type: ignore[attr-defined]
+    return Depends(checked)

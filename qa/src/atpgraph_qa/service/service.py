@@ -1,0 +1,266 @@
+"""The service as a whole: what is started, what runs in the background, what is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from atpgraph.errors import AtpError
+from atpgraph_qa.service.desk import BATCH, Desk, now_ms
+from atpgraph_qa.service.forget import forget_rows
+from atpgraph_qa.service.forget_history import forget_in_history
+from atpgraph_qa.service.out.adapters import Half, Incoming
+from atpgraph_qa.service.out.delivery import Courier
+from atpgraph_qa.service.out.guard import Resolve, resolve
+from atpgraph_qa.service.retrain import Trainer
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.snapshots import Snapshots
+from atpgraph_qa.service.store import tables, tokens
+from atpgraph_qa.service.store.database import Database, DatabaseGoneError, NotInChargeError
+from atpgraph_qa.service.store.events import Arrival, name_of
+from atpgraph_qa.service.store.people import Person, learn_handle, save_person
+from atpgraph_qa.timeline.events import Asked
+
+LOG = logging.getLogger("atpgraph.serve")
+DATABASE = "service.sqlite"
+_GATHER_S = 0.2  # ten events applied together cost about as much as one
+
+
+def database_url(settings: Settings) -> str:
+    """The database of the settings, SQLite in the work folder by default."""
+    return settings.store.database or f"sqlite:///{Path(settings.store.folder) / DATABASE}"
+
+
+class Service:
+    """Everything that runs in one process.
+
+    Parameters
+    ----------
+    settings : Settings
+    model : path, optional
+        A trained model; needed at the first start.
+    clock : callable
+        The time in milliseconds.
+    resolver : callable
+        Addresses of a host and port, for what goes out.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: Path | None = None,
+        *,
+        clock: Callable[[], int] = now_ms,
+        resolver: Resolve = resolve,
+    ) -> None:
+        self.settings, self.clock = settings, clock
+        self.folder = Path(settings.store.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.database = Database(database_url(settings))
+        self.first_token = ""
+        self.ready = False
+        self.model_path = model
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        try:
+            self.database.migrate()
+            self.database.take_charge()
+            self._first_token()
+            self.desk = Desk(self.database, settings, clock)
+            self.snapshots = Snapshots(self.desk, self.folder)
+            self.snapshots.open(model)
+            self.desk.current().warm_up()  # ready means that the first route need not wait
+            self.courier = Courier(self.database, settings, clock, resolver)
+            self.courier.recover()
+            self.trainer = Trainer(self.desk, self.snapshots, self.folder)
+        except BaseException:
+            self.database.close()
+            raise
+        self.ready = True
+
+    def _first_token(self) -> None:
+        with self.database.write() as connection:
+            if not tokens.had_admin(connection):
+                made = tokens.create_token(connection, "first", ["admin"], self.clock())
+                self.first_token = made[1]
+
+    # --- background ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the threads that apply events, deliver messages and keep house."""
+        for name, work, pause in (
+            ("apply", self._apply, 5.0),
+            ("deliver", self.courier.run, 0.5),
+            ("house", self.keep_house, 10.0),
+        ):
+            thread = threading.Thread(
+                target=self._loop, args=(name, work, pause), name=f"atp-{name}", daemon=True
+            )
+            thread.start()
+            self._threads.append(thread)
+
+    def _apply(self) -> int:
+        self.desk.awake.clear()
+        if self.desk.waiting < BATCH:
+            self._stop.wait(_GATHER_S)
+        return self.desk.apply()
+
+    def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
+        """Do some work again and again; rest only when there was none."""
+        gone = False
+        while not self._stop.is_set():
+            try:
+                done = work()
+            except DatabaseGoneError:
+                if not gone:
+                    LOG.warning("database gone", extra={"facts": {"thread": name}})
+                gone, done, pause_now = True, 0, 1.0
+            except NotInChargeError:
+                LOG.error("not in charge any more", extra={"facts": {"thread": name}})
+                self.ready = False
+                return
+            except Exception as error:  # a bug must not end the service
+                kind = type(error).__name__
+                LOG.exception("bug", extra={"facts": {"thread": name, "kind": kind}})
+                done, pause_now = 0, 5.0
+            else:
+                if gone:
+                    LOG.warning("database back", extra={"facts": {"thread": name}})
+                gone, pause_now = False, pause
+            if not done:
+                waiter = self.desk.awake if name == "apply" else self._stop
+                waiter.wait(pause_now)
+
+    def settle(self) -> None:
+        """Do at once what the threads would do: for tests, and before stopping."""
+        while self.desk.apply():
+            pass
+
+    def keep_house(self) -> int:
+        """What has to be done now and then."""
+        self.flush_halves()
+        self.desk.escalate()
+        self.desk.expire()
+        self.desk.welcome()
+        self.desk.book.sweep(self.clock())
+        self.trainer.tend()
+        if self.snapshots.due():
+            self.snapshots.write()
+        return 0
+
+    def stop(self) -> None:
+        """Finish what is under way, keep it, let go."""
+        self._stop.set()
+        self.desk.awake.set()
+        for thread in self._threads:
+            thread.join(timeout=30)
+        self.trainer.stop()
+        if self.ready:
+            with contextlib.suppress(AtpError):
+                self.settle()
+                if self.desk.seq > self.snapshots.written_seq:
+                    self.snapshots.write()
+        self.ready = False
+        self.database.close()
+
+    # --- what comes in by hooks ------------------------------------------------------------------
+
+    def take_in(self, incoming: Incoming) -> dict[str, Any]:
+        """Store what a hook said; how much of it was new."""
+        learnt: list[Person] = []
+        with self.database.write() as connection:
+            for user, (handle, groups) in incoming.names.items():
+                if user not in self.desk.forgetter:
+                    changed = learn_handle(
+                        self.database, connection, self.desk.directory, user, handle, groups,
+                        self.clock(),
+                    )  # fmt: skip
+                    learnt += [] if changed is None else [changed]
+        for person in learnt:
+            self.desk.directory.put(person)
+        whole = [arrival for half in incoming.halves for arrival in self._joined(half)]
+        numbers = self.desk.append([*incoming.events, *whole])
+        removed = [self.forget(user) for user in incoming.forget]
+        said = [self.desk.feedback(v.suggestion, v.verdict) for v in incoming.verdicts]
+        return {
+            "events": sum(number is not None for number in numbers),
+            "duplicates": sum(number is None for number in numbers),
+            "forgotten": len(removed),
+            "feedback": sum(found is not None for found in said),
+        }
+
+    def _joined(self, half: Half) -> list[Arrival]:
+        """The question, if this is its second half; else keep the half for a while."""
+        now, topic = self.clock(), tables.halves.c.topic == half.question
+        asker = -1 if half.asker in self.desk.forgetter else half.asker
+        with self.database.write() as connection:
+            row = connection.execute(select(tables.halves).where(topic)).first()
+            values = {"asker": asker, **half.values}
+            if row is not None:
+                first = json.loads(row.payload)
+                if set(first) == set(values):
+                    return []  # the same half again
+                connection.execute(tables.halves.delete().where(topic))
+                return [_whole(half.question, row.at_ms, {**first, **values})]
+            known = select(tables.events.c.seq)
+            known = known.where(tables.events.c.name == f"asked:{half.question}")
+            if connection.execute(known).first() is None:
+                connection.execute(
+                    tables.halves.insert().values(
+                        topic=half.question, at_ms=half.at_ms, received_ms=now,
+                        payload=json.dumps(values),
+                    )
+                )  # fmt: skip
+        return []
+
+    def flush_halves(self) -> None:
+        """Take questions whose other half did not come for what they are."""
+        limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
+        query = select(tables.halves).where(tables.halves.c.received_ms < limit)
+        with self.database.read() as connection:
+            rows = connection.execute(query).all()
+        if rows:
+            self.desk.append([_whole(r.topic, r.at_ms, json.loads(r.payload)) for r in rows])
+            with self.database.write() as connection:
+                gone = tables.halves.c.topic.in_([row.topic for row in rows])
+                connection.execute(tables.halves.delete().where(gone))
+
+    # --- people ----------------------------------------------------------------------------------
+
+    def save_person(self, person: Person) -> None:
+        """Keep what somebody set."""
+        with self.database.write() as connection:
+            save_person(self.database, connection, person, self.clock())
+        self.desk.directory.put(person)
+
+    def forget(self, user: int) -> dict[str, Any]:
+        """Forget a person everywhere; what was removed."""
+        desk = self.desk
+        self.settle()
+        with self.snapshots.writing, desk.acting:
+            handle = desk.directory[user].handle
+            with self.database.write(acting=True) as connection:
+                report = forget_rows(connection, desk.forgetter, user, handle, self.clock())
+            desk.directory.drop(user)
+            desk.book.drop(user)
+            known = bool((desk.current().history.codes([user]) >= 0).any())
+            desk.advisor = forget_in_history(desk.current(), user, handle)
+            desk.welcome()
+            self.snapshots.write()
+        self.database.erase_deleted()
+        return {**report, "history": int(known), "snapshots": 1}
+
+
+def _whole(question: int, at_ms: int, values: dict[str, Any]) -> Arrival:
+    event = Asked(
+        question, values.get("title", ""), values.get("body", ""), tuple(values.get("tags", ())),
+        values["asker"], at_ms,
+    )  # fmt: skip
+    return Arrival(name_of(event), event)

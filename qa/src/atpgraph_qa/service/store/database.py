@@ -1,0 +1,243 @@
+"""One database, two kinds: transactions, migrations, and the lock that lets one process act."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from atpgraph.errors import AtpError, InputError, MissingDependencyError
+from atpgraph.util.files import fcntl
+from atpgraph_qa.service.store.tables import migrations
+
+_LOCK = 0x617470  # of PostgreSQL's advisory locks: "atp"
+_APPEND = 0x617471
+
+
+class DatabaseGoneError(AtpError):
+    """The database does not answer; try again."""
+
+
+class NotInChargeError(AtpError):
+    """Another process acts on this database."""
+
+    exit_code = 2
+
+
+class Database:
+    """Transactions on SQLite or PostgreSQL.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql://…``.
+    """
+
+    def __init__(self, url: str) -> None:
+        if url.startswith("postgres://"):
+            url = "postgresql" + url.removeprefix("postgres")
+        try:
+            parsed = make_url(url)
+        except ArgumentError:
+            raise InputError("store.database is not the URL of a database.") from None
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self.epoch = 0
+        self._writing = threading.RLock()
+        self._held: Any = None
+        if self.is_sqlite:
+            self.file = Path(parsed.database or "")
+            self.engine = create_engine(
+                parsed, connect_args={"check_same_thread": False, "timeout": 20}, pool_size=8
+            )
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin)
+        else:
+            if parsed.drivername == "postgresql":
+                parsed = parsed.set(drivername="postgresql+psycopg")
+            self.file = Path()
+            self.engine = _postgres(parsed)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with _gone(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self, *, acting: bool = False) -> Iterator[Connection]:
+        """A transaction that writes; with `acting`, only while this process is in charge."""
+        with _gone(), contextlib.ExitStack() as stack:
+            if self.is_sqlite:  # one writer at a time: queue here instead of polling the file
+                stack.enter_context(self._writing)
+            connection = stack.enter_context(self.engine.connect())
+            connection = connection.execution_options(writes=True)
+            stack.enter_context(connection.begin())
+            if acting:
+                self._check_epoch(connection)
+            yield connection
+
+    def serialize_appends(self, connection: Connection) -> None:
+        """Make sequence numbers appear in the order in which transactions end."""
+        if not self.is_sqlite:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
+
+    def migrate(self) -> int:
+        """Bring the tables up to date; returns the version."""
+        with self.write() as connection:
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
+            connection.execute(
+                text("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)")
+            )
+            query = text("SELECT COALESCE(MAX(version), 0) FROM schema_version")
+            done = int(connection.execute(query).scalar_one())
+            known = migrations()
+            if done > known[-1][0]:
+                raise InputError(
+                    f"The database has schema version {done}, this atpgraph knows {known[-1][0]}: "
+                    "use the newer atpgraph."
+                )
+            serial = "INTEGER PRIMARY KEY" if self.is_sqlite else "BIGSERIAL PRIMARY KEY"
+            for version, script in known:
+                if version > done:
+                    for statement in _statements(script.replace("{serial}", serial)):
+                        connection.exec_driver_sql(statement)
+                    connection.execute(
+                        text("INSERT INTO schema_version VALUES (:v)"), {"v": version}
+                    )
+            return known[-1][0]
+
+    def take_charge(self) -> None:
+        """Become the one process that acts, or say that another one is.
+
+        A lock keeps out a second process; the epoch keeps out a first one that lost its lock and
+        did not notice: it is checked in every transaction that acts.
+        """
+        if self.is_sqlite:
+            self._held = _file_lock(self.file.with_suffix(".lock"))
+        else:
+            with _gone():
+                connection = self.engine.connect()
+                query = text(f"SELECT pg_try_advisory_lock({_LOCK})")
+                mine = connection.execute(query).scalar_one()
+                connection.commit()
+            if not mine:
+                connection.close()
+                raise NotInChargeError("Another process serves this database; stop it first.")
+            self._held = connection
+        with self.write() as connection:
+            row = connection.execute(text("SELECT value FROM meta WHERE name = 'epoch'")).scalar()
+            self.epoch = int(row or 0) + 1
+            put_meta(connection, "epoch", str(self.epoch))
+
+    def _check_epoch(self, connection: Connection) -> None:
+        lock = "" if self.is_sqlite else " FOR SHARE"
+        query = text(f"SELECT value FROM meta WHERE name = 'epoch'{lock}")
+        if int(connection.execute(query).scalar() or 0) != self.epoch:
+            raise NotInChargeError("Another process has taken over this database.")
+
+    def erase_deleted(self) -> None:
+        """Leave no copy of deleted rows in the files."""
+        if self.is_sqlite:
+            with self._writing, self.engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                assert raw is not None
+                raw.execute("VACUUM")
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of the lock and the connections."""
+        if self._held is not None:
+            if self.is_sqlite:
+                os.close(self._held)
+            else:
+                with contextlib.suppress(DBAPIError):
+                    self._held.close()
+            self._held = None
+        self.engine.dispose()
+
+
+def put_meta(connection: Connection, name: str, value: str) -> None:
+    """Set a value of the table of small things."""
+    connection.execute(
+        text(
+            "INSERT INTO meta (name, value) VALUES (:n, :v) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        ),
+        {"n": name, "v": value},
+    )
+
+
+def get_meta(connection: Connection, name: str, default: str = "") -> str:
+    """A value of the table of small things."""
+    found = connection.execute(text("SELECT value FROM meta WHERE name = :n"), {"n": name})
+    value = found.scalar()
+    return default if value is None else str(value)
+
+
+def _postgres(url: Any) -> Engine:
+    try:
+        return create_engine(
+            url,
+            pool_size=8,
+            pool_timeout=5,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 5, "options": "-c statement_timeout=30000"},
+        )
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise MissingDependencyError("psycopg", "postgres", "PostgreSQL", "atpgraph-qa") from None
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so
+    for pragma in (
+        "journal_mode=WAL", "synchronous=FULL", "busy_timeout=20000", "foreign_keys=ON",
+        "secure_delete=ON",
+    ):  # fmt: skip
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _statements(script: str) -> list[str]:
+    lines = [line for line in script.splitlines() if not line.lstrip().startswith("--")]
+    return [part.strip() for part in "\n".join(lines).split(";") if part.strip()]
+
+
+def _file_lock(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise NotInChargeError(
+                f"Another process serves {path.parent}; stop it first, or name another folder."
+            ) from None
+    return handle
+
+
+@contextlib.contextmanager
+def _gone() -> Iterator[None]:
+    """Tell a database that does not answer from a query that is wrong."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise DatabaseGoneError("The database is busy.") from error
+    except OperationalError as error:
+        raise DatabaseGoneError("The database does not answer.") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise DatabaseGoneError("The database does not answer.") from error
+        raise

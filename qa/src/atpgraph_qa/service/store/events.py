@@ -1,0 +1,203 @@
+"""The event table: what happened on the site, appended once whatever is sent how often."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.service.store.database import Database, get_meta, put_meta
+from atpgraph_qa.service.store.tables import events, forgotten
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
+
+Event = Asked | Answered | Accepted | Voted
+KINDS: dict[str, type[Event]] = {
+    "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An event as it comes in.
+
+    Attributes
+    ----------
+    name : str
+        The same for the same event however often and by whatever way it comes.
+    event : Event
+    """
+
+    name: str
+    event: Event
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An event of the table."""
+
+    seq: int
+    name: str
+    event: Event
+
+
+def name_of(event: Event, mark: str = "") -> str:
+    """The unique name of an event.
+
+    Votes have no id of their own, so `mark` tells them apart. An acceptance may move to another
+    answer and back: its moment tells these apart, or `mark` where the source does not date it.
+    """
+    match event:
+        case Asked():
+            return f"asked:{event.id}"
+        case Answered():
+            return f"answered:{event.id}"
+        case Accepted():
+            return f"accepted:{event.question}:{event.answer}:{mark or event.at_ms}"
+        case Voted():
+            return f"voted:{mark}"
+    raise TypeError(f"{type(event).__name__} is not stored")
+
+
+def to_payload(event: Event) -> str:
+    """An event as JSON."""
+    return json.dumps(asdict(event), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_payload(kind: str, payload: str) -> Event:
+    """Back from JSON."""
+    values: dict[str, Any] = json.loads(payload)
+    if "tags" in values:
+        values["tags"] = tuple(values["tags"])
+    return KINDS[kind](**values)
+
+
+def append(
+    database: Database, connection: Connection, arrivals: Sequence[Arrival], now_ms: int
+) -> list[int | None]:
+    """Append events; the sequence number of each, None for those that were there."""
+    database.serialize_appends(connection)
+    kinds = {made: name for name, made in KINDS.items()}
+    dialect = sqlite if database.is_sqlite else postgresql
+    result: list[int | None] = []
+    for arrival in arrivals:
+        event = arrival.event
+        values = {
+            "name": arrival.name,
+            "kind": kinds[type(event)],
+            "at_ms": event.at_ms,
+            "received_ms": now_ms,
+            "question": getattr(event, "question", None),
+            "answer": getattr(event, "answer", None),
+            "person": _person(event),
+            "payload": to_payload(event),
+        }
+        if isinstance(event, Asked):
+            values["question"] = event.id
+        if isinstance(event, Answered):
+            values["answer"] = event.id
+        made = dialect.insert(events).values(**values)
+        made = made.on_conflict_do_nothing(index_elements=["name"]).returning(events.c.seq)
+        seq = connection.execute(made).scalar()
+        result.append(None if seq is None else int(seq))
+    return result
+
+
+def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
+    """Events after a sequence number that were not refused, in order."""
+    query = select(events.c.seq, events.c.name, events.c.kind, events.c.payload)
+    query = query.where(events.c.seq > seq, events.c.refused.is_(None))
+    if until is not None:
+        query = query.where(events.c.seq <= until)
+    rows = connection.execute(query.order_by(events.c.seq).limit(limit))
+    return [Stored(row.seq, row.name, from_payload(row.kind, row.payload)) for row in rows]
+
+
+def last_seq(connection: Connection) -> int:
+    """The newest sequence number, 0 for none."""
+    return int(connection.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one())
+
+
+def refuse(connection: Connection, seq: int, why: str) -> None:
+    """Mark an event that the site's history does not fit; it is never applied."""
+    connection.execute(update(events).where(events.c.seq == seq).values(refused=why))
+
+
+def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> int:
+    """Append again what was refused because it came before this event; how many.
+
+    An answer may come before its question, an acceptance before its answer: hooks keep no order.
+    """
+    if isinstance(event, Asked):
+        waits = (events.c.kind == "answered") & (events.c.question == event.id)
+    elif isinstance(event, Answered):
+        waits = events.c.kind.in_(("accepted", "voted")) & (events.c.answer == event.id)
+    else:
+        return 0
+    query = select(events).where(waits, events.c.refused.is_not(None)).order_by(events.c.seq)
+    rows = connection.execute(query).all()
+    if rows:
+        connection.execute(delete(events).where(events.c.seq.in_([row.seq for row in rows])))
+        again = [Arrival(row.name, from_payload(row.kind, row.payload)) for row in rows]
+        append(database, connection, again, now_ms)
+    return len(rows)
+
+
+def question_event(connection: Connection, question: int) -> Asked | None:
+    """A question as it came in."""
+    query = select(events.c.payload).where(events.c.name == f"asked:{question}")
+    payload = connection.execute(query).scalar()
+    found = None if payload is None else from_payload("asked", payload)
+    return found if isinstance(found, Asked) else None
+
+
+def _person(event: Event) -> int | None:
+    person = {Asked: "asker", Answered: "user"}.get(type(event))
+    value = None if person is None else int(getattr(event, person))
+    return None if value is None or value < 0 else value
+
+
+class Forgetter:
+    """Knows who was forgotten without knowing who they are: keyed digests of user ids."""
+
+    def __init__(self, key: bytes, digests: set[str]) -> None:
+        self._key = key
+        self._digests = digests
+
+    @classmethod
+    def load(cls, connection: Connection) -> Forgetter:
+        """From the database; the key is made at the first time."""
+        key = get_meta(connection, "forget_key")
+        if not key:
+            key = secrets.token_hex(32)
+            put_meta(connection, "forget_key", key)
+        found = connection.execute(select(forgotten.c.digest)).scalars()
+        return cls(bytes.fromhex(key), set(found))
+
+    def digest(self, user: int) -> str:
+        """What stands for a user."""
+        return hmac.new(self._key, str(user).encode(), hashlib.sha256).hexdigest()
+
+    def __contains__(self, user: int) -> bool:
+        return bool(self._digests) and user >= 0 and self.digest(user) in self._digests
+
+    def add(self, connection: Connection, user: int, now_ms: int) -> None:
+        """Remember to forget a user."""
+        if user not in self:
+            connection.execute(insert(forgotten).values(digest=self.digest(user), at_ms=now_ms))
+            self._digests.add(self.digest(user))
+
+    def cleaned(self, event: Event) -> Event:
+        """The event without those who were forgotten."""
+        if isinstance(event, Asked) and event.asker in self:
+            return replace(event, asker=NOBODY)
+        if isinstance(event, Answered) and event.user in self:
+            return replace(event, user=NOBODY)
+        return event

@@ -1,0 +1,214 @@
+"""Suggestions: records that never change but for their state and what came of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, insert, or_, select, update
+
+from atpgraph.errors import InputError
+from atpgraph_qa.service.store.tables import answers, feedback, questions, suggestions
+
+STATES = ("proposed", "delivered", "accepted", "declined", "answered", "expired")
+OPEN = ("proposed", "delivered", "accepted", "declined")
+VERDICTS = ("accepted", "declined", "reassigned", "comment")
+_LISTS = ("people", "ranking", "baseline", "decisions", "notes")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows, and where to go on; an empty cursor at the end."""
+
+    rows: list[dict[str, Any]]
+    cursor: str
+
+
+def add_suggestion(connection: Connection, values: Mapping[str, Any]) -> int | None:
+    """Insert a suggestion; None if this question has one of this round."""
+    same = and_(
+        suggestions.c.question == values["question"], suggestions.c.round == values["round"]
+    )
+    if connection.execute(select(suggestions.c.id).where(same)).first() is not None:
+        return None
+    row = {**values, **{name: json.dumps(values[name]) for name in _LISTS}}
+    made = connection.execute(insert(suggestions).values(**row).returning(suggestions.c.id))
+    return int(made.scalar_one())
+
+
+def get_suggestion(connection: Connection, suggestion: int) -> dict[str, Any] | None:
+    """A suggestion with the question it is about and the feedback it got."""
+    row = connection.execute(_joined().where(suggestions.c.id == suggestion)).first()
+    if row is None:
+        return None
+    found = _plain(row)
+    said = connection.execute(
+        select(feedback).where(feedback.c.suggestion == suggestion).order_by(feedback.c.id)
+    )
+    found["feedback"] = [
+        {"verdict": r.verdict, "person": r.person, "at_ms": r.at_ms, "note": r.note} for r in said
+    ]
+    return found
+
+
+def page_of(
+    connection: Connection,
+    *,
+    limit: int,
+    cursor: str = "",
+    state: Sequence[str] = (),
+    question: int | None = None,
+    person: int | None = None,
+    shadow: bool | None = None,
+    since_ms: int | None = None,
+) -> Page:
+    """Suggestions, newest first."""
+    query = _joined().order_by(suggestions.c.id.desc()).limit(limit + 1)
+    if cursor:
+        query = query.where(suggestions.c.id < read_cursor(cursor))
+    if state:
+        query = query.where(suggestions.c.state.in_(state))
+    if question is not None:
+        query = query.where(suggestions.c.question == question)
+    if shadow is not None:
+        query = query.where(suggestions.c.shadow.is_(shadow))
+    if since_ms is not None:
+        query = query.where(suggestions.c.created_ms >= since_ms)
+    if person is not None:
+        # Lists are JSON with one form, so that a person is found by what surrounds their id.
+        query = query.where(
+            or_(
+                suggestions.c.people.contains(f'{{"user": {person},', autoescape=True),
+                suggestions.c.outcome == person,
+            )
+        )
+    rows = [_plain(row) for row in connection.execute(query)]
+    more = len(rows) > limit
+    return Page(rows[:limit], make_cursor(rows[limit - 1]["id"]) if more else "")
+
+
+def make_cursor(number: int) -> str:
+    """An opaque place in a list."""
+    return base64.urlsafe_b64encode(f"id:{number}".encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> int:
+    """Back from :func:`make_cursor`, or one sentence."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        kind, _, number = raw.partition(":")
+        if kind != "id" or not number.isascii() or not number.isdigit() or len(number) > 18:
+            raise ValueError(cursor)
+        return int(number)
+    except (ValueError, binascii.Error, UnicodeError):
+        raise InputError("The cursor is not one that a page gave.") from None
+
+
+def rounds(connection: Connection, question: int) -> list[dict[str, Any]]:
+    """All suggestions of a question, first round first."""
+    query = _joined().where(suggestions.c.question == question).order_by(suggestions.c.round)
+    return [_plain(row) for row in connection.execute(query)]
+
+
+def set_state(connection: Connection, suggestion: int, state: str, now_ms: int) -> None:
+    """Move a suggestion that is still open to another state."""
+    connection.execute(
+        update(suggestions)
+        .where(suggestions.c.id == suggestion, suggestions.c.state.in_(OPEN))
+        .values(state=state, changed_ms=now_ms)
+    )
+
+
+def add_feedback(
+    connection: Connection, suggestion: int, verdict: str, *, person: int | None,
+    token: int | None, note: str, now_ms: int,
+) -> None:  # fmt: skip
+    """Append what somebody said about a suggestion."""
+    connection.execute(
+        insert(feedback).values(
+            suggestion=suggestion, at_ms=now_ms, verdict=verdict, person=person, token=token,
+            note=note,
+        )
+    )  # fmt: skip
+
+
+def resolve(connection: Connection, question: int, person: int | None, now_ms: int) -> None:
+    """Somebody answered: close the suggestions of a question, and note where that person stood."""
+    for row in rounds(connection, question):
+        ranking = [entry["person"] for entry in row["ranking"]]
+        connection.execute(
+            update(suggestions)
+            .where(suggestions.c.id == row["id"])
+            .values(
+                state="answered" if row["state"] in OPEN else row["state"],
+                changed_ms=now_ms,
+                escalate_ms=None,
+                outcome=person,
+                place=_place(ranking, person),
+                baseline_place=_place(row["baseline"], person),
+                resolved_ms=now_ms,
+            )
+        )
+
+
+def add_question(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Note a question."""
+    known = connection.execute(select(questions.c.id).where(questions.c.id == values["id"]))
+    if known.first() is None:
+        row = {**values, "tags": json.dumps(values["tags"]), "answers": 0}
+        connection.execute(insert(questions).values(**row))
+
+
+def add_answer(connection: Connection, answer: int, question: int, person: int, at: int) -> bool:
+    """Note an answer; whether it is the first by somebody other than the asker."""
+    if connection.execute(select(answers.c.id).where(answers.c.id == answer)).first() is not None:
+        return False
+    owner = person if person >= 0 else None
+    connection.execute(insert(answers).values(id=answer, question=question, person=owner, at_ms=at))
+    row = connection.execute(select(questions).where(questions.c.id == question)).first()
+    if row is None or (row.asker is not None and row.asker == person):
+        return False
+    first = row.answered_ms is None
+    values: dict[str, Any] = {"answers": row.answers + 1}
+    if first:
+        values |= {"answered_ms": at, "first_person": owner}
+    connection.execute(update(questions).where(questions.c.id == question).values(**values))
+    return first
+
+
+def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
+    """Note the accepted answer; who gave it, None if that is not known."""
+    found = connection.execute(select(answers.c.person).where(answers.c.id == answer)).scalar()
+    connection.execute(
+        update(questions)
+        .where(questions.c.id == question)
+        .values(accepted_answer=answer, accepted_person=found)
+    )
+    return None if found is None else int(found)
+
+
+def _joined() -> Any:
+    wanted = (
+        questions.c.title, questions.c.tags, questions.c.asker, questions.c.asked_ms,
+        questions.c.answers, questions.c.answered_ms,
+    )  # fmt: skip
+    return select(suggestions, *wanted).join(
+        questions, questions.c.id == suggestions.c.question, isouter=True
+    )
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    values = dict(row._mapping)
+    for name in (*_LISTS, "tags"):
+        values[name] = json.loads(values[name] or "[]")
+    values["shadow"] = bool(values["shadow"])
+    return values
+
+
+def _place(ranking: Sequence[int], person: int | None) -> int | None:
+    """From 1; None if the person is not in the list."""
+    return ranking.index(person) + 1 if person in ranking else None

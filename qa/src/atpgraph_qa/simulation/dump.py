@@ -1,0 +1,249 @@
+"""Write a simulated community as a data dump, with the ground truth beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from atpgraph.util.archive import Field, read_archive, write_archive
+from atpgraph.util.arrays import AnyArray, Int64Array
+from atpgraph.util.files import atomic_folder
+from atpgraph.util.random import RandomState, generator
+from atpgraph_qa.data.schema import FILES
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.simulation.community import Community
+from atpgraph_qa.simulation.texts import Texts, Topic, make_topics, write_texts
+
+TRUTH = "truth.npz"
+DESCRIPTION = "truth.json"
+_FIRST_USER = 2  # 1 is left to nobody, −1 is Community
+_DELETED = 0.01  # share of the posts whose owner has left
+_LINKED = 0.03  # share of the questions that link to an earlier one
+_FORMAT = "atpgraph-truth"
+_PLANTED = {  # u users, t topics, q questions
+    "user_id": Field("i", ("u",), unique=True, ascending=True),
+    "expertise": Field("f", ("u", "t")),
+    "interest": Field("f", ("u", "t"), low=0),
+    "helpfulness": Field("f", ("u",), low=0),
+    "question_id": Field("i", ("q",), unique=True),
+    "topic": Field("i", ("q",), low=0, high="t"),
+    "difficulty": Field("f", ("q",)),
+}
+
+
+@dataclass(frozen=True)
+class DumpSummary:
+    """What :func:`write_dump` wrote: sizes, and the names of the files."""
+
+    users: int
+    questions: int
+    answers: int
+    bounties: int
+    topics: int
+    files: tuple[str, ...]
+
+
+def write_dump(
+    community: Community, folder: str | os.PathLike[str], *, random_state: RandomState = 0
+) -> DumpSummary:
+    """Write a community as the XML files of a data dump.
+
+    Beside them go ``truth.npz`` (``user_id, expertise, interest, helpfulness, question_id, topic,
+    difficulty``) and ``truth.json`` (the tags of every topic), which an ingest does not read.
+
+    Parameters
+    ----------
+    community : Community
+        What to write.
+    folder : path
+        Made if needed; must hold no files but those of an earlier dump.
+    random_state : int or generator
+        Decides texts, votes on questions, links, and the few posts whose owner is deleted.
+    """
+    rng = generator(random_state)
+    topics = make_topics(community.n_topics)
+    texts = write_texts(rng, topics, community.topic, community.answer_question)
+    question_id, answer_id = _post_ids(community)
+    files = {
+        "Posts.xml": ("posts", _posts(rng, community, texts, question_id, answer_id)),
+        "Users.xml": ("users", _users(community)),
+        "Votes.xml": ("votes", _votes(community, question_id, answer_id)),
+        "Tags.xml": ("tags", _tags(topics, texts)),
+        "PostLinks.xml": ("postlinks", _links(rng, community, question_id)),
+    }
+    with atomic_folder(folder, known={*FILES, TRUTH, DESCRIPTION}) as target:
+        for name, (root, rows) in files.items():
+            with (target / name).open("w", encoding="utf-8", newline="\n") as file:
+                file.write(f'<?xml version="1.0" encoding="utf-8"?>\n<{root}>\n')
+                file.writelines(rows)
+                file.write(f"</{root}>\n")
+        planted = {
+            "user_id": np.arange(community.n_users, dtype=np.int64) + _FIRST_USER,
+            "expertise": community.expertise,
+            "interest": community.interest,
+            "helpfulness": community.helpfulness,
+            "question_id": question_id,
+            "topic": community.topic,
+            "difficulty": community.difficulty,
+        }
+        write_archive(target / TRUTH, {"format": _FORMAT, "version": 1}, planted)
+        described = {"topics": [{"name": topic.tag, "tags": topic.tags} for topic in topics]}
+        text = json.dumps(described, indent=2) + "\n"
+        (target / DESCRIPTION).write_text(text, encoding="utf-8")
+    return DumpSummary(
+        community.n_users,
+        community.n_questions,
+        len(community.answerer),
+        int(np.count_nonzero(community.bounty)),
+        community.n_topics,
+        (*files, TRUTH, DESCRIPTION),
+    )
+
+
+def read_truth(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
+    """What was planted: the arrays of a ``truth.npz`` that :func:`write_dump` wrote, checked."""
+    hint = f"the {TRUTH} of a simulated community; 'atp generate community' writes one"
+    return read_archive(path, _FORMAT, 1, hint, _PLANTED, lambda _, arrays: arrays)
+
+
+def _row(**attributes: object) -> str:
+    """A row of a dump file, without the attributes that are None."""
+    cells = " ".join(
+        f"{name}={quoteattr(str(value))}" for name, value in attributes.items() if value is not None
+    )
+    return f"  <row {cells} />\n"
+
+
+def _dates(moments: Int64Array) -> list[str]:
+    return [str(text) for text in np.datetime_as_string(moments.astype("datetime64[ms]"))]
+
+
+def _post_ids(community: Community) -> tuple[Int64Array, Int64Array]:
+    """Ids of questions and answers, which rise with time."""
+    moments = np.concatenate([community.asked_ms, community.answered_ms])
+    ids = np.empty(len(moments), dtype=np.int64)
+    ids[np.argsort(moments, kind="stable")] = np.arange(1, len(moments) + 1)
+    return ids[: community.n_questions], ids[community.n_questions :]
+
+
+def _posts(
+    rng: np.random.Generator,
+    community: Community,
+    texts: Texts,
+    question_id: Int64Array,
+    answer_id: Int64Array,
+) -> list[str]:
+    """Rows of questions and answers, by id."""
+    n = community.n_questions
+    asker = _owners(rng, community.asker)
+    answerer = _owners(rng, community.answerer)
+    views = rng.poisson(np.exp(rng.normal(4.0, 1.0, n)))
+    score = rng.poisson(2.0, n) - rng.poisson(0.3, n)
+    asked, answered = _dates(community.asked_ms), _dates(community.answered_ms)
+    answers = np.bincount(community.answer_question, minlength=n)
+    rows = [""] * (n + len(answerer))
+    for question in range(n):
+        accepted = community.accepted[question]
+        rows[question_id[question] - 1] = _row(
+            Id=question_id[question],
+            PostTypeId=1,
+            AcceptedAnswerId=answer_id[accepted] if accepted >= 0 else None,
+            CreationDate=asked[question],
+            Body=texts.bodies[question],
+            Score=score[question],
+            ViewCount=views[question],
+            OwnerUserId=asker[question],
+            Title=texts.titles[question],
+            Tags=f"|{'|'.join(texts.tags[question])}|",
+            AnswerCount=answers[question],
+        )
+    for answer in range(len(answerer)):
+        rows[answer_id[answer] - 1] = _row(
+            Id=answer_id[answer],
+            PostTypeId=2,
+            ParentId=question_id[community.answer_question[answer]],
+            CreationDate=answered[answer],
+            Body=texts.answers[answer],
+            Score=community.answer_score[answer],
+            OwnerUserId=answerer[answer],
+        )
+    return rows
+
+
+def _owners(rng: np.random.Generator, users: Int64Array) -> list[int | None]:
+    """User ids of the owners of posts; None for those who are deleted."""
+    deleted = rng.random(len(users)) < _DELETED
+    numbers = (users + _FIRST_USER).tolist()
+    return [None if gone else user for user, gone in zip(numbers, deleted, strict=True)]
+
+
+def _users(community: Community) -> Iterator[str]:
+    dates = _dates(community.registered_ms)
+    reputation = 1 + 10 * np.bincount(
+        community.answerer, np.maximum(community.answer_score, 0), community.n_users
+    ).astype(np.int64)
+    yield _row(Id=-1, Reputation=1, CreationDate=dates[0], DisplayName="Community")
+    for user, (date, points) in enumerate(zip(dates, reputation, strict=True), _FIRST_USER):
+        yield _row(Id=user, Reputation=points, CreationDate=date, DisplayName=f"user{user}")
+
+
+def _votes(community: Community, question_id: Int64Array, answer_id: Int64Array) -> Iterator[str]:
+    """Up and down votes on answers, acceptances, and bounties from offer to award."""
+    score, answered = community.answer_score, community.answered_ms
+    up = np.repeat(np.arange(len(score)), np.maximum(score, 0))
+    down = np.repeat(np.arange(len(score)), np.maximum(-score, 0))
+    accepted = community.accepted[community.accepted >= 0]
+    offered = np.flatnonzero(community.bounty)
+    awarded = offered[community.accepted[offered] >= 0]
+    won = community.accepted[awarded]
+    award_ms = np.maximum(community.bounty_ms[awarded], answered[won]) + 7 * DAY_MS
+    payer = (community.asker[offered] + _FIRST_USER).tolist()
+    nothing: Iterable[None] = ()
+    kinds = (  # type, post, time, points, who
+        (2, answer_id[up], answered[up] + 2 * DAY_MS, nothing, nothing),
+        (3, answer_id[down], answered[down] + 2 * DAY_MS, nothing, nothing),
+        (1, answer_id[accepted], answered[accepted] + DAY_MS, nothing, nothing),
+        (8, question_id[offered], community.bounty_ms[offered], community.bounty[offered], payer),
+        (9, answer_id[won], award_ms, community.bounty[awarded], nothing),
+    )
+    number = 0
+    for kind, posts, moments, amounts, users in kinds:
+        # The dates of votes have no time of day, as in real dumps.
+        dates = _dates(moments // DAY_MS * DAY_MS)
+        for post, date, amount, user in zip_longest(posts, dates, amounts, users):
+            number += 1
+            yield _row(
+                Id=number,
+                PostId=post,
+                VoteTypeId=kind,
+                UserId=user,
+                CreationDate=date,
+                BountyAmount=amount,
+            )
+
+
+def _tags(topics: Sequence[Topic], texts: Texts) -> Iterator[str]:
+    counts = Counter(chain.from_iterable(texts.tags))
+    for number, tag in enumerate(chain.from_iterable(topic.tags for topic in topics), 1):
+        yield _row(Id=number, TagName=tag, Count=counts[tag])
+
+
+def _links(
+    rng: np.random.Generator, community: Community, question_id: Int64Array
+) -> Iterator[str]:
+    """A few questions link to an earlier one of the same topic."""
+    order = np.argsort(community.topic, kind="stable")
+    same = np.flatnonzero(community.topic[order][1:] == community.topic[order][:-1])
+    chosen = same[rng.random(len(same)) < _LINKED]
+    later, earlier = order[chosen + 1], order[chosen]
+    dates = _dates(community.asked_ms[later] + DAY_MS)
+    pairs = zip(question_id[later], question_id[earlier], dates, strict=True)
+    for number, (post, related, date) in enumerate(pairs, 1):
+        yield _row(Id=number, CreationDate=date, PostId=post, RelatedPostId=related, LinkTypeId=1)

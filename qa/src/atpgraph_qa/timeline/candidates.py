@@ -1,0 +1,46 @@
+"""Who is ranked for a question."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from atpgraph.util.arrays import Int64Array
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.timeline.query import Query
+
+Pool = Literal["own", "all", "new"]
+"""The people who answered the question itself; everybody who answered anything before; or everybody
+who asked or answered before and has given at most three answers."""
+POOLS: tuple[Pool, ...] = ("own", "all", "new")
+FEW_ANSWERS = 3
+
+
+def active_users(query: Query, active_days: float | None = None) -> Int64Array:
+    """Ids of everybody who answered before (in the last `active_days` if given), but the asker."""
+    return query.history.users[active_codes(query, active_days)]
+
+
+def active_codes(query: Query, active_days: float | None = None) -> Int64Array:
+    """Their codes, in the order of their ids."""
+    history = query.history
+    codes = history.people
+    if active_days is not None:
+        since = history.last_ms - round(active_days * DAY_MS)
+        codes = codes[history.last_answer_ms[codes] > since]
+    return np.asarray(codes[codes != query.asker])
+
+
+def new_users(query: Query) -> Int64Array:
+    """Ids of everybody who posted before and has at most three answers, but the asker."""
+    history = query.history
+    seen = history.n_given > 0
+    seen[history.questions.asker[history.questions.asker >= 0]] = True
+    people = history.users[np.flatnonzero(seen & (history.n_given <= FEW_ANSWERS))]
+    return np.asarray(people[people != query.question.asker])
+
+
+def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
+    """Ids of the people of a pool that does not depend on who answered."""
+    return new_users(query) if pool == "new" else active_users(query, active_days)

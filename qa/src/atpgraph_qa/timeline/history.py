@@ -1,0 +1,456 @@
+"""What was known of a site at a moment: the only thing a routing method gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph_qa.competition import Posts
+from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
+from atpgraph_qa.timeline.corpus import Corpus
+from atpgraph_qa.timeline.memo import Shelf
+from atpgraph_qa.timeline.records import Records, first_tags
+from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable
+from atpgraph_qa.timeline.visibility import FOREVER
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A site as it was known just before a moment: a prefix of each table of its records.
+
+    Users are codes, positions in `users`; per-user arrays have one entry for each of them.
+
+    Attributes
+    ----------
+    records : Records
+        Everything, later events included: not for ranking.
+    now : int
+        The moment; by default the end of time.
+    shared : bool
+        Many questions are asked of this history, so that it pays to prepare for them.
+    counts : Counts or None
+        Sums over all answers, where they were carried on from an earlier history.
+    """
+
+    records: Records
+    now: int = FOREVER
+    shared: bool = False
+    counts: Counts | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"History(questions={self.n_questions}, answers={self.n_answers})"
+
+    @classmethod
+    def latest(cls, records: Records, *, shared: bool = False) -> History:
+        """The history right after the last post."""
+        return cls(records, cls(records).last_ms, shared)
+
+    def at(self, moment_ms: int) -> History:
+        """What was known at an earlier moment."""
+        return History(self.records, min(int(moment_ms), self.now))
+
+    def without(self, positions: npt.ArrayLike) -> History:
+        """The same, but for these questions and what belongs to them."""
+        return History(self.records.without(positions), self.now, self.shared)
+
+    @cached_property
+    def n_questions(self) -> int:
+        """Questions asked so far."""
+        return int(np.searchsorted(self.records.questions.asked_ms, self.now))
+
+    @cached_property
+    def n_answers(self) -> int:
+        """Answers given so far."""
+        return int(np.searchsorted(self.records.answers.given_ms, self.now))
+
+    @cached_property
+    def n_acceptances(self) -> int:
+        """Acceptances known so far."""
+        return int(np.searchsorted(self.records.acceptances.known_ms, self.now, side="right"))
+
+    @cached_property
+    def n_votes(self) -> int:
+        """Votes known so far."""
+        return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
+
+    def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, kept for whoever asks again while nothing new has become known."""
+        extent = self.n_questions, self.n_answers, self.n_acceptances, self.n_votes
+        return self.records.memo.get(shelf, (extent, key), make)
+
+    @property
+    def last_ms(self) -> int:
+        """`now`, or the time of the last post if all of time is known."""
+        if self.now < FOREVER:
+            return self.now
+        ends = (self.questions.asked_ms[-1:], self.answers.given_ms[-1:])
+        return max([0, *(int(end[0]) for end in ends if len(end))]) + 1
+
+    @property
+    def users(self) -> Int64Array:
+        """Ids of users, ascending."""
+        return self.records.users
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.records.users)
+
+    def codes(self, ids: npt.ArrayLike) -> Int64Array:
+        """Codes of users by id, −1 for unknown ones."""
+        return self.records.codes(ids)
+
+    @cached_property
+    def questions(self) -> QuestionTable:
+        """The questions asked so far."""
+        return self.records.questions.take(slice(self.n_questions))
+
+    @cached_property
+    def answers(self) -> AnswerTable:
+        """The answers given so far."""
+        return self.records.answers.take(slice(self.n_answers))
+
+    @property
+    def corpus(self) -> Corpus:
+        """Words of the questions."""
+        return self.records.corpus
+
+    @cached_property
+    def damped_counts(self) -> Float64Array | None:
+        """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
+        if not self.shared or self.corpus.tail is not None:
+            return None
+        return self.corpus.damped(self.questions.present)
+
+    @cached_property
+    def is_accepted(self) -> BoolArray:
+        """For every answer, whether it is known to be accepted."""
+        if self.counts is not None:
+            return self.counts.is_accepted
+        result = np.zeros(self.n_answers, dtype=np.bool_)
+        accepted = self.records.acceptances.answer[: self.n_acceptances]
+        result[accepted[accepted < self.n_answers]] = True
+        return result
+
+    @cached_property
+    def best_answer(self) -> Int64Array:
+        """For every question, its accepted answer, −1 for none."""
+        if self.counts is not None:
+            return self.counts.best_answer
+        result = np.full(self.n_questions, NOBODY, dtype=np.int64)
+        accepted = np.flatnonzero(self.is_accepted)
+        result[self.answers.question[accepted]] = accepted
+        return result
+
+    @cached_property
+    def answer_votes(self) -> Float64Array:
+        """Votes for every answer, up minus down, as far as dated votes tell."""
+        votes = self.records.votes.take(slice(self.n_votes))
+        answers, values = votes.answer, votes.value
+        keep = answers < self.n_answers
+        counted = np.bincount(answers[keep], values[keep], minlength=self.n_answers)
+        return counted.astype(np.float64)
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether the site has dated votes for answers."""
+        return len(self.records.votes) > 0
+
+    def answers_to(self, positions: Int64Array) -> Int64Array:
+        """The answers given so far to some questions, whose positions ascend; by question."""
+        indptr, answers = self.records.base.by_question
+        early = positions[: int(np.searchsorted(positions, len(indptr) - 1))]
+        most = int((indptr[early + 1] - indptr[early]).sum()) + len(self._late_answers[0])
+        given = np.empty(most, dtype=np.int64)
+        found = list_answers(positions, indptr, answers, self.n_answers, *self._late_answers, given)
+        return given[:found]
+
+    @cached_property
+    def _late_answers(self) -> tuple[Int64Array, Int64Array]:
+        """Question, ascending, and number of every answer that is not in the index."""
+        first = len(self.records.base.answers)
+        question = self.answers.question[first:]
+        order = np.argsort(question, kind="stable")
+        return question[order], first + order
+
+    def asked_by(self, code: int) -> Int64Array:
+        """Positions of the questions that a user asked so far, by date."""
+        parts = []
+        for indptr, rows in (self.by_asker.base, self.by_asker.late):
+            known = rows[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else rows[:0]
+            parts.append(known[: int(np.searchsorted(known, self.n_questions))])
+        return np.concatenate(parts).astype(np.int64)
+
+    def answers_by(self, code: int) -> Int64Array:
+        """The answers that a user gave so far, by date."""
+        base = self.records.base
+        indptr, answers = base.by_owner
+        given = answers[indptr[code] : indptr[code + 1]] if code < len(base.users) else answers[:0]
+        given = given[: int(np.searchsorted(given, self.n_answers))]
+        late = np.flatnonzero(self.answers.owner[len(base.answers) :] == code)
+        return np.append(given, len(base.answers) + late) if len(late) else given
+
+    def answerers(self, position: int) -> Int64Array:
+        """Codes of the people who answered a question."""
+        owner = self.answers.owner[self.answers_to(np.array([position]))]
+        return np.unique(owner[owner >= 0])
+
+    def answerer_counts(self, *, but_asker: bool = False) -> Int64Array:
+        """Number of people who answered each question, the asker included or not."""
+        owner, question = self.answers.owner, self.answers.question
+        counts = owner >= 0
+        if but_asker:
+            counts &= owner != self.questions.asker[question]
+        width = self.n_users + 1
+        pairs = np.unique(question[counts] * width + owner[counts])
+        return np.bincount(pairs // width, minlength=self.n_questions).astype(np.int64)
+
+    def per_user(self, weights: FloatArray | None = None) -> Float64Array:
+        """Sum over every user's answers of a weight each (1 by default)."""
+        total = np.zeros(self.n_users)
+        if weights is None:
+            weights = np.ones(self.n_answers)
+        sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
+        return total
+
+    @cached_property
+    def by_person(self) -> ByPerson:
+        """The answers given so far, person by person."""
+        if self.counts is not None:
+            return self.counts.by_person
+        indptr, answers = self.records.by_owner
+        if self.n_answers < len(self.records.answers):
+            known = answers < self.n_answers
+            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
+            answers = answers[known]
+        place = np.full(self.n_answers, NOBODY, dtype=np.int64)
+        place[answers] = np.arange(len(answers))
+        question = self.answers.question[answers].astype(np.int32)
+        late = np.zeros(0, dtype=np.int64)
+        return ByPerson(indptr, answers, question, self.is_accepted[answers], place, late)
+
+    @cached_property
+    def by_asker(self) -> ByAsker:
+        """The questions asked so far, person by person."""
+        base = self.records.base
+        late = self.questions.asker[len(base.questions) :]
+        indptr, place = _few_rows(late)
+        return ByAsker(base.by_asker, (indptr, (len(base.questions) + place).astype(np.int32)))
+
+    @cached_property
+    def n_given(self) -> Float64Array:
+        """Answers of every user."""
+        if self.counts is not None:
+            return self.counts.n_given
+        return self.per_user()
+
+    @cached_property
+    def n_won(self) -> Float64Array:
+        """Accepted answers of every user."""
+        if self.counts is not None:
+            return self.counts.n_won
+        return self.per_user(self.is_accepted.astype(np.float64))
+
+    @cached_property
+    def last_answer_ms(self) -> Int64Array:
+        """When every user last answered, 0 for never."""
+        if self.counts is not None:
+            return self.counts.last_answer_ms
+        result = np.zeros(self.n_users, dtype=np.int64)
+        known = self.answers.owner >= 0
+        result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
+        return result
+
+    @cached_property
+    def people(self) -> Int64Array:
+        """Codes of everybody who has answered, in the order of their ids."""
+        codes = np.flatnonzero(self.last_answer_ms > 0)
+        if self.records.grown is None:
+            return codes
+        return codes[np.argsort(self.users[codes], kind="stable")]  # later users are not in order
+
+    @cached_property
+    def tags(self) -> QuestionTags:
+        """Tags of the questions asked so far."""
+        return first_tags(self.records.tags, self.n_questions)
+
+    def tag_codes(self, names: Sequence[str]) -> Int64Array:
+        """Codes of tags by name, in the order of names; unknown ones are left out."""
+        index = self.records.tag_index
+        return np.array([index[n] for n in sorted(set(names)) if n in index], dtype=np.int64)
+
+    def tagged(self, code: int) -> Int64Array:
+        """The questions asked so far that have a tag."""
+        base = self.records.base
+        indptr, questions = base.by_tag
+        tagged = (
+            questions[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else indptr[:0]
+        )
+        tagged = tagged[: int(np.searchsorted(tagged, self.n_questions))]
+        if self.n_questions <= len(base.questions):
+            return tagged
+        tags, first = self.records.tags, int(self.records.tags.indptr[len(base.questions)])
+        uses = first + np.flatnonzero(tags.tags[first:] == code)
+        late = np.searchsorted(tags.indptr, uses, side="right") - 1
+        return np.concatenate([tagged, late[late < self.n_questions]])
+
+    def posts(self) -> Posts:
+        """The posts as a site has them, for the competition graph."""
+        asked, given = self.questions, self.answers
+        nothing = np.zeros(max(len(asked), len(given)), dtype=np.int64)
+        unknown, scores = nothing[: len(asked)], nothing[: len(given)]
+        asker, owner = self.records.ids(asked.asker), self.records.ids(given.owner)
+        return Posts(
+            Questions(asked.id, asked.asked_ms, asker, self.best_answer, unknown, unknown),
+            Answers(scores, given.given_ms, given.question, owner, scores),
+            self.tags,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ByPerson:
+    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
+
+    After ``indptr[-1]`` come those that were given since, by date.
+
+    Attributes
+    ----------
+    indptr, answer : int64 arrays
+    question : int32 array
+        Question of every answer.
+    accepted : boolean array
+    place : int64 array
+        Where every answer of the history stands in this order, −1 for those without owner.
+    late_owner : int64 array
+        User codes of the answers from ``indptr[-1]`` on.
+    """
+
+    indptr: Int64Array
+    answer: Int64Array
+    question: Int32Array
+    accepted: BoolArray
+    place: Int64Array
+    late_owner: Int64Array
+
+    @cached_property
+    def base(self) -> Listed:
+        """The answers up to ``indptr[-1]``."""
+        end = int(self.indptr[-1])
+        return Listed(self.indptr, self.answer[:end], self.question[:end], self.accepted[:end])
+
+    @cached_property
+    def late(self) -> Listed:
+        """Those after it, person by person, too."""
+        indptr, place = _few_rows(self.late_owner)
+        place += int(self.indptr[-1])
+        return Listed(indptr, self.answer[place], self.question[place], self.accepted[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Some answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
+
+    People after the end of `indptr` have none.
+    """
+
+    indptr: Int64Array
+    answer: Int64Array
+    question: Int32Array
+    accepted: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class ByAsker:
+    """Questions person by person, in compressed rows by user code.
+
+    Attributes
+    ----------
+    base : int64 array, int32 array
+        Those of the records that were made at once, later ones than the history's included.
+    late : int64 array, int32 array
+        Those asked since; people after the end of the first have none.
+    """
+
+    base: tuple[Int64Array, Int32Array]
+    late: tuple[Int64Array, Int32Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a history counts over all answers; see the properties of :class:`History`."""
+
+    is_accepted: BoolArray
+    best_answer: Int64Array
+    n_given: Float64Array
+    n_won: Float64Array
+    last_answer_ms: Int64Array
+    by_person: ByPerson
+
+    @classmethod
+    def of(cls, history: History) -> Counts:
+        """The counts of a history."""
+        return history.counts or cls(
+            history.is_accepted,
+            history.best_answer,
+            history.n_given,
+            history.n_won,
+            history.last_answer_ms,
+            history.by_person,
+        )
+
+
+def _few_rows(keys: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Positions by key, in compressed rows up to the largest key; −1 is none."""
+    n = int(keys.max(initial=-1)) + 1
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys[keys >= 0], minlength=n), out=indptr[1:])
+    return indptr, np.argsort(keys, kind="stable")[int(np.count_nonzero(keys < 0)) :]
+
+
+@kernel
+def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -> None:
+    """Add the weight of every answer to its owner's total; −1 owns nothing."""
+    for answer in range(len(owner)):
+        if owner[answer] >= 0:
+            total[owner[answer]] += weight[answer]
+
+
+@kernel
+def list_answers(
+    questions: Int64Array,
+    indptr: Int64Array,
+    answers: Int64Array,
+    limit: int,
+    late_question: Int64Array,
+    late_answer: Int64Array,
+    found: Int64Array,
+) -> int:
+    """Write the answers to some questions to `found`; how many.
+
+    Those below `limit` in compressed rows come first, then those that came after the rows were
+    made. Both `questions` and `late_question` ascend.
+    """
+    n = late = 0
+    for place in range(len(questions)):
+        question = questions[place]
+        if question < len(indptr) - 1:
+            for at in range(indptr[question], indptr[question + 1]):
+                if answers[at] < limit:
+                    found[n] = answers[at]
+                    n += 1
+        while late < len(late_question) and late_question[late] < question:
+            late += 1
+        while late < len(late_question) and late_question[late] == question:
+            found[n] = late_answer[late]
+            n += 1
+            late += 1
+    return n

@@ -1,0 +1,111 @@
+"""What questions are about: a vector for each, from a text model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from atpgraph.util.arrays import AnyArray, Float32Array, Int8Array
+from atpgraph.util.jit import kernel
+from atpgraph_qa.text.axes import shared_axes
+from atpgraph_qa.text.model import TextModel
+from atpgraph_qa.text.store import question_text, text_vectors
+from atpgraph_qa.timeline.growth import Room
+from atpgraph_qa.timeline.memo import Memo, Shelf
+
+UNIT = 127  # what 1 is rounded to
+_RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Vectors of the questions of a site.
+
+    Attributes
+    ----------
+    model : TextModel
+    vectors : int8 array of shape (questions, axes)
+        Vectors of length 127, along the axes that all sites share if the model has such; zeros for
+        a question without text. Each depends on its own text alone. A byte per number is enough
+        for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million
+        questions, all of which are read for every new one.
+    """
+
+    model: TextModel
+    vectors: Int8Array
+    recent: Memo = field(default_factory=Memo, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: TextModel,
+        titles: Sequence[str],
+        bodies: Sequence[str],
+        site: Path | None = None,
+    ) -> Self:
+        """Compute the vectors, or take those kept beside the site."""
+        texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
+        return cls(model, text_vectors(model, texts, site, lambda rows: _rounded(model, rows)))
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether the axes are those of every site."""
+        return shared_axes(self.model) is not None
+
+    def first(self, n_questions: int) -> Self:
+        """The vectors of the first questions."""
+        return replace(self, vectors=self.vectors[:n_questions])
+
+    def grown(self, room: Room, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
+        """With some questions more: title, body and tags each."""
+        if len(questions) == 1:
+            new = self.vector(*questions[0][:2])[np.newaxis]
+        else:
+            texts = [question_text(title, body) for title, body, _ in questions]
+            new = _rounded(self.model, self.model.encode(texts).astype(np.float16))
+        return replace(self, vectors=room.extend("vectors", self.vectors, new))
+
+    def vector(self, title: str, body: str) -> Int8Array:
+        """The vector of a new question; kept for a while, as it is asked about, then observed."""
+        text = question_text(title, body)
+
+        def make() -> Int8Array:
+            found = self.model.encode([text]).astype(np.float16)
+            return np.asarray(_rounded(self.model, found)[0])
+
+        # By a hash: the text of somebody who is forgotten is not kept here.
+        return self.recent.get(
+            _RECENT, hashlib.sha256(text.encode("utf-8", "replace")).digest(), make
+        )
+
+    def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
+        """Cosine of a vector and those of the first questions."""
+        result = np.zeros(n_questions, dtype=np.float32)
+        dots(self.vectors[:n_questions], vector, np.float32(1.0 / UNIT**2), result)
+        return result
+
+
+def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
+    axes = shared_axes(model)
+    turned = vectors.astype(np.float32) if axes is None else axes(vectors)
+    return np.rint(turned * UNIT).astype(np.int8)
+
+
+@kernel
+def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float32Array) -> None:
+    """Products of one vector and many, in whole numbers: the same on every machine.
+
+    Numba makes 64 bits of every sum and product; told not to, it takes half the time.
+    """
+    for row in range(len(vectors)):
+        total = np.int32(0)
+        for axis in range(len(vector)):
+            product = np.int32(np.int32(vectors[row, axis]) * np.int32(vector[axis]))
+            total = np.int32(total + product)
+        result[row] = np.float32(total) * scale

@@ -1,0 +1,158 @@
+"""A question, and a question put to what was known at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.checks import whole_number
+from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.records import Records
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as its asker types it.
+
+    Attributes
+    ----------
+    title, body : str
+        Text; the body may be HTML, both may be empty.
+    tags : sequence of str
+        Tags; those nobody used before have no effect.
+    asker : int
+        User id, −1 for somebody unknown.
+    at : datetime or None
+        When it is asked (UTC unless it says otherwise); by default right after the last post.
+    id : int
+        Id on the site, −1 for a question that is not there.
+    """
+
+    title: str = ""
+    body: str = ""
+    tags: Sequence[str] = ()
+    asker: int = NOBODY
+    at: datetime | None = None
+    id: int = -1
+
+    def __post_init__(self) -> None:
+        tags: object = self.tags
+        if isinstance(tags, str):
+            raise InputError(f"tags is a list of names, not {tags!r}.")
+        object.__setattr__(self, "tags", tuple(self.tags))
+        whole_number("The asker of a question", self.asker, least=NOBODY, most=2**63 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A question put to a history.
+
+    Attributes
+    ----------
+    history : History
+        What is known when it is asked.
+    asked_ms : int
+        When that is.
+    question : Question
+    position : int
+        Where a question of the past stands among those of the site, −1 for a new one.
+    """
+
+    history: History
+    asked_ms: int
+    question: Question = Question()
+    position: int = NOBODY
+
+    @classmethod
+    def now(cls, history: History, question: Question) -> Self:
+        """Ask a question at its own time, or right after the last post."""
+        if question.at is None:
+            return cls(history, history.last_ms, question)
+        at = question.at if question.at.tzinfo else question.at.replace(tzinfo=UTC)
+        return cls(history, int(at.timestamp() * 1000), question)
+
+    @classmethod
+    def again(cls, records: Records, position: int, history: History | None = None) -> Self:
+        """Ask a question of the past again, of what was known then (or of `history`)."""
+        asked = int(records.questions.asked_ms[position])
+        question = Question(
+            records.texts.titles[position],
+            records.texts.bodies[position],
+            tuple(records.tags.of(position)),
+            int(records.ids(records.questions.asker[position])),
+            id=int(records.questions.id[position]),
+        )
+        known = History(records, asked) if history is None else history
+        return cls(known, asked, question, position)
+
+    @cached_property
+    def asker(self) -> int:
+        """Code of the asker, −1 for somebody unknown."""
+        asker = self.question.asker
+        return int(self.history.codes([asker])[0]) if asker >= 0 else NOBODY
+
+    @cached_property
+    def tag_codes(self) -> Int64Array:
+        """Codes of the known tags."""
+        return self.history.tag_codes(self.question.tags)
+
+    @cached_property
+    def tagged(self) -> tuple[Int64Array, ...]:
+        """For each of them, the earlier questions that have it."""
+        return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
+
+    @cached_property
+    def terms(self) -> tuple[Int64Array, Float64Array]:
+        """Numbers of the known words and how often each occurs."""
+        question = self.question
+        return self.history.corpus.query(question.title, question.body, question.tags)
+
+    @cached_property
+    def vector(self) -> Int8Array | None:
+        """What the question is about; None where words have to do."""
+        meaning, question = self.history.records.meaning, self.question
+        if meaning is None:
+            return None
+        if self.position >= 0:
+            return np.asarray(meaning.vectors[self.position])
+        return meaning.vector(question.title, question.body)
+
+    @cached_property
+    def closeness(self) -> Float32Array | None:
+        """Cosine of the vectors of this and every earlier question; None where words have to do."""
+        meaning = self.history.records.meaning
+        if meaning is None or self.vector is None:
+            return None
+        return meaning.closeness(self.vector, self.history.n_questions)
+
+    @cached_property
+    def match(self) -> Float64Array:
+        """BM25 of every earlier question."""
+        history = self.history
+        present, damped = history.questions.present, history.damped_counts
+        return history.corpus.bm25(self.terms, present, damped, self.worth)
+
+    @cached_property
+    def worth(self) -> Float64Array:
+        """What a match of each of the terms is worth."""
+        return self.history.corpus.worth(self.terms, self.history.questions.present)
+
+    @cached_property
+    def best_match(self) -> float:
+        """The largest of them, 0 if there is none."""
+        return float(self.match.max(initial=0.0))
+
+    @cached_property
+    def earlier_by_asker(self) -> Int64Array:
+        """Positions of the asker's earlier questions."""
+        if self.asker < 0:
+            return np.zeros(0, dtype=np.int64)
+        return self.history.asked_by(self.asker)

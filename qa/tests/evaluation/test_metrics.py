@@ -1,0 +1,24 @@
+"""Metrics against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from atpgraph_qa.evaluation.metrics import Ranks
+
+
+def test_by_hand() -> None:
+    # Ranks 1, 2.5 (a tie of two after one), 4, and nobody; candidates 4, 3, 5, 10.
+    ranks = Ranks(np.array([1.0, 2.5, 4.0, np.inf]), np.array([4, 3, 5, 10]))
+    found = {name: values.tolist() for name, values in ranks.metrics().items()}
+    assert found["mrr"] == [1.0, 0.4, 0.25, 0.0]
+    assert found["p@1"] == [1.0, 0.0, 0.0, 0.0]
+    assert found["p@3"] == [1.0, 1.0, 0.0, 0.0]
+    assert found["accuracy"] == [1.0, 0.25, 0.25, 0.0]
+    assert found["hits@5"] == [1.0, 1.0, 1.0, 0.0]
+    assert found["ndcg"] == pytest.approx([1.0, 1 / np.log2(3.5), 1 / np.log2(5), 0.0])
+
+
+def test_a_single_candidate_is_right() -> None:
+    assert Ranks(np.array([1.0]), np.array([1])).accuracy.tolist() == [1.0]

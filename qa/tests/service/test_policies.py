@@ -1,0 +1,197 @@
+"""The rules that keep quiet: each leaves somebody out, says why, and is recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from atpgraph_qa.service.settings import Rules
+from qa.tests.service.conftest import NOW, Front, Make
+
+
+def rules_said(front: Front, number: int) -> dict[str, str]:
+    """Rule by person of the first suggestion of a question."""
+    found = front.suggestions(question=number)[-1]
+    return {str(decision["person"]): decision["rule"] for decision in found["decisions"]}
+
+
+def asked(front: Front, number: int) -> list[int]:
+    """Who is asked in the latest round."""
+    return [person["user"] for person in front.suggestions(question=number)[0]["people"]]
+
+
+def best_of(front: Front) -> int:
+    answer = front.call("POST", "/v1/route", {"title": "tomato leaves", "tags": ["tomatoes"]})
+    return int(answer.json()["people"][0]["user"])
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"opted_out": True}, "opted-out"),
+        ({"away_until": "2026-09-21"}, "away"),
+        ({"hours": "09:00-12:00"}, "hours"),  # it is 14:13 UTC
+        ({"hours": "15:00-02:00"}, "hours"),
+        ({"hours": "09:00-15:00", "time_zone": "Asia/Tokyo"}, "hours"),
+        ({"capacity": 0}, "capacity"),
+    ],
+)
+def test_a_person_is_left_alone(make_front: Make, change: dict[str, object], rule: str) -> None:
+    front = make_front()
+    best = best_of(front)
+    assert front.call("PATCH", f"/v1/people/{best}", change).status_code == 200
+    front.ask(90_001)
+    assert best not in asked(front, 90_001)
+    assert rules_said(front, 90_001)[str(best)] == rule
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"hours": "09:00-15:00"}, {"hours": "22:00-15:00"}, {"away_until": "2026-09-20"},
+     {"hours": "22:00-23:59", "time_zone": "Asia/Tokyo"}],
+)  # fmt: skip
+def test_a_person_may_be_asked(make_front: Make, change: dict[str, object]) -> None:
+    front = make_front()
+    best = best_of(front)
+    front.call("PATCH", f"/v1/people/{best}", change)
+    front.ask(90_001)
+    assert best in asked(front, 90_001)
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule"),
+    [
+        ({"hours": "01:00-02:00"}, "hours"),
+        ({"weekdays": ["tue", "wed"]}, "weekday"),
+        ({"holidays": ["2026-09-21"]}, "holiday"),
+        ({"per_day": 0}, "capacity"),
+        ({"groups": ["staff"]}, "groups"),
+        ({"least_answers": 100_000}, "least-answers"),
+        ({"inactive_days": 0.01}, "inactive"),
+    ],
+)
+def test_a_rule_for_everybody(make_front: Make, policy: dict[str, object], rule: str) -> None:
+    front = make_front(policy=policy)
+    front.ask(90_001)
+    (found,) = front.suggestions()
+    assert found["people"] == []
+    assert found["abstains"] == "The policy leaves nobody to ask."
+    assert {decision["rule"] for decision in found["decisions"]} == {rule}
+    assert found["ranking"]  # kept, so that the report can tell how good it would have been
+
+
+def test_members_of_permitted_groups_are_asked(make_front: Make) -> None:
+    front = make_front(policy={"groups": ["staff"], "least_confidence": 0.0})
+    front.call("PATCH", "/v1/people/3", {"groups": ["staff", "other"]})
+    front.ask(90_001)
+    assert asked(front, 90_001) == [3]
+
+
+def test_every_kind_of_ask_counts(make_front: Make) -> None:
+    front = make_front(policy={"rest_hours": 4.0, "shadow": False})
+    best = best_of(front)
+    assert front.call("POST", f"/v1/people/{best}/asks", {"kind": "by mail"}).status_code == 201
+    front.ask(90_001)
+    assert rules_said(front, 90_001)[str(best)] == "asked-recently"
+    front.clock.pass_hours(4.1)
+    front.ask(90_002)
+    assert best in asked(front, 90_002)
+
+
+def test_shadow_asks_count_in_shadow_only(make_front: Make) -> None:
+    front = make_front(policy={"per_day": 1, "people": 1})
+    front.ask(90_001)
+    front.ask(90_002)
+    assert asked(front, 90_001) != asked(front, 90_002)
+    live = make_front(folder="live", policy={"per_day": 1, "people": 1, "shadow": False})
+    best = best_of(live)
+    with live.service.database.write() as connection:
+        from atpgraph_qa.service.store.asks import Ask, save_asks
+
+        save_asks(connection, [Ask(best, NOW, "suggestion", shadow=True)])
+    live.service.desk.book.add([Ask(best, NOW, "suggestion", shadow=True)])
+    live.ask(90_001)
+    assert asked(live, 90_001) == [best]
+
+
+def test_silence_is_escalated_and_an_answer_stops_it(make_front: Make) -> None:
+    front = make_front(policy={"escalate_hours": 24.0, "escalations": 2})
+    front.ask(90_001)
+    front.clock.pass_hours(23)
+    front.service.keep_house()
+    assert len(front.suggestions()) == 1
+    front.clock.pass_hours(2)
+    front.service.keep_house()
+    second, first = front.suggestions()
+    assert second["round"] == 1
+    before = {person["user"] for person in first["people"]}
+    assert not before & {person["user"] for person in second["people"]}
+    assert "asked-before" in {decision["rule"] for decision in second["decisions"]}
+    body = {"id": 95_001, "question": 90_001, "user": 3, "at": front.clock.now / 1000}
+    front.call("POST", "/v1/answers", body)
+    front.service.settle()
+    front.clock.pass_hours(48)
+    front.service.keep_house()
+    found = front.suggestions()
+    assert len(found) == 2
+    assert {row["state"] for row in found} == {"answered"}
+
+
+def test_a_declined_suggestion_goes_on_at_once(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001)
+    (found,) = front.suggestions()
+    front.call("POST", f"/v1/suggestions/{found['id']}/feedback", {"verdict": "declined"})
+    front.service.keep_house()
+    assert len(front.suggestions()) == 2
+
+
+def test_nobody_answers_and_it_expires(make_front: Make) -> None:
+    front = make_front(policy={"escalations": 0, "expire_days": 3.0})
+    front.ask(90_001)
+    front.clock.pass_hours(24 * 4)
+    front.service.keep_house()
+    assert front.suggestions()[0]["state"] == "expired"
+
+
+def test_the_least_recently_asked_is_the_fall_back(make_front: Make) -> None:
+    front = make_front(policy={"candidates": 3, "people": 1, "least_confidence": 0.0})
+    title = "Why do my tomato leaves curl in the greenhouse?"
+    route = {"title": title, "tags": ["tomatoes"], "asker": 7, "top": 3}
+    for person in front.call("POST", "/v1/route", route).json()["people"]:
+        front.call("PATCH", f"/v1/people/{person['user']}", {"opted_out": True})
+    front.ask(90_001)
+    first = asked(front, 90_001)
+    assert "fallback" in rules_said(front, 90_001).values()
+    front.ask(90_002)
+    assert asked(front, 90_002) != first  # somebody who was not asked before
+    closed = make_front(folder="closed", policy={"candidates": 1, "fallback": False, "people": 1})
+    closed.call("PATCH", f"/v1/people/{best_of(closed)}", {"opted_out": True})
+    closed.ask(90_001)
+    assert asked(closed, 90_001) == []
+
+
+def test_declared_topics_place_a_newcomer(make_front: Make) -> None:
+    front = make_front(policy={"people": 5, "declared_bonus": 20.0, "least_answers": 5})
+    front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
+    front.service.keep_house()
+    front.ask(90_001)
+    assert asked(front, 90_001)[0] == 5555
+
+
+def test_old_questions_are_history_not_work(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001, at=(NOW - 72 * 3_600_000) / 1000)
+    assert front.suggestions() == []
+    assert front.service.desk.current().history.records.question_at(90_001) >= 0
+
+
+def test_weak_evidence_asks_nobody(make_front: Make) -> None:
+    front = make_front(policy={"least_confidence": 0.99})
+    front.ask(90_001)
+    (found,) = front.suggestions()
+    assert found["people"] == []
+    assert "below 99.0%" in found["abstains"]
+
+
+def test_shadow_is_the_default() -> None:
+    assert Rules().shadow

@@ -1,0 +1,267 @@
+"""Events are the truth: restarts, crashes, two processes, a database that goes away."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from atpgraph_qa import Advisor
+from atpgraph_qa.ranking.activity import monday
+from atpgraph_qa.ranking.space import WEEKS
+from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.store import events
+from atpgraph_qa.service.store.database import DatabaseGoneError, NotInChargeError
+from atpgraph_qa.service.store.tables import METADATA
+from qa.tests.service.cluster import Cluster
+from qa.tests.service.conftest import NOW, Front, Make
+from qa.tests.service.crash import crash, ranked, stream
+
+
+def send(front: Front, items: list[tuple[str, dict[str, Any]]]) -> None:
+    for kind, body in items:
+        answer = front.call("POST", f"/v1/{kind}", body)
+        assert answer.status_code == 202, answer.text
+
+
+def test_a_restart_is_the_snapshot_and_the_events_since(
+    make_front: Make, database_url: str
+) -> None:
+    front = make_front(database_url)
+    items = list(stream(120, NOW))
+    send(front, items[:60])
+    front.service.settle()
+    front.service.snapshots.write()
+    for item in items[60:]:  # one by one
+        send(front, [item])
+        front.service.settle()
+    before, rows = ranked(front.service.desk.current()), front.suggestions(limit=100)
+    applied = front.service.desk.seq
+    assert applied > front.service.snapshots.written_seq + 50
+    settings, model = front.service.settings, front.service.model_path
+    front.service.desk.seq = front.service.snapshots.written_seq  # so that stopping writes nothing
+    front.service.ready = False
+    front.service.stop()
+    again = Service(settings, model, clock=front.clock)
+    try:
+        assert again.desk.seq == applied
+        assert ranked(again.desk.current()) == before
+        again.settle()
+        with again.database.read() as connection:
+            from atpgraph_qa.service.store.suggestions import page_of
+
+            assert len(page_of(connection, limit=100).rows) == len(rows)
+    finally:
+        again.stop()
+
+
+def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
+    """2,000 events through the service, against the same history taken in at once."""
+    front = make_front()
+    front.clock.pass_hours(1000)  # history only: questions are too old to be routed
+    items = list(stream(2000, NOW, seed=3))
+    service = front.service
+    from atpgraph_qa.service import contract
+
+    kinds = {"questions": contract.QuestionIn, "answers": contract.AnswerIn,
+             "acceptances": contract.AcceptanceIn, "votes": contract.VoteIn}  # fmt: skip
+    arrivals = [kinds[kind].model_validate(body).arrival() for kind, body in items]
+    service.desk.append(arrivals)
+    service.settle()  # questions one by one, what is between them together
+    base = Advisor.open(service.model_path)
+    last, dated = base.history.last_ms - 1, []
+    for arrival in arrivals:  # what comes late counts from when it came
+        event = replace(arrival.event, at_ms=max(arrival.event.at_ms, last))
+        if type(event).__name__ in ("Asked", "Answered"):
+            last = event.at_ms
+        dated.append(event)
+    at_once = base.observe(dated)
+    assert ranked(service.desk.current()) == ranked(at_once)
+    # And as if trained on it: what is written and opened again has nothing of how it grew.
+    saved = Advisor.open(at_once.save(service.folder / "whole"))
+    assert [[p[0] for p in row] for row in ranked(saved)] == [
+        [p[0] for p in row] for row in ranked(service.desk.current())
+    ]
+
+
+def test_two_processes_do_not_both_act(make_front: Make, database_url: str) -> None:
+    front = make_front(database_url)
+    with pytest.raises(NotInChargeError, match="Another process"):
+        Service(front.service.settings, front.service.model_path)
+    # One that lost its lock without noticing is kept out by the epoch.
+    with front.service.database.write() as connection:
+        from atpgraph_qa.service.store.database import put_meta
+
+        put_meta(connection, "epoch", "99")
+    with pytest.raises(NotInChargeError, match="taken over"):
+        front.service.desk.expire()
+    answer = front.call("POST", "/v1/suggestions/1/feedback", {"verdict": "accepted"})
+    assert answer.status_code == 503
+    front.service.ready = False
+
+
+def test_the_database_goes_away_and_comes_back(make_front: Make) -> None:
+    front = make_front()
+    front.call("GET", "/v1/people/3")
+    file = Path(front.service.settings.store.folder) / "service.sqlite"
+    hidden = file.with_name("hidden")
+    front.service.database.engine.dispose()
+    file.rename(hidden)
+    file.mkdir()  # nothing can be opened there
+    body = {"id": 90_001, "title": "tomatoes", "at": NOW / 1000}
+    answer = front.call("POST", "/v1/questions", body)
+    assert answer.status_code == 503
+    assert int(answer.headers["retry-after"]) > 0
+    assert front.client.get("/readyz").status_code == 503
+    assert front.client.get("/livez").status_code == 200
+    assert "atp_database_up 0" in front.call("GET", "/metrics").text
+    door = front.client.app.state.door  # type: ignore[attr-defined]
+    door._known = {digest: (token, 0.0) for digest, (token, _) in door._known.items()}  # long ago
+    route = front.call("POST", "/v1/route", {"title": "tomatoes"})
+    assert route.status_code == 200  # ranking needs no database
+    assert front.call("POST", "/v1/route", {"title": "a"}, scope="route").status_code == 503
+    with pytest.raises(DatabaseGoneError):
+        front.service.desk.apply()
+    file.rmdir()
+    hidden.rename(file)
+    assert front.call("POST", "/v1/questions", body).status_code == 202
+    front.service.settle()
+    assert len(front.suggestions()) == 1
+
+
+def test_postgres_goes_away_and_comes_back(make_front: Make, cluster: Cluster) -> None:
+    import psycopg
+
+    url = cluster.empty_database()
+    front = make_front(url)
+    name = url.rpartition("/")[2]
+    with psycopg.connect(f"{cluster.url}/postgres", autocommit=True) as control:
+        control.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+        control.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        body = {"id": 90_001, "title": "tomatoes", "at": NOW / 1000}
+        answer = front.call("POST", "/v1/questions", body)
+        assert answer.status_code == 503
+        assert front.client.get("/readyz").status_code == 503
+        control.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+    assert front.call("POST", "/v1/questions", body).status_code == 202
+    front.service.settle()
+    assert len(front.suggestions()) == 1
+
+
+def test_events_that_do_not_fit_are_refused_once_and_for_all(make_front: Make) -> None:
+    front = make_front()
+    body = {"id": 95_001, "question": 123_456, "user": 3, "at": NOW / 1000}
+    assert front.call("POST", "/v1/answers", body).status_code == 202
+    front.service.settle()
+    assert front.service.desk.seq == 1
+    with front.service.database.read() as connection:
+        assert events.after(connection, 0, 10) == []
+    front.ask(123_456)  # now the question is there, and so the answer counts
+    front.service.settle()
+    assert front.suggestions()[0]["outcome"] == 3
+
+
+def test_the_migrations_make_the_tables_that_queries_use(
+    make_front: Make, database_url: str
+) -> None:
+    from sqlalchemy import inspect
+
+    front = make_front(database_url)
+    found = inspect(front.service.database.engine)
+    for table in METADATA.sorted_tables:
+        columns = {column["name"] for column in found.get_columns(table.name)}
+        assert columns == {column.name for column in table.columns}, table.name
+    with front.service.database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO schema_version VALUES (99)")
+    with pytest.raises(ValueError, match="use the newer atpgraph"):
+        front.service.database.migrate()
+
+
+def test_an_older_schema_is_brought_up_to_date(
+    make_front: Make, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy import inspect
+
+    from atpgraph_qa.service.store import database
+
+    known = database.migrations()
+    monkeypatch.setattr(database, "migrations", lambda: known[:1])
+    front = make_front(database_url)  # as the first version made it
+    front.ask(90_001)
+    front.service.stop()
+    monkeypatch.undo()
+    again = Service(front.service.settings, None, clock=front.clock)
+    try:
+        assert again.database.migrate() == known[-1][0] > 1
+        assert again.desk.seq == 1
+        names = [index["name"] for index in inspect(again.database.engine).get_indexes("outbox")]
+        assert "outbox_suggestion" in names
+    finally:
+        again.stop()
+    front.service.ready = False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is POSIX")
+def test_kill_9_at_random_moments(model: Path, tmp_path: Path) -> None:
+    # benchmarks/serve.py --kills 100 is the long form.
+    crash(tmp_path / "work", model, kills=1).check()
+
+
+def test_graceful_shutdown_keeps_everything(model: Path, tmp_path: Path) -> None:
+    settings = Settings().changed("store", {"folder": str(tmp_path / "w")}, "test")
+    service = Service(settings, model, clock=lambda: NOW)
+    service.start()
+    from atpgraph_qa.service import contract
+
+    for kind, body in stream(20, NOW):
+        made = contract.QuestionIn if kind == "questions" else None
+        if made is not None:
+            service.desk.append([made.model_validate(body).arrival()])
+    service.stop()
+    again = Service(settings, None, clock=lambda: NOW)
+    try:
+        assert again.desk.seq == again.snapshots.written_seq > 0
+        assert np.all(again.desk.current().history.questions.id[-1] >= 800_000)
+    finally:
+        again.stop()
+
+
+def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) -> None:
+    front = make_front()
+    service, done = front.service, threading.Event()
+
+    def forget() -> None:
+        service.forget(3)
+        done.set()
+
+    thread = threading.Thread(target=forget)
+    with service.snapshots.writing:  # as if one were being written
+        thread.start()
+        assert not done.wait(0.3)
+        service.snapshots.write()  # which has the person
+        assert not done.is_set()
+    thread.join(60)
+    assert done.is_set()
+    (left,) = service.snapshots.folder.iterdir()
+    assert int(Advisor.open(left).history.codes([3])[0]) < 0
+
+
+def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
+    front = make_front()
+    for number, hours in ((90_001, 0.0), (90_002, 24 * 7)):
+        front.clock.pass_hours(hours)
+        body = {"id": number, "title": "tomatoes", "at": front.clock.now / 1000}
+        front.call("POST", "/v1/questions", body)
+        front.service.settle()
+        records = front.service.desk.current().history.records
+        start = monday(front.clock.now)
+        # Would be computed now if it were not there.
+        assert records.memo.get(WEEKS, start, lambda: None) is not None  # type: ignore[arg-type, return-value]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph_qa.timeline.corpus import Corpus, add_term, words
+from atpgraph_qa.timeline.growth import Room
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.records import Records
+from qa.tests.twins import plain_term
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_term_adds_what_the_formula_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    questions = 7
+    rows = np.flatnonzero(rng.random(questions) < 0.5).astype(np.int32)
+    arguments = (
+        rows,
+        rng.integers(1, 5, len(rows)).astype(np.float64),
+        rng.random(questions) < 0.7,
+        rng.random(questions) * 50,
+        *rng.random(4).tolist(),
+    )
+    found, plain = np.zeros((2, questions))
+    add_term(*arguments, found)
+    plain_term(*arguments, plain)
+    np.testing.assert_allclose(found, plain)
+
+
+def slow_bm25(texts: list[list[str]], query: list[str]) -> list[float]:
+    """From the definition, document by document."""
+    mean = max(np.mean([len(text) for text in texts]), 1e-9)
+    scores = []
+    for text in texts:
+        score = 0.0
+        for word in sorted(set(query)):
+            used = sum(word in other for other in texts)
+            if word in text:
+                rarity = np.log1p((len(texts) - used + 0.5) / (used + 0.5))
+                tf = text.count(word)
+                damped = tf * 2.2 / (tf + 1.2 * (1 - 0.75 + 0.75 * len(text) / mean))
+                score += rarity * np.sqrt(query.count(word)) * damped
+        scores.append(score)
+    return scores
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=8),
+    st.lists(st.sampled_from("abcdz"), max_size=5),
+    st.data(),
+)
+def test_bm25_of_any_prefix(
+    letters: list[list[str]], asked: list[str], data: st.DataObject
+) -> None:
+    texts = [[letter * 3 for letter in text] for text in letters]
+    corpus = Corpus.of([" ".join(text) for text in texts], [""] * len(texts), [[]] * len(texts))
+    n = data.draw(st.integers(1, len(texts)))
+    hidden = data.draw(st.integers(-1, n - 1))
+    present = np.arange(n) != hidden
+    terms = corpus.query(" ".join(letter * 3 for letter in asked), "", ())
+    seen = [text for text, there in zip(texts[:n], present, strict=True) if there]
+    found = corpus.bm25(terms, present)
+    expected = slow_bm25(seen, [letter * 3 for letter in asked]) if seen else []
+    np.testing.assert_allclose(found[present], expected)
+    assert not found[~present].any()
+    damped = corpus.damped(present)
+    assert (damped is None) == (hidden >= 0)
+    np.testing.assert_array_equal(corpus.bm25(terms, present, damped), found)
+    first = corpus.first(n)
+    same = first.query(" ".join(letter * 3 for letter in asked), "", ())
+    np.testing.assert_allclose(first.bm25(same, present), found)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=12),
+    st.lists(st.sampled_from("abcdz"), max_size=5),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_a_corpus_that_grew_is_one_made_at_once(
+    letters: list[list[str]], asked: list[str], unsorted: int, data: st.DataObject
+) -> None:
+    titles = [" ".join(letter * 3 for letter in text) for text in letters]
+    at_once = Corpus.of(titles, [""] * len(titles), [[]] * len(titles))
+    n = data.draw(st.integers(1, len(titles) - 1))
+    corpus, room = Corpus.of(titles[:n], [""] * n, [[]] * n), Room()
+    with mock.patch("atpgraph_qa.timeline.corpus._UNSORTED", unsorted):
+        for title in titles[n:]:
+            corpus = corpus.grown(room, [(title, "", ())])
+    assert corpus.tail is not None
+    assert (corpus.tail.index is None) == (len(titles) - n < unsorted)
+    known = data.draw(st.integers(1, len(titles)))
+    present = np.arange(known) != data.draw(st.integers(-1, known - 1))
+    terms, same = (
+        made.query(" ".join(letter * 3 for letter in asked), "", ()) for made in (corpus, at_once)
+    )
+    np.testing.assert_array_equal(corpus.worth(terms, present), at_once.worth(same, present))
+    np.testing.assert_array_equal(corpus.bm25(terms, present), at_once.bm25(same, present))
+
+
+def test_words_are_numbered_by_first_use(records: Records) -> None:
+    corpus = records.corpus
+    first = corpus.counts.indices[corpus.counts.indptr[:-1]]
+    assert (np.diff(first) >= 0).all()
+    for n in (1, 50, 300):
+        used = set()
+        for q in range(n):
+            text = records.texts.titles[q], records.texts.bodies[q], records.tags.of(q)
+            used |= set(words(*text))
+        assert used == {
+            word for word, code in corpus.vocabulary.items() if code < corpus.n_words(n)
+        }
+
+
+def test_no_words_at_all() -> None:
+    corpus = Corpus.of(["", "?"], ["", ""], [[], []])
+    assert corpus.n_words(2) == 0
+    assert corpus.bm25(corpus.query("anything", "", ()), np.ones(2, np.bool_)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_shared_history_prepares_for_many_questions(records: Records, shared: bool) -> None:
+    assert (History(records, shared=shared).damped_counts is not None) == shared

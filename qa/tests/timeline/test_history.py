@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atpgraph_qa.timeline.candidates import active_users
+from atpgraph_qa.timeline.history import History, list_answers, sum_by_owner
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import Records
+from qa.tests.twins import plain_answers, plain_sums
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
+def test_sums_by_owner(seed: int, answers: int, people: int) -> None:
+    rng = np.random.default_rng(seed)
+    owner, weight = rng.integers(-1, people, answers), rng.random(answers)
+    found, plain = np.zeros((2, people))
+    sum_by_owner(owner, weight, found)
+    plain_sums(owner, weight, plain)
+    np.testing.assert_allclose(found, plain)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
+def test_answers_of_questions(seed: int, n: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    known = int(rng.integers(0, size + 1))  # questions in the index
+    early = np.sort(rng.integers(0, max(known, 1), n if known else 0))
+    indptr = np.searchsorted(early, np.arange(known + 1))
+    late = np.sort(rng.integers(0, size, n))
+    questions = np.flatnonzero(rng.random(size) < 0.5)
+    rows = questions, indptr, rng.integers(0, 9, len(early)), 5, late, 9 + np.arange(n)
+    one, two = np.zeros((2, 2 * n), dtype=np.int64)
+    assert list_answers(*rows, one) == plain_answers(*rows, two)
+    assert one.tolist() == two.tolist()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7, 1.0])
+def test_counts_of_people_one_by_one(records: Records, share: float) -> None:
+    moment = int(records.questions.asked_ms[int((len(records.questions) - 1) * share)])
+    history = History(records, moment)
+    table = records.answers
+    for code in range(0, len(records.users), 11):
+        mine = [
+            a for a in range(len(table)) if table.owner[a] == code and table.given_ms[a] < moment
+        ]
+        assert history.n_given[code] == len(mine)
+        assert history.answers_by(code).tolist() == mine
+        assert history.last_answer_ms[code] == max((table.given_ms[a] for a in mine), default=0)
+        assert history.n_won[code] == sum(history.best_answer[table.question[a]] == a for a in mine)
+    by_person = history.by_person
+    for code in range(0, len(records.users), 11):
+        part = by_person.answer[by_person.indptr[code] : by_person.indptr[code + 1]]
+        assert part.tolist() == history.answers_by(code).tolist()
+        assert (by_person.answer[by_person.place[part]] == part).all()
+
+
+def test_answerers_of_every_question(records: Records) -> None:
+    history = History(records)
+    everybody, others = history.answerer_counts(), history.answerer_counts(but_asker=True)
+    for question in range(len(records.questions)):
+        people = set(history.answerers(question).tolist())
+        assert everybody[question] == len(people)
+        assert others[question] == len(people - {int(records.questions.asker[question])})
+
+
+def test_results_are_kept_until_something_becomes_known(records: Records) -> None:
+    from atpgraph_qa.timeline.memo import Shelf
+
+    shelf: Shelf[int] = Shelf("test", keep=9)
+    asked = int(records.questions.asked_ms[200])
+    first = History(records, asked)
+    assert first.remember(shelf, "key", lambda: 1) == 1
+    later = History(records, asked + 1)  # the question itself has become known
+    assert later.remember(shelf, "key", lambda: 2) == 2
+    quiet = min([int(records.questions.asked_ms[201]), asked + 1000, *_next(records, asked)])
+    assert History(records, quiet).remember(shelf, "key", lambda: 3) == 2
+
+
+def _next(records: Records, moment: int) -> list[int]:
+    times = (records.answers.given_ms, records.acceptances.known_ms, records.votes.known_ms)
+    return [int(t[np.searchsorted(t, moment, side="right")]) - 1 for t in times]
+
+
+def test_active_users(records: Records) -> None:
+    query = Query.again(records, 400)
+    history = query.history
+    everybody = set(active_users(query).tolist())
+    owners = history.answers.owner[history.answers.owner >= 0]
+    assert everybody == set(records.users[owners].tolist()) - {query.question.asker}
+    lately = set(active_users(query, 30.0).tolist())
+    assert lately < everybody
+    since = history.last_ms - 30 * 86_400_000
+    assert all(history.last_answer_ms[records.codes(user)] > since for user in lately)

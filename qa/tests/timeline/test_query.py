@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query, Question
+from atpgraph_qa.timeline.records import Records
+
+
+def test_a_question_is_asked_at_its_own_time(latest: History) -> None:
+    assert Query.now(latest, Question()).asked_ms == latest.last_ms
+    naive = Query.now(latest, Question(at=datetime(2030, 1, 1)))
+    assert naive.asked_ms == 1_893_456_000_000
+    away = Question(at=datetime(2030, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))))
+    assert Query.now(latest, away).asked_ms == naive.asked_ms
+
+
+def test_asked_again_it_sees_what_was_known(records: Records) -> None:
+    for position in (5, 250, 599):
+        query = Query.again(records, position)
+        assert query.history.n_questions <= position
+        assert query.question.title == records.texts.titles[position]
+        assert list(query.question.tags) == records.tags.of(position)
+        assert query.question.id == records.questions.id[position]
+        assert query.asker == records.questions.asker[position]
+        mine = [
+            q
+            for q in range(query.history.n_questions)
+            if query.asker >= 0 and records.questions.asker[q] == query.asker
+        ]
+        assert query.earlier_by_asker.tolist() == mine
+
+
+def test_unknown_askers_tags_and_words(latest: History) -> None:
+    query = Query.now(latest, Question("zzqq", tags=("no-such-tag",), asker=10**9))
+    assert query.asker == -1
+    assert not len(query.tag_codes)
+    assert not len(query.terms[0])
+    assert query.best_match == 0.0
+    assert not np.any(query.match)

@@ -1,1 +1,0 @@
-"""``atp cqa``: Stack Exchange sites, from a data dump to who should answer a question."""

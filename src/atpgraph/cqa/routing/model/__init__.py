@@ -1,1 +1,0 @@
-"""The learned ranker: a conditional logit over the features, with calibrated confidence."""
