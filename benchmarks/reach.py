@@ -1,132 +1,219 @@
-"""Exact reachability: questions per second, as ratios measured in one run.
+"""Exact reachability beside other libraries: build time, bytes and time per pair, in one run.
 
-Run: python benchmarks/reach.py [--output benchmarks/results/reach.md]
+Run: python benchmarks/reach.py [--large] [--output benchmarks/results/reach.md]
 
-For every graph: seconds to condense and to build the index, its size, and pairs per second of
-uniformly drawn pairs of nodes and of pairs of which half are joined by a path, looked up in the
-index in one call, one by one, and searched for without an index, against networkx.has_path on a
-sample of the same pairs. The real graphs are read from the folder that ATP_DATA names; where there
-is none, a generated one stands in.
+Each library answers the same pairs: uniform ones, and ones that a path connects. The indexes of
+PyReachability (PLL, BFL, O'Reach, PReaCH) and ours take all pairs in one call; NetworkX, rustworkx
+and igraph have no index and answer a sample one by one. Times are CPU seconds of the process. All
+answers are compared. The real graphs are read from the folder that ATP_DATA names; where there is
+none, generated ones stand in.
 """
 
 from __future__ import annotations
 
-import functools
-import tempfile
+import importlib
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
-from _common import Report, arguments, best_of, data_dir, markdown
+from _common import Report, arguments, data_dir, markdown
 
 from atpgraph import DiGraph, Reachability, read_edgelist, to_networkx
 from atpgraph.graph import generators
-from atpgraph.util.memory import human_bytes
+from atpgraph.graph.traversal import reachable
 
 NAMES = ("wiki-Vote", "p2p-Gnutella31", "cit-HepPh", "wordnet-noun-hypernym")
 PAIRS = 1_000_000
-SINGLE = 2_000
-NETWORKX = 200
+SINGLE = 200
+RIVALS = ("PLL", "BFL", "OReach", "PReaCH")
+PLL_NODES = 100_000  # PLL takes minutes on larger random graphs
+BACKEND = ("has_path", "descendants", "strongly_connected_components", "condensation",
+           "topological_generations", "transitive_closure")  # fmt: skip
 
 
-def graphs() -> Iterator[tuple[str, DiGraph]]:
-    """The graphs of the table."""
+def graphs(large: bool) -> Iterator[tuple[str, DiGraph]]:
+    """Yield the graphs of the table."""
     folder = data_dir()
-    if folder is None:
-        yield "generated", generators.gnm(30_000, 60_000, 0)
-        return
-    for name in NAMES:
+    for name in NAMES if folder is not None else ():
         yield name, read_edgelist(folder / "graphs" / f"{name}.txt.gz")
+    if folder is None:
+        yield "gnm 30K / 60K", generators.gnm(30_000, 60_000, 0)
+    if folder is not None or large:
+        yield "random DAG 200K / 1M", generators.random_dag(200_000, 1_000_000, 1)
+    if large:
+        yield "gnm 1M / 5M", generators.gnm(1_000_000, 5_000_000, 0)
+        yield "random DAG 1M / 5M", generators.random_dag(1_000_000, 5_000_000, 1)
 
 
-def pairs(reach: Reachability, rng: np.random.Generator, joined: bool) -> tuple[np.ndarray, ...]:
-    """Pairs of labels: uniform, or every second one a node and one of its descendants."""
-    labels = reach.graph.labels
-    u, v = rng.integers(0, len(labels), (2, PAIRS))
-    if joined:
-        sources = rng.choice(np.flatnonzero(reach.n_descendants() > 0), 1000)
-        for at, source in enumerate(sources.tolist()):
-            part = slice(at, PAIRS // 2, len(sources))
-            below = reach.graph.codes(reach.descendants(labels[source]))
-            u[part] = source
-            v[part] = rng.choice(below, len(u[part]))
-    return labels[u], labels[v]
+def cpu(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
+    """Return the least CPU seconds of some repetitions, and the last result."""
+    best = float("inf")
+    for _ in range(repeats):
+        started = time.process_time()
+        result = work()
+        best = min(best, time.process_time() - started)
+    return best, result
 
 
-def rate(work: Callable[[], object], count: int, repeats: int = 1) -> float:
-    """Questions per second."""
-    return count / best_of(repeats, work)[0]
+def connected(graph: DiGraph, rng: np.random.Generator) -> np.ndarray:
+    """Return pairs of node indices that a path connects."""
+    pairs: list[np.ndarray] = []
+    while sum(map(len, pairs)) < PAIRS:
+        source = int(rng.integers(graph.n_nodes))
+        found = reachable(graph, np.array([source]))
+        found = found[found != source]
+        if len(found):
+            targets = rng.choice(found, PAIRS // 500)
+            pairs.append(np.stack([np.full(len(targets), source), targets], axis=1))
+    return rng.permutation(np.concatenate(pairs)[:PAIRS])
 
 
-def rates(reach: Reachability, other: nx.DiGraph, joined: bool) -> list[float]:
-    """Share of joined pairs among the first, and pairs per second of every way to ask."""
-    searching = Reachability(reach.graph, index=False)
+def ours(graph: DiGraph, kinds: tuple[Any, ...], sets: list[np.ndarray]) -> list[list[object]]:
+    """Return a row for each index of ours, by code and by label."""
+    rows: list[list[object]] = []
+    for kind in kinds:
+        build, reach = cpu(lambda kind=kind: Reachability(graph, index=kind))
+        name = f"atpgraph, {reach.index}" + (" (chosen)" if kind is True else "")
+        cells: list[object] = [name, build, reach.nbytes / 1e6]
+        for pairs in sets:
+            u, v = np.ascontiguousarray(pairs.T)
+            seconds, _ = cpu(lambda u=u, v=v, reach=reach: reach.reaches_codes(u, v), 3)
+            cells.append(1e9 * seconds / len(u))
+            a, b = graph.labels[u], graph.labels[v]
+            seconds, answers = cpu(lambda a=a, b=b, reach=reach: reach.reaches(a, b), 3)
+            cells.append(1e9 * seconds / len(u))
+        assert answers.all()
+        rows.append(cells)
+    return rows
+
+
+def rivals(graph: DiGraph, sets: list[np.ndarray], expected: list[np.ndarray]) -> list[list[Any]]:
+    """Return a row for each index of PyReachability, if it is installed."""
+    try:
+        package, static = map(importlib.import_module, ("pyreachability", "pyreachability.static"))
+    except ImportError:
+        return []
+    edges = np.stack([graph.sources, graph.targets], axis=1)
+    prepared = package.Graph.from_edges(edges, num_nodes=graph.n_nodes)
+    rows = []
+    for name in RIVALS:
+        if name == "PLL" and graph.n_nodes > PLL_NODES:
+            continue
+        index = getattr(static, name)()
+        build, _ = cpu(lambda index=index: index.build(prepared))
+        cells: list[Any] = [f"PyReachability {name}", build, index.index_size_bytes / 1e6]
+        for pairs, right in zip(sets, expected, strict=True):
+            seconds, answers = cpu(lambda index=index, pairs=pairs: index.query_batch(pairs), 3)
+            assert np.array_equal(np.asarray(answers, dtype=bool), right)
+            cells += [1e9 * seconds / len(pairs), None]
+        rows.append(cells)
+    return rows
+
+
+def searchers(
+    graph: DiGraph, sets: list[np.ndarray], expected: list[np.ndarray]
+) -> list[list[Any]]:
+    """Return a row for each library without an index, and for ours without one."""
+    ways: dict[str, Callable[[int, int], bool]] = {}
+    other = to_networkx(graph)
+    names = graph.labels.tolist()
+    ways["NetworkX"] = lambda u, v: nx.has_path(other, names[u], names[v])
+    searching = Reachability(graph, index=False)
+    ways["atpgraph, no index"] = lambda u, v: bool(searching.reaches(names[u], names[v]))
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+    try:
+        import rustworkx
+
+        rusty = rustworkx.PyDiGraph()
+        rusty.add_nodes_from(range(graph.n_nodes))
+        rusty.add_edges_from_no_data(edges)
+        ways["rustworkx"] = lambda u, v: u == v or rustworkx.has_path(rusty, u, v)
+    except ImportError:
+        pass
+    try:
+        import igraph
+
+        drawn = igraph.Graph(n=graph.n_nodes, edges=edges, directed=True)
+        ways["igraph"] = lambda u, v: drawn.distances(u, v)[0][0] < float("inf")
+    except ImportError:
+        pass
+    rows = []
+    for name, ask in ways.items():
+        cells: list[Any] = [name, None, None]
+        for pairs, right in zip(sets, expected, strict=True):
+            few = pairs[:SINGLE].tolist()
+            seconds, answers = cpu(lambda few=few, ask=ask: [ask(u, v) for u, v in few])
+            assert answers == right[:SINGLE].tolist()
+            cells += [None, 1e9 * seconds / len(few)]
+        rows.append(cells)
+    return rows
+
+
+def backend(graph: DiGraph) -> list[list[object]]:
+    """Return CPU seconds of NetworkX functions, by NetworkX and by our backend."""
+    G = to_networkx(graph)
+    dag = to_networkx(Reachability(graph, index=False).condensation)
+    small = to_networkx(generators.random_dag(1000, 3000, 0))
+    rows: list[list[object]] = []
+    nx.config.warnings_to_ignore.add("cache")
     rng = np.random.default_rng(0)
-    u, v = pairs(reach, rng, joined)
-    order = rng.permutation(PAIRS)
-    u, v = u[order], v[order]
-    few = list(zip(u[:SINGLE].tolist(), v[:SINGLE].tolist(), strict=True))
-    some = few[:NETWORKX]
-    for way in (reach, searching):  # what is made once, at the first question
-        way.reaches(*few[0])
-        way.reaches(u[:10], v[:10])
-    seconds = time.perf_counter()
-    theirs = [nx.has_path(other, a, b) for a, b in some]
-    networkx_rate = NETWORKX / (time.perf_counter() - seconds)
-    for way in (reach, searching):
-        assert theirs == way.reaches(u[:NETWORKX], v[:NETWORKX]).tolist()
-        assert theirs == [way.reaches(a, b) for a, b in some]
-    return [
-        float(np.mean(theirs)),
-        rate(lambda: reach.reaches(u, v), PAIRS, 3),
-        rate(lambda: [reach.reaches(a, b) for a, b in few], SINGLE, 3),
-        rate(lambda: [searching.reaches(a, b) for a, b in some], NETWORKX),
-        rate(lambda: searching.reaches(u[:10_000], v[:10_000]), 10_000),
-        networkx_rate,
-    ]
+    nodes = [graph.labels.tolist()[at] for at in rng.integers(0, graph.n_nodes, 40)]
+    for name in BACKEND:
+        function = getattr(nx, name)
+        calls: list[tuple[Any, ...]] = [(G,)]
+        if name == "has_path":
+            calls = [(G, u, v) for u, v in zip(nodes[::2], nodes[1::2], strict=True)]
+        elif name == "descendants":
+            calls = [(G, u) for u in nodes[:10]]
+        elif name == "topological_generations":
+            calls = [(dag,)]
+        elif name == "transitive_closure":
+            calls = [(small,)]
 
+        def run(way: str, calls: list[Any] = calls, function: Any = function) -> list[Any]:
+            results = (function(*call, backend=way) for call in calls)
+            return [list(x) if hasattr(x, "__next__") else x for x in results]
 
-def sizes(graph: DiGraph, reach: Reachability, condense: float, build: float) -> list[object]:
-    """What the index holds, and how long it takes to make and to load."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "index.npz"
-        reach.save(file)
-        load = best_of(3, lambda: Reachability.load(file))[0]
-        on_disk = human_bytes(file.stat().st_size)
-    return [
-        graph.n_nodes, graph.n_edges, reach.condensation.n_nodes, int(reach.n_descendants().sum()),
-        condense, build, load, on_disk,
-    ]  # fmt: skip
+        run("atpgraph")  # converts and compiles
+        theirs, _ = cpu(lambda run=run: run("networkx"))
+        mine, _ = cpu(lambda run=run: run("atpgraph"))
+        rows.append([name, len(calls), theirs, mine, theirs / max(mine, 1e-9)])
+    return rows
 
 
 def main() -> None:
     """Measure and print."""
-    options = arguments(__doc__.partition("\n")[0]).parse_args()
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--large", action="store_true", help="a million nodes too")
+    options = parser.parse_args()
     report = Report("Exact reachability", "python benchmarks/reach.py", options.output)
-    warm = Reachability(generators.gnm(2000, 3000, 0), index=True)  # compiles what is timed
-    warm.reaches([0, 1], [2, 3])
-    made, asked = [], []
-    for name, graph in graphs():
-        condense = best_of(3, functools.partial(Reachability, graph, index=False))[0]
-        started = time.perf_counter()
-        reach = Reachability(graph, index=True)
-        build = time.perf_counter() - started - condense
-        made.append([name, *sizes(graph, reach, condense, build)])
-        other = to_networkx(graph)
-        for joined in (False, True):
-            found = rates(reach, other, joined)
-            ratios = [number / found[-1] for number in found[1:4]]
-            asked.append([name, "half joined" if joined else "uniform", *found, *ratios])
-    columns = ["graph", "nodes", "edges", "components", "reachable pairs"]
-    report.add(markdown([*columns, "condense, s", "build, s", "load, s", "file"], made))
-    columns = ["graph", "pairs", "joined", "index, 1 M a call", "index, one a call"]
-    columns += ["search, one a call", "search, 10,000 a call", "networkx.has_path"]
-    ratios = [f"{name} / networkx" for name in ("1 M", "one", "search")]
-    report.add("Pairs per second:")
-    report.add(markdown([*columns, *ratios], asked))
-    report.add(f"The first {NETWORKX} pairs of each kind were asked of NetworkX too; all agree.")
+    for kind in ("forest", "labels"):  # compiles what is timed
+        warm = Reachability(generators.gnm(2000, 3000, 0), index=kind)
+        warm.reaches(np.arange(9), np.arange(9)[::-1])
+    columns = ["graph", "index", "build, CPU s", "MB"]
+    columns += ["uniform by code, ns", "by label, ns", "connected by code, ns", "by label, ns"]
+    rows: list[list[object]] = []
+    for name, graph in graphs(options.large):
+        rng = np.random.default_rng(0)
+        sets = [rng.integers(0, graph.n_nodes, (PAIRS, 2)), connected(graph, rng)]
+        reach = Reachability(graph, index="labels")
+        expected = [reach.reaches_codes(*np.ascontiguousarray(pairs.T)) for pairs in sets]
+        kinds = (True,) if graph.n_nodes > 100_000 else (True, "labels")
+        found = ours(graph, kinds, sets) + rivals(graph, sets, expected)
+        if graph.n_nodes < 1_000_000:
+            found += searchers(graph, sets, expected)
+        rows += [[name, *cells] for cells in found]
+    report.add(markdown(columns, rows))
+    report.add("All answers agree. Bytes are those of the index, without the graph.")
+    folder = data_dir()
+    if folder is not None:
+        graph = read_edgelist(folder / "graphs" / "cit-HepPh.txt.gz")
+        columns = ["function", "calls", "NetworkX, CPU s", "backend, CPU s", "ratio"]
+        report.add("NetworkX functions on cit-HepPh, after the graph was converted once (the "
+                   "closure on a random DAG of 1,000 nodes):")  # fmt: skip
+        report.add(markdown(columns, backend(graph)))
     report.save()
 
 

@@ -12,9 +12,10 @@ from atpgraph.util.memory import available_bytes, budget_bytes, peak_megabytes, 
 def test_budgets_in_words() -> None:
     assert budget_bytes("2GiB") == 2**31
     assert 0 < budget_bytes(None) <= available_bytes()
-    for bad in ("4 apples", "", "-1GB", 0, float("nan")):
+    assert budget_bytes(1e300) == budget_bytes("9" * 40 + "TB") == budget_bytes(2**62)
+    for bad in ("4 apples", "", "-1GB", 0, float("nan"), float("inf"), [1]):
         with pytest.raises(InputError, match="budget"):
-            budget_bytes(bad)
+            budget_bytes(bad)  # type: ignore[arg-type]
 
 
 def test_peak_is_that_of_the_block() -> None:

@@ -29,6 +29,8 @@ def test_bad_kernels_are_refused() -> None:
         kernel_table("log", 5, c=float("nan"))
     with pytest.raises(InputError, match="shape"):
         kernel_table(lambda delta: delta[:-1], 5)
+    with pytest.raises(InputError, match=r"1e\+300 at a difference of 1 levels; .* 1e\+12"):
+        kernel_table(lambda delta: delta * 1e300, 5)
 
 
 @pytest.mark.data

@@ -264,3 +264,22 @@ def test_long_chains_and_one_large_cycle() -> None:
     assert ring.condensation.n_nodes == 1
     assert ring.n_ancestors(5) == n - 1
     assert ring.n_descendants()[7] == n - 1
+
+
+def test_edges_of_some_types_only() -> None:
+    edges = [("paw", "cat"), ("cat", "mammal"), ("cat", "pack"), ("pack", "mammal")]
+    graph = DiGraph.from_edges(edges, types=["part_of", "is_a", "part_of", "is_a"])
+    reach = Reachability(graph)
+    parts = reach.only("part_of")
+    assert parts is reach.only(["part_of"])
+    assert parts.descendants("paw") == {"cat", "pack"}
+    assert (reach.descendants("paw") - parts.descendants("paw")).tolist() == ["mammal"]
+    assert reach.only(("is_a", "part_of")).reaches("paw", "mammal")
+    assert not parts.reaches("paw", "mammal")
+    assert parts.path("paw", "mammal") is None
+    reach.remove_edges([("cat", "pack")])
+    assert reach.only("part_of").descendants("paw") == {"cat"}
+    with pytest.raises(InputError, match="part_of"):
+        reach.only("part_off")
+    with pytest.raises(InputError, match="no types"):
+        Reachability(edges).only("is_a")

@@ -245,3 +245,15 @@ def test_worked_example_of_the_paper() -> None:
     there, back = model.score_pairs(["B", "E"], ["E", "B"])
     assert there > 1.0
     assert back < 0.01
+
+
+@pytest.mark.parametrize("purpose", ["reachability", "links", "paper"])
+def test_weights_beyond_single_precision_are_rejected(purpose):
+    chain = [(i, i + 1) for i in range(8)]
+    with pytest.raises(InputError, match=r"c is 1e\+200; it must be finite and from"):
+        ATP(4, purpose=purpose, c=1e200).fit(chain)
+    with pytest.raises(InputError, match=r"kernel is 1e\+300 at a difference of 1"):
+        ATP(4, purpose=purpose, kernel=lambda delta: delta * 1e300).fit(chain)
+    largest = ATP(4, purpose=purpose, kernel=lambda delta: np.full(len(delta), 1e12)).fit(chain)
+    assert np.isfinite(largest.score_pairs(0, 8)).all()
+    assert ATP(4, purpose=purpose, memory=1e300).fit(chain).n_reachable_pairs_ == 36

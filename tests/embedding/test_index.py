@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from atpgraph import ATP, InputError, noisy_hierarchy
+from atpgraph.cli._app import app
 
 pytest.importorskip("faiss")
 
@@ -30,6 +35,27 @@ def test_the_index_finds_nearly_what_the_exact_search_finds(model: ATP, directio
     assert scores[:, 0] == pytest.approx(exact_scores[:, 0], rel=1e-4, abs=1e-4)
     assert all(node not in row for node, row in zip(nodes, labels.tolist(), strict=True))
     assert index.recall_ >= 0.9
+
+
+def test_an_index_that_misses_too_much_searches_exactly(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    taxonomy = [(i, (i - 1) // 3) for i in range(1, 1500)]
+    model = ATP(16, max_iter=8, random_state=0).fit(taxonomy)
+    index = model.index("targets")
+    nodes = model.labels_[::10].tolist()
+    found, exact = index.top(nodes, 10)[1], model.top_targets(nodes, 10)[1]
+    assert np.mean(found >= exact[:, -1:] - 1e-5) >= 0.9
+    assert index.exact_
+    assert index.recall_ == 1.0
+    assert index.approximate_recall_ < 0.9
+    assert "searching exactly" in caplog.text
+    model.save(tmp_path / "model.npz")
+    command = ["neighbors", str(tmp_path / "model.npz"), "700", "--approximate", "--json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["exact"]
+    assert "searching exactly" in done.stderr
 
 
 def test_the_same_vectors_give_the_same_answers(model: ATP) -> None:

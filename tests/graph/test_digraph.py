@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
+from atpgraph.graph.archive import graph_arrays, graph_from
 from tests.strategies import digraphs
 
 labels = st.one_of(st.integers(-3, 3), st.text(max_size=2), st.tuples(st.integers(0, 2)))
@@ -122,3 +123,40 @@ def test_empty_graph() -> None:
     assert (graph.n_nodes, graph.n_edges, graph.n_self_loops) == (0, 0, 0)
     assert graph.reverse().n_edges == 0
     assert graph.to_scipy().shape == (0, 0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from("xyz")), max_size=30)
+)
+def test_types_equal_their_slow_twin(rows):
+    graph = DiGraph.from_edges([row[:2] for row in rows], types=[row[2] for row in rows])
+    archived = graph_from(graph_arrays(graph))
+    back = graph.reverse().reverse()
+    for name in {row[2] for row in rows}:
+        expected = sorted({row[:2] for row in rows if row[2] == name})
+        for typed in (graph, archived, back):
+            assert sorted(typed.keep_edges(typed.has_type(name)).edges()) == expected
+        turned = graph.reverse()
+        assert sorted(turned.keep_edges(turned.has_type([name])).edges()) == sorted(
+            (v, u) for u, v in expected
+        )
+    kept = graph.keep_edges(graph.has_type(graph.type_names[:2]))
+    assert sorted(kept.edges()) == sorted(
+        {row[:2] for row in rows if row[2] in graph.type_names[:2]}
+    )
+    assert kept.type_names == graph.type_names
+    more = graph.with_edges([(7, 8)])
+    assert sorted(more.keep_edges(more.has_type(graph.type_names)).edges()) == sorted(graph.edges())
+
+
+def test_types_that_cannot_be():
+    with pytest.raises(InputError, match="1 edges but 2 types"):
+        DiGraph.from_edges([(1, 2)], types=["a", "b"])
+    with pytest.raises(InputError, match="the type None; a type is a name"):
+        DiGraph.from_edges([(1, 2)], types=[None])
+    with pytest.raises(InputError, match="65 types of edges; at most 64"):
+        DiGraph.from_edges([(i, i + 1) for i in range(65)], types=map(str, range(65)))
+    with pytest.raises(InputError, match="no type of edge 'isa': did you mean 'is_a'"):
+        DiGraph.from_edges([(1, 2)], types=["is_a"]).has_type("isa")
+    with pytest.raises(InputError, match="have no types"):
+        DiGraph.from_edges([(1, 2)]).has_type("is_a")

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from atpgraph import DiGraph, InputError, as_graph, read_edgelist
+from atpgraph import ATP, DiGraph, InputError, as_graph, read_edgelist
 from atpgraph.errors import BudgetError
 from atpgraph.graph import _dialect, edgelist
 from atpgraph.graph._numbering import Numbering
 from atpgraph.graph.csr import sorted_rows
 from atpgraph.graph.edgelist import read_pairs
+from atpgraph.util.memory import peak_memory
 
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -194,6 +195,43 @@ def test_bad_parquet_is_one_sentence(tmp_path):
             read_edgelist(path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="damaged"):
+        read_edgelist(path)
+
+
+def test_parquet_ids_are_text_with_something_in_it(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "edges.parquet"
+    raw = pa.array([b"ok", "café".encode(), b"caf\xc3"])
+    broken = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    for dictionary in (True, False):
+        pq.write_table(
+            pa.table({"source": ["a", "b", "c"], "target": broken}), path, use_dictionary=dictionary
+        )
+        with pytest.raises(InputError, match=r"Row 2 of .* 'target' that is not UTF-8"):
+            read_edgelist(path)
+    pq.write_table(pa.table({"source": ["a", ""], "target": ["b", "c"]}), path)
+    with pytest.raises(InputError, match=r"Row 1 of .* empty id in 'source'"):
+        read_edgelist(path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_what_never_ends_is_rejected_at_once(tmp_path):
+    sparse = tmp_path / "zeros.txt"
+    with sparse.open("wb") as file:
+        file.truncate(50 << 30)
+    for path in (Path("/dev/zero"), sparse):
+        with peak_memory() as peak, pytest.raises(InputError, match="line 1: not UTF-8"):
+            read_edgelist(path)
+        assert peak.bytes is None or peak.bytes < 100_000_000
+    with pytest.raises(InputError, match="not a regular file"):
+        ATP.load("/dev/zero")
+
+
+def test_a_line_without_end_is_rejected(tmp_path):
+    path = tmp_path / "line.txt"
+    path.write_bytes(b"x" * (65 << 20))
+    with pytest.raises(InputError, match="line 1: a line of more than 64 MiB"):
         read_edgelist(path)
 
 

@@ -222,3 +222,9 @@ def test_without_matplotlib_a_sentence_says_what_to_install(folder, tmp_path) ->
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'atpgraph[plot]'" in done.stderr
+
+
+def test_figures_display_themselves_in_a_notebook(graph: DiGraph, model: ATP) -> None:
+    # What IPython calls for the last line of a cell where no backend has been chosen.
+    for figure in (plot_hierarchy(graph), plot_levels(graph), plot_map(model)):
+        assert figure._repr_png_().startswith(b"\x89PNG\r\n\x1a\n")

@@ -146,8 +146,9 @@ def neighbors(
         if approximate:
             index = loaded.index(direction)
             find = index.top
-            payload["recall"] = index.recall_
-            out.note(f"approximate: finds {index.recall_:.1%} of the ten best, on a sample")
+            payload |= {"recall": index.recall_, "exact": index.exact_}
+            if not index.exact_:
+                out.note(f"approximate: finds {index.recall_:.1%} of the ten best, on a sample")
         results = []
         for label, names, scores in zip(asked, *find(asked, top), strict=True):
             level_of = loaded.levels_[loaded.graph_.codes(names)]

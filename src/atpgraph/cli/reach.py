@@ -50,6 +50,12 @@ def reach(
     path: Annotated[
         bool, typer.Option("--path", help="Show a shortest path for every pair.")
     ] = False,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Follow only edges of these types, separated by commas."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write graph and index to this file (.npz)."),
@@ -106,6 +112,8 @@ def reach(
         else:
             kind: Any = None if index == "auto" or estimate else index
             reach = Reachability(read_edgelist(graph, memory=budget), index=kind, memory=budget)
+        if types is not None:
+            reach = reach.only(types.split(","))
         if estimate:
             _tell_estimate(out, reach, budget)
             return

@@ -11,6 +11,9 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.registry import Registry
 
+# Largest weight of a pair: vectors are single precision, and solvers square the weights.
+LARGEST_WEIGHT = 1e12
+
 Kernel = str | Callable[[Float64Array], npt.ArrayLike]
 
 KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
@@ -31,7 +34,7 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
     ----------
     kernel : {"constant", "linear", "harmonic", "log"} or callable
         1, Δ, Σ_{k ≤ Δ} 1/k, c + ln(e + Δ), or a function that gets the array 1 … n_levels − 1
-        and returns as many finite, non-negative numbers.
+        and returns as many numbers from 0 to 10¹².
     n_levels : int
         The largest difference is one less.
     c : float
@@ -55,10 +58,10 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
         values = KERNELS[kernel](delta)
         if kernel == "log":
             values = values + c
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    bad = np.flatnonzero(~((values >= 0) & (values <= LARGEST_WEIGHT)))
     if len(bad):
         raise InputError(
             f"The kernel is {values[bad[0]]} at a difference of {bad[0] + 1} levels; "
-            "weights must be finite and not negative."
+            f"weights must be from 0 to {LARGEST_WEIGHT:g}."
         )
     return np.concatenate([[0.0], values])

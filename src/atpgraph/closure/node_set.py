@@ -61,7 +61,7 @@ class NodeSet:
         return np.array(self.labels, dtype=dtype)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, NodeSet) and other.graph is self.graph:
+        if isinstance(other, NodeSet) and other.graph.labels is self.graph.labels:
             return np.array_equal(self.codes, other.codes)
         if isinstance(other, (NodeSet, set, frozenset)):
             return set(self) == set(other)
@@ -88,7 +88,8 @@ class NodeSet:
     def _with(
         self, other: Iterable[Hashable], operation: Callable[[Any, Any], AnyArray]
     ) -> NodeSet:
-        if isinstance(other, NodeSet) and other.graph is self.graph:
+        # Graphs with the same nodes but other edges share their labels.
+        if isinstance(other, NodeSet) and other.graph.labels is self.graph.labels:
             codes = other.codes
         else:
             codes = np.unique(self.graph.codes(list(other)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -109,6 +109,7 @@ class Reachability:
         self._sizes = np.bincount(self.component, minlength=self.condensation.n_nodes)
         self._index: ClosureForest | ReachLabels | None = None
         self._counts: dict[bool, Int64Array] = {}
+        self._by_type: dict[frozenset[str], Reachability] = {}
         # Edges that searches may look at before an index is built. Labels take about ten passes.
         self._patience = 10 * (self.condensation.n_edges + self.condensation.n_nodes)
         if self._asked is True or isinstance(self._asked, str):
@@ -136,6 +137,28 @@ class Reachability:
     def nbytes(self) -> int:
         """Return the bytes that the index takes beside the graph."""
         return 0 if self._index is None else self._index.nbytes
+
+    def only(self, types: str | Iterable[str]) -> Reachability:
+        """Return reachability along edges of some types, such as ``"is_a"`` or several names.
+
+        The result is kept for the next call.
+
+        Examples
+        --------
+        >>> edges = [("paw", "cat"), ("cat", "mammal")]
+        >>> reach = Reachability(DiGraph.from_edges(edges, types=["part_of", "is_a"]))
+        >>> reach.descendants("paw").tolist(), reach.only("part_of").descendants("paw").tolist()
+        (['cat', 'mammal'], ['cat'])
+        """
+        names = frozenset([types] if isinstance(types, str) else types)
+        if names not in self._by_type:
+            self._by_type[names] = Reachability(
+                self.graph.keep_edges(self.graph.has_type(names)),
+                index=self._asked,
+                memory=self._memory,
+                n_jobs=self._n_jobs,
+            )
+        return self._by_type[names]
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
         """Return whether a path leads from u to v; every node reaches itself.
@@ -234,6 +257,7 @@ class Reachability:
         if not same_paths:
             self._set_graph(graph)
             return
+        self._by_type = {}
         a, b = self.component[graph.sources], self.component[graph.targets]
         n = self.condensation.n_nodes
         self.condensation = DiGraph.from_codes(a[a != b], b[a != b], n)

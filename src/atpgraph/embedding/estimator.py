@@ -378,11 +378,11 @@ class ATP(Growing):
         return self._top(v, k, vector, "target_", "source_")
 
     def index(self, direction: str = "targets") -> NeighborIndex:
-        """An approximate index, for many questions to a model of many nodes.
+        """Build an approximate index, for many queries to a model of many nodes.
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
-        same in a fraction of the time, and says on a sample how nearly (``recall_``). Needs Faiss,
-        the extra ``ann``.
+        same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
+        recall is below 0.9, it searches exactly and says so. Needs Faiss, the extra ``ann``.
 
         Parameters
         ----------

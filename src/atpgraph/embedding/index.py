@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,14 +20,20 @@ if TYPE_CHECKING:
 LINKS = 32  # of each node in the graph that is searched
 BUILD, SEARCH = 80, 256  # candidates held while building, and while searching
 SAMPLE = 200  # nodes on which the recall is measured
+LEAST_RECALL = 0.9  # below this the search is exact
+
+log = logging.getLogger(__name__)
 
 
 class NeighborIndex:
-    """Nearest neighbours by inner product, approximately, in time that hardly grows with n.
+    """Find the nodes with the largest inner product, approximately, in time that hardly grows.
 
     A navigable graph (HNSW) over the vectors, each with one more component that gives all of them
     the same length: then the nearest by distance is the one with the largest inner product. Built
     on one thread, so that the same vectors give the same index.
+
+    The recall is measured when the index is built. If it is below 0.9, as for many taxonomies,
+    the graph is dropped, a warning says so, and every search compares with all nodes instead.
 
     Parameters
     ----------
@@ -37,8 +44,12 @@ class NeighborIndex:
 
     Attributes
     ----------
+    exact_ : bool
+        Whether searches compare with all nodes, because the approximate search misses too much.
     recall_ : float
-        Share of the ten exact answers that the index finds, on 200 nodes drawn at random.
+        Share of the ten exact answers that :meth:`top` finds, on 200 nodes drawn at random.
+    approximate_recall_ : float
+        The same for the approximate search, whether it is used or not.
     """
 
     def __init__(self, model: Embedding, direction: str = "targets") -> None:
@@ -66,7 +77,16 @@ class NeighborIndex:
             finally:
                 faiss.omp_set_num_threads(before)
         self._index.hnsw.efSearch = SEARCH
-        self.recall_ = self._recall()
+        self.approximate_recall_ = self._recall()
+        self.exact_ = self.approximate_recall_ < LEAST_RECALL
+        self.recall_ = 1.0 if self.exact_ else self.approximate_recall_
+        if self.exact_:
+            self._index = None
+            log.warning(
+                "the approximate search for %s finds only %.0f%% of the ten best on a sample; "
+                "searching exactly instead",
+                direction, 100 * self.approximate_recall_,
+            )  # fmt: skip
 
     def top(self, nodes: Any, k: int = 10) -> tuple[AnyArray, FloatArray]:
         """The k best for each node, and the scores; one node gives arrays of k entries."""
@@ -81,6 +101,8 @@ class NeighborIndex:
         if k < 1:
             raise InputError("The model has one node; there is no other to find.")
         queries = self._queries[codes]
+        if self._index is None:
+            return top_by_product(queries, self._vectors, k, codes)
         self._index.hnsw.efSearch = max(SEARCH, 2 * k)
         _, found = self._index.search(_columns(queries, np.zeros(len(codes))), k + 1)
         best = np.empty((len(codes), k), dtype=np.int64)

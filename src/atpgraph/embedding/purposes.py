@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from atpgraph.closure import KERNELS, check_closure
 from atpgraph.closure.choice import SKETCH_SIZE
+from atpgraph.closure.kernels import LARGEST_WEIGHT
 from atpgraph.errors import InputError
 from atpgraph.util.checks import real_number, whole_number
 from atpgraph.util.registry import unknown_name
@@ -69,7 +68,7 @@ def check(params: dict[str, Any]) -> str:
     if params["regularization"] != "auto":
         real_number("regularization", params["regularization"], most=_LARGEST_PENALTY)
     real_number("tol", params["tol"])
-    real_number("c", params["c"], least=-np.inf)
+    real_number("c", params["c"], least=-LARGEST_WEIGHT, most=LARGEST_WEIGHT)
     if solver == "pairs" and params["zero_weight"] != "auto":
         raise InputError(
             f"zero_weight is {params['zero_weight']}, but the solver 'pairs' has no such weight; "

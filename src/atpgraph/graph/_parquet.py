@@ -82,7 +82,7 @@ def _collect(path: Path, edges: EdgeCollector, table: Any, kind: str) -> None:
         if kind == "integers":
             ids[:, side] = _integers(path, edges, column, table.column_names[side])
         else:
-            text, start, size = _texts(column)
+            text, start, size = _texts(path, edges, column, table.column_names[side])
             ids[:, side], lengths[:, side] = start + len(data), size
             data = np.concatenate([data, text])
     weights = None if table.num_columns < 3 else _weights(path, edges, table.column(2))
@@ -101,8 +101,10 @@ def _integers(path: Path, edges: EdgeCollector, column: Any, name: str) -> Int64
         ) from None
 
 
-def _texts(column: Any) -> tuple[ByteArray, Int64Array, Int32Array]:
-    """All bytes of a column of strings, where each begins, and how long each is."""
+def _texts(
+    path: Path, edges: EdgeCollector, column: Any, name: str
+) -> tuple[ByteArray, Int64Array, Int32Array]:
+    """Return all bytes of a column of strings, the start of each string and its length."""
     import pyarrow as pa
 
     strings = column.cast(pa.large_string()).combine_chunks()
@@ -113,7 +115,30 @@ def _texts(column: Any) -> tuple[ByteArray, Int64Array, Int32Array]:
         strings.offset : strings.offset + len(strings) + 1
     ]
     text = _NO_BYTES if content is None else np.frombuffer(content, dtype=np.uint8)
-    return text[ends[0] : ends[-1]], ends[:-1] - ends[0], np.diff(ends).astype(np.int32)
+    text, starts = text[ends[0] : ends[-1]], ends[:-1] - ends[0]
+    sizes = np.diff(ends).astype(np.int32)
+    if (sizes == 0).any():
+        row = edges.n_rows + int(sizes.argmin())
+        raise InputError(f"Row {row} of {path} has an empty id in {name!r}; name both ends.")
+    try:
+        strings.validate(full=True)  # Parquet does not promise that strings are UTF-8
+    except pa.ArrowInvalid:
+        raw = text.tobytes()
+        spans = zip(starts.tolist(), sizes.tolist(), strict=True)
+        bad = (at for at, (i, n) in enumerate(spans) if not _is_utf8(raw[i : i + n]))
+        raise InputError(
+            f"Row {edges.n_rows + next(bad)} of {path} has an id in {name!r} that is not UTF-8; "
+            "store ids as UTF-8 text."
+        ) from None
+    return text, starts, sizes
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _weights(path: Path, edges: EdgeCollector, column: Any) -> Float64Array:

@@ -16,7 +16,8 @@ from atpgraph.util.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.threads import Workers, result_of
 
 NOT_TEXT = -1  # a problem, beside those of the scan
-_LONGEST = 1 << 30  # bytes of a record; positions in a piece are 32 bits
+LONGEST = 1 << 26  # bytes of a record; positions in a piece are 32 bits
+LONG_LINE = f"a line of more than {LONGEST >> 20} MiB; give one edge per line"
 # What a byte of a piece takes while it is scanned, at a dozen bytes a line.
 BYTES_PER_BYTE = 6
 
@@ -121,8 +122,8 @@ def scanned(
 
 def _grown(buffer: bytearray, wanted: int, check: Callable[[int], None]) -> int:
     check(len(buffer))
-    if len(buffer) > _LONGEST:
-        raise InputError("A line has more than a billion bytes; give one edge per line.")
+    if len(buffer) > LONGEST:
+        raise InputError(f"The file has {LONG_LINE}.")
     return max(wanted, 2 * len(buffer))
 
 

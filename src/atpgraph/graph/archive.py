@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import MAX_TYPES, DiGraph
 from atpgraph.util.archive import (
     Field,
     as_bytes,
@@ -20,13 +20,15 @@ from atpgraph.util.archive import (
     text,
     unique_names,
 )
-from atpgraph.util.arrays import AnyArray
+from atpgraph.util.arrays import AnyArray, UInt64Array
 
 # n nodes, m edges; the labels are in the one or the other.
 GRAPH_FIELDS = {
     "indptr": pointers("n", "m"),
     "targets": Field("i", ("m",), low=0, high="n"),
     "weights": Field("f", ("m",), optional=True),
+    "edge_types": Field("u", ("m",), optional=True),
+    "type_names_json": text(optional=True),
     "labels": Field("i", ("n",), unique=True, optional=True),
     "labels_json": text(optional=True),
 }
@@ -46,6 +48,10 @@ def graph_arrays(graph: DiGraph) -> dict[str, AnyArray]:
     arrays: dict[str, AnyArray] = {"indptr": graph.indptr, "targets": graph.targets}
     if graph.weights is not None:
         arrays["weights"] = graph.weights
+    if graph.edge_types is not None:
+        arrays["edge_types"] = graph.edge_types
+        names = json.dumps(graph.type_names, ensure_ascii=False)
+        arrays["type_names_json"] = as_bytes(names)
     if graph.labels.dtype == np.int64:
         arrays["labels"] = graph.labels
     else:
@@ -72,7 +78,23 @@ def graph_from(arrays: Mapping[str, AnyArray]) -> DiGraph:
     keys = np.repeat(np.arange(len(labels)), np.diff(indptr)) * max(len(labels), 1) + targets
     if np.any(keys[1:] <= keys[:-1]):
         raise ValueError("its edges are not in order")
-    return DiGraph(indptr.astype(np.int64), targets.astype(np.int32), labels, arrays.get("weights"))
+    return DiGraph(
+        indptr.astype(np.int64), targets.astype(np.int32), labels, arrays.get("weights"),
+        *_types_from(arrays),
+    )  # fmt: skip
+
+
+def _types_from(arrays: Mapping[str, AnyArray]) -> tuple[UInt64Array | None, tuple[str, ...]]:
+    if ("edge_types" in arrays) != ("type_names_json" in arrays):
+        raise ValueError("its edges have types without names, or the other way round")
+    if "edge_types" not in arrays:
+        return None, ()
+    names = parse_json(as_text(arrays["type_names_json"]))
+    unique_names(names)
+    bits = arrays["edge_types"].astype(np.uint64)
+    if len(names) > MAX_TYPES or int(bits.max(initial=0)) >= 1 << len(names):
+        raise ValueError("its types of edges do not fit their names")
+    return bits, tuple(map(str, names))
 
 
 def _plain(label: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,18 @@ import scipy.sparse as sp
 from atpgraph.errors import InputError
 from atpgraph.graph._lookup import IntegerLookup
 from atpgraph.graph.csr import sorted_rows, turned_rows
-from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    UInt64Array,
+)
+from atpgraph.util.registry import unknown_name
+
+MAX_TYPES = 64  # bits of an edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +47,12 @@ class DiGraph:
     labels : array of n entries
         What the user calls the nodes: int64, or object for anything hashable.
     weights : float64 array of m entries, optional
-        Edge weights, carried through; no algorithm needs them.
+        Edge weights, carried through.
+    edge_types : uint64 array of m entries, optional
+        Types of every edge as bits: bit k is set if the edge has the type ``type_names[k]``. One
+        edge can have several, because parallel edges are merged.
+    type_names : tuple of str
+        Names of the types, at most 64; empty without `edge_types`.
 
     Examples
     --------
@@ -51,6 +67,8 @@ class DiGraph:
     targets: Int32Array
     labels: AnyArray
     weights: Float64Array | None = field(default=None)
+    edge_types: UInt64Array | None = field(default=None)
+    type_names: tuple[str, ...] = field(default=())
 
     @classmethod
     def from_edges(
@@ -58,6 +76,7 @@ class DiGraph:
         edges: npt.ArrayLike | Iterable[tuple[Hashable, Hashable]],
         *,
         weights: npt.ArrayLike | None = None,
+        types: Iterable[str] | None = None,
         nodes: Iterable[Hashable] | None = None,
     ) -> DiGraph:
         """Build a graph from pairs of labels.
@@ -68,6 +87,8 @@ class DiGraph:
             Labels of source and target.
         weights : array of m entries, optional
             Weights of parallel edges are added up.
+        types : iterable of m names, optional
+            Type of every edge, such as "is_a"; a merged edge has all types of its parallel edges.
         nodes : iterable of labels, optional
             Nodes to list first, in this order, edges or not.
         """
@@ -84,7 +105,7 @@ class DiGraph:
             if len(np.unique(codes[: len(first)])) < len(first):
                 raise InputError("The list of nodes names a node twice; list each node once.")
             codes = codes[len(first) :]
-        return cls.from_codes(codes[0::2], codes[1::2], labels, weights)
+        return cls.from_codes(codes[0::2], codes[1::2], labels, weights, types)
 
     @classmethod
     def from_codes(
@@ -93,6 +114,7 @@ class DiGraph:
         targets: npt.ArrayLike,
         labels: npt.ArrayLike | int,
         weights: npt.ArrayLike | None = None,
+        types: Iterable[str] | None = None,
     ) -> DiGraph:
         """Build a graph from node indices; `labels` may be just the number of nodes."""
         names = np.arange(labels) if isinstance(labels, int) else np.asarray(labels)
@@ -122,7 +144,53 @@ class DiGraph:
         indptr, sorted_targets, values = sorted_rows(
             [codes], n, None if values is None else [values]
         )
-        return cls(indptr, sorted_targets, names, values)
+        graph = cls(indptr, sorted_targets, names, values)
+        if types is None:
+            return graph
+        type_codes, type_names = factorize(_object_array(list(types)))
+        return graph.with_types(codes, type_codes, type_names.tolist())
+
+    def with_types(self, edges: Int32Array, codes: IntArray, names: Sequence[str]) -> DiGraph:
+        """Return the graph with types for its edges.
+
+        Parameters
+        ----------
+        edges : int array of shape (rows, 2)
+            Node indices of source and target; parallel edges may have different types.
+        codes : int array of `rows` entries
+            Type of each, as a position in `names`.
+        names : sequence of str
+        """
+        if len(codes) != len(edges):
+            raise InputError(f"{len(edges)} edges but {len(codes)} types.")
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise InputError(f"An edge has the type {name!r}; a type is a name.")
+        if len(names) > MAX_TYPES:
+            raise InputError(f"{len(names):,} types of edges; at most {MAX_TYPES} are supported.")
+        bits = np.zeros(self.n_edges, dtype=np.uint64)
+        places = self.find_edges(edges[:, 0], edges[:, 1])
+        np.bitwise_or.at(bits, places, np.uint64(1) << np.asarray(codes, dtype=np.uint64))
+        return replace(self, edge_types=bits, type_names=tuple(names))
+
+    def has_type(self, types: str | Iterable[str]) -> BoolArray:
+        """Return for every edge whether it has one of these types.
+
+        Examples
+        --------
+        >>> edges = [("cat", "mammal"), ("paw", "cat")]
+        >>> graph = DiGraph.from_edges(edges, types=["is_a", "part_of"])
+        >>> list(graph.keep_edges(graph.has_type("part_of")).edges())
+        [('paw', 'cat')]
+        """
+        if self.edge_types is None:
+            raise InputError("The edges of the graph have no types; name the column of types.")
+        wanted = np.uint64(0)
+        for name in [types] if isinstance(types, str) else types:
+            if name not in self.type_names:
+                raise unknown_name("type of edge", name, self.type_names)
+            wanted |= np.uint64(1 << self.type_names.index(name))
+        return np.asarray((self.edge_types & wanted) != 0)
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, labels: npt.ArrayLike | None = None) -> DiGraph:
@@ -260,8 +328,9 @@ class DiGraph:
         """The same nodes with only the edges where `mask` is true."""
         keep = np.asarray(mask, dtype=bool)
         weights = None if self.weights is None else self.weights[keep]
+        types = None if self.edge_types is None else self.edge_types[keep]
         indptr = _indptr(self.sources[keep], self.n_nodes)
-        return DiGraph(indptr, self.targets[keep], self.labels, weights)
+        return DiGraph(indptr, self.targets[keep], self.labels, weights, types, self.type_names)
 
     def without_edges(self, edges: npt.ArrayLike) -> DiGraph:
         """The same nodes without the edges of these indices.
@@ -279,7 +348,8 @@ class DiGraph:
         """Return the graph with more edges between pairs of labels, new labels included.
 
         The nodes keep their indices and new ones follow. In a weighted graph a new edge weighs 1
-        unless `weights` are given; an edge that is there already stays as it is.
+        unless `weights` are given; an edge that is there already stays as it is. New edges have no
+        type.
 
         Examples
         --------
@@ -300,17 +370,25 @@ class DiGraph:
             old = np.ones(self.n_edges) if self.weights is None else self.weights
             new = np.ones(added.n_edges) if added.weights is None else added.weights
             values = np.concatenate([old, new[~known]])
-        return DiGraph.from_codes(
+        graph = DiGraph.from_codes(
             np.concatenate([self.sources, source[~known]]),
             np.concatenate([self.targets, target[~known]]),
             labels,
             values,
         )
+        if self.edge_types is None:
+            return graph
+        bits = np.zeros(graph.n_edges, dtype=np.uint64)
+        bits[graph.find_edges(self.sources, self.targets)] = self.edge_types
+        return replace(graph, edge_types=bits, type_names=self.type_names)
 
     @cached_property
     def _reversed(self) -> DiGraph:
         indptr, targets, weights = turned_rows(self.indptr, self.targets, self.weights)
-        return DiGraph(indptr, targets, self.labels, weights)
+        types = self.edge_types
+        if types is not None:
+            types = turned_rows(self.indptr, self.targets, types)[2]
+        return DiGraph(indptr, targets, self.labels, weights, types, self.type_names)
 
     def reverse(self) -> DiGraph:
         """The graph with every edge reversed."""

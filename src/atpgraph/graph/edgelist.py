@@ -24,6 +24,8 @@ from atpgraph.graph._dialect import (
 from atpgraph.graph._parquet import collect_table
 from atpgraph.graph._pieces import (
     BYTES_PER_BYTE,
+    LONG_LINE,
+    LONGEST,
     NOT_TEXT,
     Layout,
     Piece,
@@ -41,6 +43,7 @@ from atpgraph.util.progress import stage
 __all__ = ["read_edgelist", "write_edgelist"]
 
 _BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BLOCK = 1 << 22  # bytes read at a time
 _LEAST_BLOCK = 1 << 16
 _AT_ONCE = 256  # blocks that the budget has to have room for
@@ -202,15 +205,21 @@ class _Reader:
             while more and len(text) <= wanted:
                 self.edges.check(2 * len(text))
                 block = next(self.blocks, b"")
-                text += block
                 more = bool(block)
+                text += block
+                if b"\0" in block and not text.startswith(_UTF16):
+                    # No need to look for the end of the first line: /dev/zero has none.
+                    where = text.index(b"\0")
+                    raise self._not_text(line_number(text, where), 0)
             bom = len(_BOM) if text.startswith(_BOM) else 0
             start, record = first_record(text, bom, comments)
             if len(record) == PROBE and line_end(text, start) < len(text):
                 break
+            if len(text) - start > LONGEST:
+                raise self._error(line_number(text, start), LONG_LINE)
         if not more and not text.strip():
             raise InputError(f"{self.path} is empty; give a file with one edge per line.")
-        if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if text.startswith(_UTF16):
             raise InputError(f"{self.path} is UTF-16 text; save it as UTF-8.")
         where = not_text(text if not more else text[: text.rfind(b"\n") + 1])
         if where >= 0:

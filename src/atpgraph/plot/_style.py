@@ -49,9 +49,9 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that no global state of pyplot knows."""
+    """Return an empty figure, in inches, that no global state of pyplot knows."""
     require_matplotlib()
-    from matplotlib.figure import Figure
+    from atpgraph.plot._figure import Figure
 
     return Figure(figsize=(width, height), facecolor="white", layout="constrained")
 

@@ -118,6 +118,8 @@ def read_archive(
             raise InputError(f"{file} is a directory; name a file.")
         if not file.exists():
             raise InputError(f"{file} does not exist; {remedy}.")
+        if not file.is_file():  # a device such as /dev/zero has no end to look for
+            raise InputError(f"{file} is not a regular file; {remedy}.")
         with file.open("rb") as opened, zipfile.ZipFile(opened) as archive:
             members = _members(archive, file.stat().st_size)
             if DESCRIPTION not in members:

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from atpgraph.errors import InputError
+from atpgraph.util.checks import real_number
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_ENOUGH = 2**62  # a budget that no machine has
 _CGROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -40,10 +42,10 @@ def budget_bytes(memory: str | float | None) -> int:
         unit = match[2] or ""
         amount = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit]
     else:
-        amount = float(memory)
-    if not 1 <= amount < 2**62:
+        amount = real_number("The memory budget", memory)
+    if amount < 1:
         raise InputError(f"The memory budget is {memory!r}; it must be at least one byte.")
-    return int(amount)
+    return int(min(amount, _ENOUGH))
 
 
 def available_bytes() -> int:
