@@ -212,7 +212,7 @@ def test_poor_vectors_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     (record,) = caplog.records
     assert record.getMessage().startswith("Weakest: ")
     caplog.clear()
-    links = ATP(32, purpose="links").fit(graph)
+    links = ATP(32, purpose="paper", zero_weight="auto").fit(graph)
     assert links.fidelity_.is_poor
     assert not caplog.records  # it was not made for paths
 

@@ -10,6 +10,8 @@ from atpgraph.linkpred.baselines.local import (
     ThreeSteps,
 )
 from atpgraph.linkpred.baselines.nrp import NRP
+from atpgraph.linkpred.baselines.recent import RecentItemCosine, RecentPopularity
+from atpgraph.linkpred.baselines.strap import STRAP
 from atpgraph.linkpred.baselines.svdm import SVDM
 from atpgraph.linkpred.baselines.trivial import (
     AdjacencySVD,
@@ -23,6 +25,7 @@ __all__ = [
     "HOPE",
     "LINE",
     "NRP",
+    "STRAP",
     "SVDM",
     "AdjacencySVD",
     "AnyNeighbours",
@@ -31,5 +34,7 @@ __all__ = [
     "ItemCosine",
     "PreferentialAttachment",
     "Proximity",
+    "RecentItemCosine",
+    "RecentPopularity",
     "ThreeSteps",
 ]
