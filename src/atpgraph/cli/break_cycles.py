@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._choices import METHODS, completer
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from atpgraph.util.arrays import IntArray
 
 
+@reads_graph
 def break_cycles(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    reading: Reading,
     method: Annotated[
         str,
         typer.Option(
@@ -61,7 +64,7 @@ def break_cycles(
         from atpgraph.cycles import METHODS as EVERY
         from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist, write_edgelist
+        from atpgraph.graph.edgelist import write_edgelist
         from atpgraph.util.files import check_writable
 
         if every and (output or removed):
@@ -73,7 +76,7 @@ def break_cycles(
         ]
         if len(set(places)) < len(places):
             raise InputError(f"--output and --removed are both {output}; name two files.")
-        read = read_edgelist(graph, memory=memory)
+        read = reading.read(graph, memory)
         right = None if truth is None else _edges_of(read, truth)
         results, rows = _compared(read, list(EVERY) if every else [method], seed, right)
         if output is not None:

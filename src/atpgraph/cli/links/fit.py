@@ -8,11 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 
+@reads_graph
 def fit(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not, - for standard input.")],
+    reading: Reading,
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the predictor (.npz).")],
     attributes: Annotated[
         Path | None,
@@ -39,7 +42,6 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.linkpred.attribute_file import read_attributes
         from atpgraph.linkpred.predictor import LinkPredictor
         from atpgraph.util.files import check_writable
@@ -53,7 +55,7 @@ def fit(
             random_state=seed,
         )
         started = time.perf_counter()
-        read = read_edgelist(graph)
+        read = reading.read(graph)
         known = None if attributes is None else read_attributes(attributes, read)
         model.fit(read, known)
         seconds = time.perf_counter() - started
