@@ -19,7 +19,7 @@ from _common import banded
 from atpgraph import PlantedCycles, noisy_hierarchy
 from atpgraph.cycles import methods
 from atpgraph.cycles.methods import Workspace, remove_by_edge
-from atpgraph.cycles.posterior import downward_probability
+from atpgraph.cycles.ordering import downward_probability
 
 SEARCH_SEEDS = range(100, 104)
 VALIDATION_SEEDS = range(950, 955)
@@ -72,6 +72,7 @@ def outcome(space: Workspace, planted: np.ndarray, constants: Constants) -> Outc
     chains, burn_in, samples = constants.sweeps
     probability, position = downward_probability(
         space.core,
+        space.cost,
         space.agony_score,
         space.rng("bayes"),
         coldness=constants.coldness,

@@ -69,7 +69,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         folder(tmp_path, dim=4)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other things"):
+    with pytest.raises(InputError, match="is not empty"):
         WorkFolder(tmp_path / "full", {})
     with pytest.raises(InputError, match="is not a folder"):
         WorkFolder(tmp_path / "full" / "diary.txt", {})

@@ -30,6 +30,7 @@ _OPERATIONS = {
     "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.truncate", "os.link",
     "os.symlink", "shutil.rmtree", "shutil.move",
 }  # fmt: skip
+_RELATIVE = {"os.remove", "os.rmdir", "os.mkdir", "os.chmod"}  # their last argument: dir_fd
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,18 @@ def _be_a_child(stdout: int, stderr: int) -> None:
         _app.app = _built
 
 
+def path_of(event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the absolute path that a file operation, an audit event, is about; "" if unknown."""
+    name = arguments[0]
+    if not isinstance(name, (str, bytes, os.PathLike)):
+        return ""
+    path = os.fsdecode(name)
+    if event in _RELATIVE and arguments[-1] >= 0:  # shutil.rmtree works relative to open folders
+        with contextlib.suppress(OSError):  # a system without /proc
+            path = os.path.join(os.readlink(f"/proc/self/fd/{arguments[-1]}"), path)
+    return os.path.abspath(path)
+
+
 class _Counter:
     """An audit hook that counts file operations, and dies before one of them."""
 
@@ -269,10 +282,7 @@ class _Counter:
                 return
         elif event not in _OPERATIONS:
             return
-        name = arguments[0]
-        if not isinstance(name, (str, bytes, os.PathLike)):
-            return
-        if self.root is None or not os.path.abspath(os.fsdecode(name)).startswith(self.root):
+        if self.root is None or not path_of(event, arguments).startswith(self.root):
             return
         self.count += 1
         if self.count == self.kill_at:

@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 from atpgraph import noisy_hierarchy, read_edgelist, write_edgelist
 from atpgraph.cli._app import app
 from atpgraph.cycles import METHODS
+from atpgraph.cycles.methods import AUTO
 
 runner = CliRunner()
+ROW = ["removed", "weight", "lower_bound", "proved", "precision", "recall", "f1", "seconds"]
 
 
 def run(*arguments: object):
@@ -47,8 +49,8 @@ def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
     assert isinstance(report["agony"], int)
     assert list(report["methods"]) == list(METHODS)
     for row in report["methods"].values():
-        assert list(row) == ["removed", "precision", "recall", "f1", "seconds"]
-        assert row["removed"] >= 1
+        assert list(row) == ROW
+        assert row["removed"] == row["weight"] >= 1
         assert row["seconds"] >= 0
         hits = row["precision"] * row["removed"]
         assert hits == pytest.approx(round(hits))
@@ -59,13 +61,32 @@ def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
 
 def test_without_truth_the_measures_are_null(planted: tuple[Path, Path]) -> None:
     report = json.loads(run("break-cycles", planted[0], "--json", "-q").stdout)
-    row = report["methods"]["h-voting"]
-    assert list(row) == ["removed", "precision", "recall", "f1", "seconds"]
+    row = report["methods"][AUTO]
+    assert list(row) == ROW
     assert row["precision"] is row["recall"] is row["f1"] is None
     text = run("break-cycles", planted[0], "-m", "sa-g", "-q").stdout
     assert "80 nodes, 346 edges, 1 self-loops, agony " in text
     assert "sa-g" in text
     assert "precision" not in text
+
+
+def test_the_minimum_with_weights_and_edges_to_keep(tmp_path: Path) -> None:
+    graph, keep = tmp_path / "graph.csv", tmp_path / "keep.csv"
+    graph.write_text("source,target,weight\na,b,1\nb,c,5\nc,a,1\na,c,2\nd,d,1\n")
+    keep.write_text("source,target\nc,a\n")
+    arguments = ["break-cycles", graph, "-m", "minimum", "--weights", "--keep", keep]
+    report = json.loads(run(*arguments, "--json", "-q").stdout)
+    row = report["methods"]["minimum"]
+    assert (row["removed"], row["weight"], row["lower_bound"], row["proved"]) == (3, 4, 4, True)
+    edges = {(e["source"], e["target"]): e for e in report["removed_edges"]}
+    assert edges["a", "b"]["cycle"] == ["a", "b", "c"]
+    assert edges["a", "c"]["cycle"] == ["a", "c"]
+    assert edges["d", "d"] == {"source": "d", "target": "d", "confidence": None, "cycle": ["d"]}
+    text = run(*arguments, "-q", "--reverse", "-o", tmp_path / "dag.txt").stdout
+    assert "a → b → c → a" in text
+    assert set(read_edgelist(tmp_path / "dag.txt").edges()) == {
+        ("c", "a"), ("b", "a"), ("b", "c")
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".csv", ".tsv.gz"])
@@ -134,6 +155,9 @@ def test_a_dag_stays_as_it_is(tmp_path: Path) -> None:
         (["GRAPH", "--truth", "OTHER"], "lists the edge x → y, which is not in the graph"),
         (["GRAPH", "--truth", "MISSING"], "does not exist"),
         (["GRAPH", "--all"], "--all compares methods"),
+        (["GRAPH", "--keep", "GRAPH"], "The edges to keep form the cycle"),
+        (["GRAPH", "--keep", "OTHER"], "lists the edge x → y, which is not in the graph"),
+        (["GRAPH", "--weights"], "The graph has no edge weights"),
         (["GRAPH", "--removed", "OUT"], "name two files"),
         (["GRAPH", "--removed", "NOWHERE"], "does not exist"),
         (["DIRECTORY"], "is a directory"),

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
+import igraph
+import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from atpgraph.cycles import break_cycles
+from atpgraph import noisy_hierarchy
+from atpgraph.cycles import METHODS, CycleBreak, CycleBreaker, break_cycles
 from atpgraph.errors import InputError
-from atpgraph.graph import DiGraph
+from atpgraph.graph import DiGraph, gnm
+from tests.strategies import digraphs
+
+WEIGHTED = [name for name in METHODS if METHODS[name].weighted]
 
 
 def test_unknown_method_is_named_with_the_nearest() -> None:
@@ -34,3 +44,120 @@ def test_removed_edges_as_a_graph() -> None:
     assert gone.weights is not None
     assert gone.weights[loop].item() == np.delete(gone.weights, loop).max() + 1
     assert break_cycles([("a", "a")]).removed_graph.weights.tolist() == [1.0]
+
+
+def kept_graph(result: CycleBreak) -> nx.DiGraph:
+    kept = nx.DiGraph()
+    kept.add_nodes_from(result.graph.labels.tolist())
+    kept.add_edges_from(result.graph.without_edges(result.removed).edges())
+    return kept
+
+
+def check_reasons(result: CycleBreak, *, maximal: bool) -> None:
+    """Every reason is a cycle through its edge and edges that stayed, a shortest one."""
+    kept = kept_graph(result)
+    assert nx.is_directed_acyclic_graph(kept)
+    reasons = result.reasons()
+    assert sorted(reason.edge for reason in reasons) == sorted(result.removed_edges)
+    assert [r.confidence for r in reasons] == sorted(result.scores.tolist(), reverse=True)
+    for (u, v), _, cycle in reasons:
+        if not cycle:
+            assert not maximal, "an edge that could stay was removed"
+            assert not nx.has_path(kept, v, u)
+            continue
+        steps = [*itertools.pairwise(cycle), (cycle[-1], cycle[0])]
+        assert steps[0] == (u, v)
+        assert all(kept.has_edge(*step) for step in steps[1:])
+        assert len(cycle) == nx.shortest_path_length(kept, v, u) + 1
+
+
+@given(digraphs(), st.integers(0, 9))
+def test_each_removed_edge_closes_a_cycle_with_edges_that_stay(graph: DiGraph, seed: int) -> None:
+    breaker = CycleBreaker(graph, seed)
+    for method in METHODS:
+        check_reasons(breaker.run(method), maximal=not METHODS[method].as_published)
+
+
+@given(digraphs(self_loops=False), st.integers(0, 9), st.data())
+def test_edges_to_keep_are_kept(graph: DiGraph, seed: int, data: st.DataObject) -> None:
+    rank = data.draw(st.permutations(range(graph.n_nodes)))
+    up = np.array([rank[u] < rank[v] for u, v in graph.edges()], dtype=bool)
+    weights = np.random.default_rng(seed).integers(0, 4, graph.n_edges)
+    for method in METHODS:
+        given_weights = weights if METHODS[method].weighted else None
+        result = CycleBreaker(graph, seed, keep=up, weights=given_weights).run(method)
+        assert not np.any(up[result.removed]), method
+        check_reasons(result, maximal=not METHODS[method].as_published)
+
+
+def test_minimum_weight_equals_igraph_on_500_graphs() -> None:
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 10))
+        graph = gnm(n, int(rng.integers(1, n * (n - 1) + 1)), seed)
+        weights = rng.integers(1, 9, graph.n_edges) / (1 if seed % 2 else 7)
+        if seed % 5 == 0:
+            weights[:] = 1
+        theirs = igraph.Graph(
+            n, list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)), directed=True
+        )
+        exact = theirs.feedback_arc_set(weights=weights.tolist(), method="ip")
+        result = break_cycles(graph, "minimum", weights=weights)
+        assert result.weight == pytest.approx(weights[exact].sum())
+        assert result.proved
+        assert result.lower_bound == pytest.approx(result.weight)
+
+
+def test_minimum_without_time_is_not_proved_but_valid() -> None:
+    graph = gnm(60, 300, 0)
+    result = break_cycles(graph, "minimum", time_limit=0.0)
+    assert not result.proved
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.weight == len(result.removed)
+    check_reasons(result, maximal=True)
+    assert break_cycles(graph, "sift").lower_bound is None
+
+
+@pytest.mark.parametrize("method", WEIGHTED)
+def test_a_heavy_edge_stays(method: str) -> None:
+    triangles = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "d"), ("d", "c")]
+    result = break_cycles(triangles, method, weights={("c", "a"): 50})
+    assert ("c", "a") not in result.removed_edges
+    assert result.weight == len(result.removed)
+
+
+def test_weights_by_name_array_and_mapping() -> None:
+    graph = DiGraph.from_edges([("a", "b"), ("b", "a")], weights=[1, 3])
+    for weights in ("weight", [1, 3], np.array([1.0, 3.0]), {("b", "a"): 3}):
+        result = break_cycles(graph, "minimum", weights=weights)
+        assert (result.removed_edges, result.weight, result.lower_bound) == ([("a", "b")], 1, 1)
+
+
+def test_reversed_edges_leave_a_dag_with_all_pairs() -> None:
+    graph, _ = noisy_hierarchy(60, 240, 40, random_state=1)
+    for method in METHODS:
+        result = break_cycles(graph, method, reverse=True)
+        dag = nx.DiGraph(list(result.dag.edges()))
+        assert nx.is_directed_acyclic_graph(dag)
+        assert {frozenset(e) for e in dag.edges} == {frozenset(e) for e in graph.edges()}
+        assert all(dag.has_edge(v, u) for u, v in result.removed_edges)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"keep": [("a", "b"), ("b", "c"), ("c", "a")]}, "the cycle "),
+        ({"keep": [("d", "d")]}, "the cycle d → d"),
+        ({"keep": [("a", "z")]}, "the edge a → z, which is not in the graph"),
+        ({"weights": [1, 2]}, "6 edges but there are 2 weights"),
+        ({"weights": {("a", "b"): -1}}, "a → b has the weight -1.0"),
+        ({"weights": {("a", "z"): 1}}, "the edge a → z, which is not in the graph"),
+        ({"weights": "weight"}, "no edge weights"),
+        ({"weights": {}, "method": "h-voting"}, "h-voting ignores weights; use one of mfas"),
+        ({"time_limit": -1}, "time_limit is -1"),
+    ],
+)
+def test_mistakes(arguments: dict, said: str) -> None:
+    edges = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "d"), ("c", "d"), ("a", "d")]
+    with pytest.raises(InputError, match=said):
+        break_cycles(edges, **arguments)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from atpgraph.cycles import trueskill
-from atpgraph.cycles.trueskill import _PER_UNIT, _expansions, shuffle
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from tests.strategies import digraphs
@@ -20,19 +16,6 @@ from tests.strategies import digraphs
 with warnings.catch_warnings():  # its docstrings warn where an installer, as uv, compiles nothing
     warnings.simplefilter("ignore")
     import trueskill as reference
-
-
-@given(st.integers(0, 70), st.integers(0, 2**32), st.integers(1, 20))
-def test_shuffling_gives_the_order_of_numpy_and_takes_the_same_draws(
-    count: int, seed: int, draws: int
-) -> None:
-    ours, theirs = np.arange(count), np.arange(count)
-    one, other = np.random.default_rng(seed), np.random.default_rng(seed)
-    with mock.patch.object(sys.modules["atpgraph.cycles.trueskill"], "_DRAWS", draws):
-        shuffle(ours, one)
-    other.shuffle(theirs)
-    assert ours.tolist() == theirs.tolist()
-    assert one.bit_generator.state == other.bit_generator.state
 
 
 @given(digraphs())
@@ -49,14 +32,6 @@ def test_trueskill_equals_the_trueskill_package_on_the_same_matches(graph: DiGra
             ratings[w], ratings[x] = reference.rate_1vs1(ratings[w], ratings[x], env=environment)
     assert ours.mu == pytest.approx([r.mu for r in ratings], abs=1e-5)
     assert ours.sigma == pytest.approx([r.sigma for r in ratings], abs=1e-5)
-
-
-def test_two_rows_of_the_table_agree_halfway() -> None:
-    powers = np.arange(8)
-    half = 0.5 / _PER_UNIT
-    table = _expansions()
-    above, below = table @ half**powers, table @ (-half) ** powers
-    assert above[:-1] == pytest.approx(below[1:], rel=1e-12, abs=1e-14)
 
 
 def test_trueskill_stops_once_the_edges_agree() -> None:

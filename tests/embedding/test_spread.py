@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import os
 import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from atpgraph import ATP, InputError, gnm
+from atpgraph import ATP, InputError, gnm, write_edgelist
 from atpgraph.embedding import spread
 from atpgraph.errors import AtpError
 from atpgraph.factorization import panels
+from tests.attack.forked import path_of
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
@@ -61,6 +68,19 @@ def same(one: ATP, two: ATP) -> bool:
     )
 
 
+def scale(client: Any, workers: int) -> None:
+    """Change the number of workers and wait until the scheduler knows them."""
+    client.cluster.scale(workers)
+    wait_until(lambda: len(client.nthreads()) == workers)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_bytes_are_those_of_threads(
     name: str, client: Any, whole: dict[str, ATP], tmp_path: Path
@@ -77,10 +97,9 @@ def test_bytes_are_those_of_threads(
 def test_the_number_of_workers_does_not_matter(
     name: str, workers: int, client: Any, whole: dict[str, ATP], tmp_path: Path
 ) -> None:
-    client.cluster.scale(workers)
-    client.wait_for_workers(workers)
+    scale(client, workers)
     found = ATP(8, **CASES[name]).fit(GRAPH, work=tmp_path / "w", client=client)
-    client.cluster.scale(2)
+    scale(client, 2)
     assert same(found, whole[name])
 
 
@@ -127,6 +146,86 @@ def test_a_lost_scheduler_ends_with_a_sentence_and_the_job_goes_on(
             model.fit(GRAPH, work=tmp_path / "w", client=lost)
     assert (tmp_path / "w" / "closure").exists()
     assert same(model.fit(GRAPH, work=tmp_path / "w"), whole["links-sketch"])
+
+
+def test_a_late_message_does_not_disturb_the_close(caplog: pytest.LogCaptureFixture) -> None:
+    """The removal of a worker is announced after wait_for_workers has replaced the list of them."""
+    before = set(threading.enumerate())
+    with spread.connected("local:1") as client:
+        cluster = client.cluster
+        messages = cluster._watch_worker_status_comm
+        arrives, hold = messages.read, threading.Event()
+
+        async def late() -> Any:
+            found = await arrives()
+            while hold.is_set():
+                await asyncio.sleep(0.01)
+            return found
+
+        messages.read = late
+        scale(client, 2)
+        wait_until(lambda: len(cluster.scheduler_info["workers"]) == 2)
+        hold.set()
+        scale(client, 1)
+        client.wait_for_workers(1)
+        assert len(cluster.scheduler_info["workers"]) == 1
+        hold.clear()
+    assert cluster.status.name == "closed"
+    assert not set(threading.enumerate()) - before
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("name", ["links-sketch", "reachability-sketch"])
+def test_a_run_that_ends_while_it_removes_parts_can_be_resumed(
+    name: str, client: Any, whole: dict[str, ATP], tmp_path: Path
+) -> None:
+    class Ended(BaseException):
+        pass
+
+    removals = fatal = 0
+
+    def end(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal removals
+        if event in ("os.remove", "os.rmdir") and path_of(event, arguments).startswith(root):
+            removals += 1
+            if removals == fatal:
+                raise Ended
+
+    root = str(tmp_path)
+    sys.addaudithook(end)
+    model = ATP(8, **CASES[name])
+    model.fit(GRAPH, work=tmp_path / "counted", client=client)
+    count = removals
+    for part in range(1, 6):
+        removals, fatal = 0, part * count // 6
+        with pytest.raises(Ended):
+            model.fit(GRAPH, work=tmp_path / f"{part}", client=client)
+        fatal = 0
+        found = model.fit(GRAPH, work=tmp_path / f"{part}", client=client)
+        assert same(found, whole[name]), (part, count)
+
+
+def test_a_local_cluster_listens_on_loopback_only(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    graph = tmp_path / "graph.txt"
+    write_edgelist(GRAPH, graph)
+    typed = ["embed", graph, "-o", tmp_path / "model.npz", "--dim", 4, "--max-iter", 1]
+    typed += ["--work", tmp_path / "w", "--scheduler", "local:2", "--quiet"]
+    command = [sys.executable, "-m", "atpgraph", *typed]
+    listening = set()
+    with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL) as run:
+        process = psutil.Process(run.pid)
+        while run.poll() is None:
+            with contextlib.suppress(psutil.Error):
+                for member in (process, *process.children(recursive=True)):
+                    with contextlib.suppress(psutil.Error):
+                        sockets = member.net_connections("inet")
+                        listening |= {s.laddr for s in sockets if s.status == "LISTEN"}
+            time.sleep(0.05)
+    assert run.returncode == 0
+    # The scheduler, two nannies and two workers; the scheduler and the workers also over HTTP.
+    assert len(listening) >= 8
+    assert {address.ip for address in listening} == {"127.0.0.1"}
 
 
 def test_what_a_task_says_is_said(

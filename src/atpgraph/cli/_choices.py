@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 METHODS = (
     "dfs", "mfas", "eades", "pagerank", "sa-g", "sa-f", "sa-b", "sa-voting", "ts-g", "ts-f", "ts-b",
-    "ts-voting", "h-voting", "springs", "bayes", "auto",
+    "ts-voting", "h-voting", "springs", "bayes", "sift",
+    "minimum", "auto",
 )  # fmt: skip
 KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "links", "paper")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,12 @@ from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
-    from atpgraph.cycles import CycleBreak
+    from atpgraph.cycles import CycleBreak, Reason
     from atpgraph.graph.digraph import DiGraph
     from atpgraph.util.arrays import IntArray
+
+_SHOWN = 10  # removed edges with their cycles
+_NAMES = 8  # nodes of a cycle
 
 
 @reads_graph
@@ -29,8 +33,8 @@ def break_cycles(
             "--method",
             "-m",
             help="dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
-            "ts-voting, h-voting, springs, bayes; auto is h-voting up to a million edges on "
-            "cycles, then springs.",
+            "ts-voting, h-voting, springs, bayes, sift, minimum; auto is h-voting up to a million "
+            "edges on cycles, then springs.",
             autocompletion=completer(METHODS),
         ),
     ] = "auto",
@@ -39,6 +43,18 @@ def break_cycles(
         Path | None,
         typer.Option(help="Edge list of the edges that should go, to score the methods by."),
     ] = None,
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Take the weights of the file as costs of removal.")
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Edge list of the edges that must stay.")
+    ] = None,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", help="Reverse the edges instead of removing them.")
+    ] = False,
+    time_limit: Annotated[
+        float, typer.Option(min=0.0, help="Seconds that minimum may spend on its proof.")
+    ] = 10.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the acyclic graph to this file.")
     ] = None,
@@ -78,16 +94,30 @@ def break_cycles(
             raise InputError(f"--output and --removed are both {output}; name two files.")
         read = reading.read(graph, memory)
         right = None if truth is None else _edges_of(read, truth)
-        results, rows = _compared(read, list(EVERY) if every else [method], seed, right)
+        options = {
+            "weights": "weight" if weights else None,
+            "keep": None if keep is None else _edges_of(read, keep),
+            "time_limit": time_limit,
+        }
+        names = [method]
+        if every:
+            names = [name for name in EVERY if EVERY[name].weighted or not weights]
+        results, rows = _compared(read, names, seed, right, options, reverse)
         if output is not None:
             write_edgelist(results[-1].dag, output)
         if removed is not None:
             write_edgelist(results[-1].removed_graph, removed)
         # Where a cheap method was chosen because of the size, the flow would cost far more than it.
-        costly = method == "auto" and results[-1].method != "h-voting" and not every
+        costly = method == "auto" and results[-1].method == "springs" and not every
         agony = None if costly else CycleBreaker(read, seed).agony
         counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
         payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
+        reasons = [] if every else results[-1].reasons(None if json else _SHOWN)
+        if not every:
+            payload["removed_edges"] = [
+                {"source": u, "target": v, "confidence": confidence, "cycle": cycle}
+                for (u, v), confidence, cycle in reasons
+            ]
         if report is not None:
             from atpgraph.report.pages.cycles import write_report
 
@@ -96,9 +126,10 @@ def break_cycles(
                 seconds=[row["seconds"] for row in rows.values()], truth=right,
             )  # fmt: skip
             out.note(f"report written to {payload['report']}")
-        columns = ["removed", "precision", "recall", "f1", "seconds"]
-        if right is None:
-            columns = ["removed", "seconds"]
+        columns = ["removed", "weight"] if weights else ["removed"]
+        columns += ["lower_bound"] if "minimum" in rows else []
+        columns += ["precision", "recall", "f1"] if right is not None else []
+        columns.append("seconds")
         least = "" if agony is None else f", agony {agony:,}"
         loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
         shown: list[Any] = [
@@ -108,6 +139,15 @@ def break_cycles(
                 [[name, *(row[column] for column in columns)] for name, row in rows.items()],
             ),
         ]
+        if reasons:
+            more = len(results[-1].removed) - len(reasons)
+            shown.append("reversed edges:" if reverse else "removed edges, most certain first:")
+            shown.append(
+                table(["edge", "confidence", "cycle that it closes"], map(_shown, reasons))
+            )
+            shown += (
+                [f"{more:,} more; --json lists all, --removed FILE writes them"] if more else []
+            )
         if removed is not None:
             shown.append(f"{removed}: written")
         if output is not None:
@@ -115,8 +155,22 @@ def break_cycles(
         out.result(payload, *shown)
 
 
+def _shown(reason: Reason) -> list[Any]:
+    """The row of a removed edge; of a long cycle both ends are shown."""
+    (u, v), confidence, cycle = reason
+    names = [*map(str, cycle), *map(str, cycle[:1])]
+    if len(names) > _NAMES:
+        names = [*names[: _NAMES - 2], f"… {len(names) - _NAMES + 1} more …", names[-1]]
+    return [f"{u} → {v}", confidence if isfinite(confidence) else "self-loop", " → ".join(names)]
+
+
 def _compared(
-    graph: DiGraph, names: list[str], seed: int, truth: IntArray | None
+    graph: DiGraph,
+    names: list[str],
+    seed: int,
+    truth: IntArray | None,
+    options: dict[str, Any],
+    reverse: bool,
 ) -> tuple[list[CycleBreak], dict[str, dict[str, Any]]]:
     """What each method removed, and the row of each in the table."""
     from atpgraph.cycles import CycleBreaker
@@ -129,12 +183,15 @@ def _compared(
             # A breaker of its own for each, so that the seconds are those of that method alone,
             # and without those of compiling on a first run.
             started = time.perf_counter()
-            result = CycleBreaker(graph, seed).run(asked)
+            result = CycleBreaker(graph, seed, **options).run(asked, reverse=reverse)
             seconds = time.perf_counter() - started - compiling.seconds
         match = None if truth is None else result.agreement(truth)
         results.append(result)
         rows[result.method] = {
             "removed": len(result.removed),
+            "weight": result.weight,
+            "lower_bound": result.lower_bound,
+            "proved": result.proved,
             "precision": match and match.precision,
             "recall": match and match.recall,
             "f1": match and match.f1,
@@ -143,17 +200,17 @@ def _compared(
     return results, rows
 
 
-def _edges_of(graph: DiGraph, truth: Path) -> IntArray:
+def _edges_of(graph: DiGraph, listed: Path) -> IntArray:
     """Indices of the edges listed in a file; all of them must be there."""
     from atpgraph.errors import InputError
     from atpgraph.graph.edgelist import read_edgelist
 
-    sources, targets = read_edgelist(truth).edge_labels()
+    sources, targets = read_edgelist(listed).edge_labels()
     edges = graph.find_edges(graph.codes_or_minus_one(sources), graph.codes_or_minus_one(targets))
     if len(edges) and edges.min() < 0:
         at = int(edges.argmin())
         raise InputError(
-            f"{truth} lists the edge {sources[at]} → {targets[at]}, which is not in the graph; "
-            "give the truth that belongs to this graph."
+            f"{listed} lists the edge {sources[at]} → {targets[at]}, which is not in the graph; "
+            "give a file that belongs to this graph."
         )
     return edges

@@ -25,7 +25,7 @@ def hierarchy(
         typer.Option(
             "--method", "-m", help="How to break cycles first.", autocompletion=completer(METHODS)
         ),
-    ] = "h-voting",
+    ] = "auto",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,

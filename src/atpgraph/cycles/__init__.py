@@ -5,6 +5,7 @@ from atpgraph.cycles.breaking import (
     Agreement,
     CycleBreak,
     CycleBreaker,
+    Reason,
     break_cycles,
 )
 from atpgraph.cycles.methods import METHODS
@@ -17,6 +18,7 @@ __all__ = [
     "Agreement",
     "CycleBreak",
     "CycleBreaker",
+    "Reason",
     "TrueSkill",
     "agony",
     "break_cycles",

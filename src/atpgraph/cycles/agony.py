@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from atpgraph.cycles.circulation import largest_circulation, move
-from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
@@ -101,7 +100,7 @@ def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
     What follows for ranks: r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1
     along one that is on it.
     """
-    return (graph.indptr, graph.targets, on), turned_rows(graph.indptr, graph.targets, on)
+    return (graph.indptr, graph.targets, on), graph.incoming(on)
 
 
 @kernel

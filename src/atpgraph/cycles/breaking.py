@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from atpgraph.cycles.methods import METHODS, Workspace
-from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
+from atpgraph.cycles.closing import closing_cycles
+from atpgraph.cycles.methods import METHODS, Workspace, remove_by_edge
+from atpgraph.errors import InputError
+from atpgraph.graph.digraph import DiGraph, pair_array
+from atpgraph.graph.scc import cyclic_core
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import interruptible
+
+
+class Reason(NamedTuple):
+    """Why an edge was removed.
+
+    Attributes
+    ----------
+    edge : pair of labels
+    confidence : float
+        The score that the method gives the edge; see :attr:`CycleBreak.scores`.
+    cycle : list of labels
+        A shortest cycle that the edge closes with edges that stayed: the nodes in order, from the
+        source of the edge, which is not repeated at the end. It is empty where the method, run as
+        published, removed an edge that could stay.
+    """
+
+    edge: tuple[Any, Any]
+    confidence: float
+    cycle: list[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +46,22 @@ class CycleBreak:
     Attributes
     ----------
     method : str
-        The method that chose the edges, also where "auto" was asked for.
+        The method that chose the edges, also if "auto" was requested.
     graph : DiGraph
         The graph as it was.
     removed : int64 array
         Indices of the removed edges in `graph`, self-loops included.
     scores : float64 array
-        The score that condemned each removed edge: how far it goes down in the units of the
-        method's node score; votes; the probability of pointing down for ``"bayes"`` (where it
-        falls back on ``"sa-g"``, the score of that); infinity for a self-loop.
+        The confidence that each removed edge is wrong, in the units of the method: the probability
+        of pointing down for ``"bayes"``, ``"sift"`` and ``"minimum"`` (if ``"bayes"`` falls back on
+        ``"sa-g"``, the score of that); votes; else how far it goes down by the method's node score;
+        infinity for a self-loop.
+    weight : float
+        Sum of the weights of the removed edges; their number without weights.
+    lower_bound : float or None
+        No set of edges of less weight breaks all cycles; proven by ``"minimum"`` only.
+    reverse : bool
+        Whether `dag` has the removed edges reversed instead of none.
     timings : dict
         Seconds by stage.
     """
@@ -41,11 +71,32 @@ class CycleBreak:
     removed: Int64Array
     scores: Float64Array
     timings: dict[str, float]
+    weight: float = 0.0
+    lower_bound: float | None = None
+    reverse: bool = False
+
+    @property
+    def proved(self) -> bool:
+        """Whether the weight of the removed edges is proven to be the least possible."""
+        bound = -np.inf if self.lower_bound is None else self.lower_bound
+        return bool(self.weight <= bound + 1e-6 * max(self.weight, 1.0))
 
     @cached_property
     def dag(self) -> DiGraph:
-        """The same nodes without the removed edges; acyclic."""
-        return self.graph.without_edges(self.removed)
+        """The same nodes without the removed edges, or with these reversed; acyclic."""
+        dag = self.graph.without_edges(self.removed)
+        if not self.reverse:
+            return dag
+        loops = self.graph.sources[self.removed] == self.graph.targets[self.removed]
+        turned, weights = self.removed[~loops], None
+        if self.graph.weights is not None and dag.weights is not None:
+            weights = np.concatenate([dag.weights, self.graph.weights[turned]])
+        return DiGraph.from_codes(
+            np.concatenate([dag.sources, self.graph.targets[turned]]),
+            np.concatenate([dag.targets, self.graph.sources[turned]]),
+            self.graph.labels,
+            weights,
+        )
 
     @property
     def removed_edges(self) -> list[tuple[Any, Any]]:
@@ -67,10 +118,43 @@ class CycleBreak:
         """
         finite = np.isfinite(self.scores)
         worst = self.scores[finite].max() + 1.0 if finite.any() else 1.0
-        kept = np.zeros(self.graph.n_edges, dtype=np.bool_)
-        kept[self.removed] = True
         weights = np.where(finite, self.scores, worst)
-        return replace(self.graph.keep_edges(kept), weights=weights)
+        return replace(self.graph.keep_edges(self._is_removed), weights=weights)
+
+    @property
+    def _is_removed(self) -> BoolArray:
+        mask = np.zeros(self.graph.n_edges, dtype=np.bool_)
+        mask[self.removed] = True
+        return mask
+
+    def reasons(self, most: int | None = None) -> list[Reason]:
+        """Say why edges were removed, those with the highest confidence first.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many edges to explain, by default all.
+
+        Examples
+        --------
+        >>> break_cycles([("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")]).reasons()[0].cycle
+        ['c', 'a']
+        """
+        order = np.lexsort([self.removed, -self.scores])[:most]
+        edges = self.removed[order]
+        cycles = interruptible(closing_cycles, self.graph, self._is_removed, edges)
+        names = self.graph.labels.tolist()
+        return [
+            # From the source on: the path ends there and starts at the target.
+            Reason((names[u], names[v]), score, [names[i] for i in np.roll(cycle, 1).tolist()])
+            for u, v, score, cycle in zip(
+                self.graph.sources[edges].tolist(),
+                self.graph.targets[edges].tolist(),
+                self.scores[order].tolist(),
+                cycles,
+                strict=True,
+            )
+        ]
 
     def agreement(self, truth: IntArray) -> Agreement:
         """Compare the removed edges with those of the indices in `truth`."""
@@ -99,6 +183,8 @@ class CycleBreaker:
     random_state : int, Generator or None
         Seed of all draws: the order of TrueSkill matches and ties. Each method has draws of its
         own, so its result does not depend on which others ran.
+    weights, keep, time_limit
+        As for :func:`break_cycles`.
 
     Examples
     --------
@@ -107,28 +193,49 @@ class CycleBreaker:
     [[(2, 0)], [(2, 0)]]
     """
 
-    def __init__(self, graph: DiGraph, random_state: RandomState = 0) -> None:
+    def __init__(
+        self,
+        graph: DiGraph,
+        random_state: RandomState = 0,
+        *,
+        weights: Any = None,
+        keep: Any = None,
+        time_limit: float = 10.0,
+    ) -> None:
+        if not time_limit >= 0:
+            raise InputError(f"time_limit is {time_limit}; give a number of seconds from 0.")
         self.graph = graph
-        self._space = Workspace(graph, int(generator(random_state).integers(2**63)))
+        seed = int(generator(random_state).integers(2**63))
+        costs = None if weights is None else _edge_costs(graph, weights)
+        kept = None if keep is None else _kept_edges(graph, keep)
+        self._space = Workspace(graph, seed, costs, kept, float(time_limit))
 
     @property
     def agony(self) -> int:
         """Minimum social agony of the graph."""
         return self._space.agony.value
 
-    def run(self, method: str) -> CycleBreak:
+    def run(self, method: str, *, reverse: bool = False) -> CycleBreak:
         """Break the cycles by one method, or by the one that "auto" stands for here."""
+        # An unknown name, or one that cannot do what is requested, is an error before the work.
+        if method != "auto" and self._space.weights is not None and not METHODS[method].weighted:
+            known = ", ".join(name for name in METHODS if METHODS[name].weighted)
+            raise InputError(f"The method {method} ignores weights; use one of {known} or auto.")
         if method != "auto":
-            METHODS[method]  # an unknown name is refused before the work
-        return interruptible(self._run, method)
+            METHODS[method]
+        return interruptible(self._run, method, reverse)
 
-    def _run(self, method: str) -> CycleBreak:
+    def _run(self, name: str, reverse: bool) -> CycleBreak:
         started = time.perf_counter()
         space = self._space
         edges = space.core_edges
-        method = space.settle(method)
+        method = METHODS[space.settle(name)]
         prepared = time.perf_counter()
-        condemned, core_scores = space.solve(method)
+        condemned, core_scores, bound = space.solve(method.name)
+        if np.any(condemned & space.kept):
+            condemned = remove_by_edge(space, condemned, core_scores, name="keep")
+        if reverse or not method.as_published:
+            condemned = space.restored(condemned, core_scores)
         solved = time.perf_counter()
         loops = np.flatnonzero(self.graph.sources == self.graph.targets)
         removed = np.concatenate([loops, edges[condemned]])
@@ -137,11 +244,88 @@ class CycleBreaker:
         order = np.argsort(removed, kind="stable")  # at once where there are no loops
         removed, scores = removed[order], scores[order]
         timings = {"components": prepared - started, "choose": solved - prepared}
-        return CycleBreak(method, self.graph, removed, scores, timings)
+        costs = np.ones(self.graph.n_edges) if space.weights is None else space.weights
+        if bound is not None:
+            bound += float(costs[loops].sum())
+        weight = float(costs[removed].sum())
+        return CycleBreak(method.name, self.graph, removed, scores, timings, weight, bound, reverse)
 
 
-def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState = 0) -> CycleBreak:
+def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
+    """Return what removing each edge costs; see :func:`break_cycles`."""
+    if isinstance(weights, str):
+        if graph.weights is None:
+            raise InputError(
+                f"The graph has no edge weights, so {weights!r} cannot be looked up; "
+                "give an array or a dictionary of costs."
+            )
+        costs = graph.weights
+    elif isinstance(weights, Mapping):
+        costs = np.ones(graph.n_edges)
+        edges = _edge_indices(graph, list(weights), "weights")
+        costs[edges] = np.fromiter(weights.values(), np.float64, len(edges))
+    else:
+        costs = np.asarray(weights, dtype=np.float64).reshape(-1)
+    if len(costs) != graph.n_edges:
+        raise InputError(f"The graph has {graph.n_edges} edges but there are {len(costs)} weights.")
+    bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
+    if len(bad):
+        u, v = (ends[0] for ends in graph.edge_labels(bad[:1]))
+        raise InputError(
+            f"The edge {u} → {v} has the weight {costs[bad[0]]}; costs are finite and not negative."
+        )
+    return costs
+
+
+def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
+    """Return the edges that must stay as a mask; they must not form a cycle."""
+    kept = np.zeros(graph.n_edges, dtype=np.bool_)
+    if isinstance(keep, np.ndarray) and keep.ndim == 1 and keep.dtype.kind in "biu":
+        kept[keep] = True
+    else:
+        kept[_edge_indices(graph, keep, "keep")] = True
+    loops = np.flatnonzero(kept & (graph.sources == graph.targets))
+    core = cyclic_core(graph.keep_edges(kept))
+    cycle = graph.labels[graph.sources[loops[:1]]].tolist()
+    if len(core.nodes):
+        # Every node of the core has an edge to another: follow the first ones until a node repeats.
+        walk = [0]
+        while (node := int(core.graph.targets[core.graph.indptr[walk[-1]]])) not in walk:
+            walk.append(node)
+        cycle = graph.labels[core.nodes[walk[walk.index(node) :]]].tolist()
+    if cycle:
+        shown = " → ".join(map(str, [*cycle, cycle[0]]))
+        raise InputError(f"The edges to keep form the cycle {shown}; leave out one of them.")
+    return kept
+
+
+def _edge_indices(graph: DiGraph, pairs: Any, what: str) -> IntArray:
+    """Return the indices of edges given by the labels of their ends; all must exist."""
+    ends = pair_array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
+    u, v = (graph.codes_or_minus_one(ends[:, side]) for side in (0, 1))
+    edges = graph.find_edges(u, v)
+    if len(edges) and edges.min() < 0:
+        at = int(edges.argmin())
+        raise InputError(
+            f"{what} names the edge {ends[at, 0]} → {ends[at, 1]}, which is not in the graph."
+        )
+    return edges
+
+
+def break_cycles(
+    graph: Any,
+    method: str = "auto",
+    *,
+    weights: Any = None,
+    keep: Any = None,
+    reverse: bool = False,
+    time_limit: float = 10.0,
+    random_state: RandomState = 0,
+) -> CycleBreak:
     """Remove edges until the graph has no cycles.
+
+    Every method but the published ones (``sa-*``, ``ts-*`` and the voting methods) ends with a pass
+    that restores edges which close no cycle.
 
     Parameters
     ----------
@@ -149,8 +333,20 @@ def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState 
     method : str
         One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
-        ``springs`` (cheap on large graphs), ``bayes`` (the most accurate on noisy hierarchies).
+        ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
+        and among as few the probably wrong ones), ``minimum`` (the fewest, or the least weight,
+        with a proof where `time_limit` suffices).
         ``auto`` is ``h-voting`` up to a million edges on cycles, beyond that ``springs``.
+    weights : str, array or mapping, optional
+        What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
+        entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only
+        ``mfas``, ``springs``, ``bayes``, ``sift`` and ``minimum`` take weights.
+    keep : iterable of pairs of labels, or array of edge indices, optional
+        Edges that must stay.
+    reverse : bool
+        Reverse the edges in ``dag`` instead of removing them, as layouts of layers want it.
+    time_limit : float
+        Seconds that ``minimum`` may spend on the proof, after the local search.
     random_state : int, Generator or None
         Seed of the draws; ties are drawn, never decided by the order of the input.
 
@@ -165,7 +361,17 @@ def break_cycles(graph: Any, method: str = "auto", *, random_state: RandomState 
     [('c', 'a')]
     >>> result.dag
     DiGraph(nodes=3, edges=3, self_loops=0)
+
+    The edge c → a may not go, so two others must:
+
+    >>> edges = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]
+    >>> best = break_cycles(edges, "minimum", keep=[("c", "a")], weights={("b", "c"): 5})
+    >>> best.removed_edges, best.weight, best.proved
+    ([('a', 'b'), ('a', 'c')], 2.0, True)
     """
     from atpgraph.graph.convert import as_graph
 
-    return CycleBreaker(as_graph(graph), random_state).run(method)
+    breaker = CycleBreaker(
+        as_graph(graph), random_state, weights=weights, keep=keep, time_limit=time_limit
+    )
+    return breaker.run(method, reverse=reverse)

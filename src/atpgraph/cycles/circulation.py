@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.graph.csr import turned_rows
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
@@ -68,7 +67,7 @@ def largest_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array]:
             continue
         del heads, mate
         if back is None:
-            back = turned_rows(graph.indptr, graph.targets, np.arange(m, dtype=wide))
+            back = graph.incoming(np.arange(m, dtype=wide))
         step = _cheapest_path(graph.indptr, graph.targets, *back, left_out, excess, price, level)
         price += np.minimum(level, np.int32(max(step, 0)))  # −1 at the end
         far = step > 1

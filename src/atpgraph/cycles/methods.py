@@ -20,19 +20,22 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
+from atpgraph.cycles.closing import restore
+from atpgraph.cycles.minimum import cheapest_cut
 from atpgraph.cycles.offline_scc import closes_in_order
+from atpgraph.cycles.ordering import anneal, downward_probability, sift, spread_out
 from atpgraph.cycles.pagerank import pagerank
-from atpgraph.cycles.posterior import downward_probability
 from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
+from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -54,25 +57,49 @@ N_CHAINS = 4
 BURN_IN = 30
 N_SAMPLES = 50
 SLACK = 1.01
+BIAS = 0.9
+SWEEPS = 30
+MOVES_PER_EDGE = 200
+MOST_MOVES = 1_000_000
 
-# Edges on cycles up to which "auto" is h-voting, which then takes seconds; measured in
+# What "auto" is up to this number of edges on cycles; it then takes seconds. Measured in
 # benchmarks/results/cycles.md.
+AUTO = "h-voting"
 AUTO_EDGES = 1_000_000
+
+
+class Solution(NamedTuple):
+    """What a method makes of the core: the edges that go, and the score of every edge.
+
+    `lower_bound` is proven for the weight of any set of edges that breaks all cycles.
+    """
+
+    removed: BoolArray
+    scores: FloatArray
+    lower_bound: float | None = None
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """One graph, its cyclic core, and the node scores that several methods share."""
+    """One graph, its cyclic core, and the node scores that several methods share.
+
+    `weights` and `keep` are those of all edges: what removing an edge costs, and which must stay.
+    """
 
     graph: DiGraph
     seed: int
-    _cache: dict[str, tuple[BoolArray, FloatArray]] = field(default_factory=dict)
+    weights: Float64Array | None = None
+    keep: BoolArray | None = None
+    time_limit: float = 10.0
+    _cache: dict[str, Solution] = field(default_factory=dict)
 
     def settle(self, method: str) -> str:
-        """The method meant: "auto" is h-voting up to a million edges on cycles, then springs."""
+        """Return the method meant: "auto" depends on the number of edges on cycles."""
         if method != "auto":
             return METHODS[method].name
-        chosen = "h-voting" if len(self.core_edges) <= AUTO_EDGES else "springs"
+        chosen = AUTO if self.weights is None else "sift"
+        if len(self.core_edges) > AUTO_EDGES:
+            chosen = "springs"
         log.info("Breaking cycles by %s: %d edges lie on cycles", chosen, len(self.core_edges))
         return chosen
 
@@ -100,6 +127,23 @@ class Workspace:
         return self._core.graph
 
     @cached_property
+    def kept(self) -> BoolArray:
+        """Core edges that must stay."""
+        if self.keep is None:
+            return np.zeros(self.core.n_edges, dtype=np.bool_)
+        return self.keep[self.core_edges]
+
+    @cached_property
+    def cost(self) -> Float64Array:
+        """Cost of removing each core edge: 1 in the mean, prohibitive for those that must stay."""
+        cost = np.ones(self.core.n_edges)
+        if self.weights is not None and len(cost):
+            mine = self.weights[self.core_edges]
+            cost = mine / (mine.mean() or 1.0)
+        cost[self.kept] = cost.sum() + 1.0
+        return cost
+
+    @cached_property
     def agony(self) -> Agony:
         """Minimum agony of the graph and its ranks."""
         return agony(self.graph, self._core)
@@ -121,11 +165,9 @@ class Workspace:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
         return self.agony_score if kind == "sa" else self.trueskill_score
 
-    def drop(self, score: FloatArray, edges: Int32Array | None = None) -> FloatArray:
+    def drop(self, score: FloatArray) -> FloatArray:
         """How far core edges go down: score of the source minus score of the target."""
-        if edges is None:
-            return _drops(self.core.indptr, self.core.targets, score)
-        return np.asarray(score[self.core.sources[edges]] - score[self.core.targets[edges]])
+        return np.asarray(score[self.core.sources] - score[self.core.targets])
 
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
@@ -133,21 +175,22 @@ class Workspace:
         known = self._cache.get(f"{kind}-{rule}")
         return _by_rule(self, kind, rule) if known is None else known[0]
 
-    def solve(self, method: str) -> tuple[BoolArray, FloatArray]:
+    def restored(self, removed: BoolArray, scores: FloatArray) -> BoolArray:
+        """Return `removed` without edges that close no cycle with the rest: a minimal set.
+
+        The most expensive edges are tried first, and among equals those with the least score.
+        """
+        removed = removed.copy()
+        edges = np.flatnonzero(removed)
+        restore(self.core, removed, edges[np.lexsort([scores[edges], -self.cost[edges]])])
+        return removed
+
+    def solve(self, method: str) -> Solution:
         """Core edges that `method` removes, and the score of every core edge; remembered."""
         checkpoint()
         if method not in self._cache:
-            self._cache[method] = METHODS[method].run(self)
+            self._cache[method] = Solution(*METHODS[method].run(self))
         return self._cache[method]
-
-
-@kernel
-def _drops(indptr: Any, targets: Any, score: Any) -> FloatArray:
-    drop = np.empty(len(targets), dtype=score.dtype)
-    for u in range(len(score)):
-        for e in range(indptr[u], indptr[u + 1]):
-            drop[e] = score[u] - score[targets[e]]
-    return drop
 
 
 def remove_by_edge(
@@ -155,14 +198,12 @@ def remove_by_edge(
 ) -> BoolArray:
     """Repeatedly remove the cyclic edge with the largest keys (first key first, then a draw).
 
-    `acyclic` marks edges that come before all others and close no cycle among themselves.
+    `acyclic` marks edges that come before all others and close no cycle among themselves; edges
+    that must stay are such edges.
     """
-    if acyclic is None:
-        asked = np.arange(space.core.n_edges, dtype=np.int32)
-    else:
-        asked = np.flatnonzero(~acyclic).astype(np.int32)
-        keys = tuple(key[asked] for key in keys)
-    return _closing(space, _edge_order(space, asked, *keys, name=name))
+    first = space.kept if acyclic is None or space.kept.any() else acyclic
+    asked = np.flatnonzero(~first).astype(np.int32)
+    return _closing(space, _edge_order(space, asked, *(key[asked] for key in keys), name=name))
 
 
 def _closing(space: Workspace, order: Int32Array) -> BoolArray:
@@ -173,56 +214,7 @@ def _closing(space: Workspace, order: Int32Array) -> BoolArray:
 def _edge_order(space: Workspace, asked: Int32Array, *keys: AnyArray, name: str) -> Int32Array:
     """The edges `asked` about, those with the smallest keys first."""
     draw = space.rng(f"ties of {name}").random(space.core.n_edges)[asked]
-    return asked[sorted_by(*keys, draw)]
-
-
-def sorted_by(*keys: AnyArray) -> Int32Array:
-    """The order by the first key, ties by the next: what ``np.lexsort`` gives for `keys` reversed.
-
-    Examples
-    --------
-    >>> sorted_by(np.array([1, 0, 0]), np.array([0.5, 0.7, 0.1])).tolist()
-    [2, 1, 0]
-    """
-    order = np.arange(len(keys[0]), dtype=np.int32)
-    for key in reversed(keys):
-        # The sum makes −0 what 0 is.
-        order = _sorted(np.add(key, 0.0, dtype=np.float64).view(np.uint64), order)
-    return order
-
-
-@kernel
-def _sorted(bits: Any, order: Any) -> Any:
-    """`order` by the numbers of these bits, stable: byte by byte, but for those that all share."""
-    n = len(order)
-    key, next_key = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-    next_order = np.empty_like(order)
-    place = np.zeros((8, 256), dtype=np.int64)
-    for i in range(n):
-        x = bits[order[i]]
-        # In the order of the numbers: negative ones turned round, and before the others.
-        x ^= np.uint64(2**64 - 1) if x >> np.uint64(63) else np.uint64(2**63)
-        key[i] = x
-        for k in range(8):
-            place[k, (x >> np.uint64(8 * k)) & np.uint64(255)] += 1
-    for k in range(8):
-        shift = np.uint64(8 * k)
-        total = most = 0
-        for byte in range(256):
-            many = place[k, byte]
-            place[k, byte] = total
-            total += many
-            most = max(most, many)
-        if most == n:
-            continue
-        for i in range(n):
-            byte = (key[i] >> shift) & np.uint64(255)
-            to = place[k, byte]
-            place[k, byte] += 1
-            next_key[to], next_order[to] = key[i], order[i]
-        key, next_key = next_key, key
-        order, next_order = next_order, order
-    return order
+    return asked[np.lexsort([draw, *keys[::-1]])]
 
 
 def remove_by_node(
@@ -232,7 +224,7 @@ def remove_by_node(
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
     at = np.empty(core.n_nodes, dtype=np.int32)
-    at[sorted_by(key, draw)] = np.arange(core.n_nodes, dtype=np.int32)
+    at[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
     # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
     # at its latest node one is lost, and arrives with that node. Those that a node loses may arrive
     # in any order: none of them needs another to close a cycle, which passes the node but once.
@@ -271,10 +263,7 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
     score, name = space.node_score(kind), f"{kind}-{rule}"
     if rule == "g":
         drop = space.drop(score)
-        asked = np.flatnonzero(drop >= 0).astype(np.int32)
-        order = _edge_order(space, asked, drop[asked], name=name)
-        del asked, drop
-        return _closing(space, order)
+        return remove_by_edge(space, drop, name=name, acyclic=drop < 0)
     out = np.full(space.core.n_nodes, rule == "f")
     return remove_by_node(space, score if rule == "f" else -score, out, name=name)
 
@@ -297,15 +286,13 @@ def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolAr
         strategies.reverse()
         while strategies:
             votes += result_of(strategies.pop())
-    # What no strategy removes is part of what one of them leaves, which is acyclic.
-    asked = np.flatnonzero(votes).astype(np.int32)
-    drop = np.zeros(len(asked))
+    drop = np.zeros(len(votes))
     for kind in kinds:
         score = space.node_score(kind)
-        drop += space.drop(score, asked) / max(float(np.std(score)), 1e-12)
-    order = _edge_order(space, asked, votes[asked], drop, name=name)
-    del asked, drop
-    return _closing(space, order), votes.astype(np.float32)
+        drop += space.drop(score) / max(float(np.std(score)), 1e-12)
+    # What no strategy removes is part of what one of them leaves, which is acyclic.
+    removed = remove_by_edge(space, votes, drop, name=name, acyclic=votes == 0)
+    return removed, votes.astype(np.float32)
 
 
 def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
@@ -313,7 +300,7 @@ def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
-    return _greedy(space, space.drop(spring_positions(space.core)), "springs")
+    return _greedy(space, space.drop(spring_positions(space.core, space.cost)), "springs")
 
 
 def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, Int64Array]:
@@ -342,8 +329,10 @@ def _eades(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 def _mfas(space: Workspace) -> tuple[BoolArray, FloatArray]:
     core = space.core
-    ratio = degree_ratio(core.out_degree, core.in_degree)
-    loses_out = core.in_degree >= core.out_degree
+    out, into = (
+        np.bincount(ends, space.cost, core.n_nodes) for ends in (core.sources, core.targets)
+    )
+    ratio, loses_out = degree_ratio(out, into), into >= out
     removed = remove_by_node(space, ratio, loses_out, name="mfas")
     return removed, np.maximum(ratio[core.sources], ratio[core.targets])
 
@@ -353,6 +342,7 @@ def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
     core = space.core
     probability, position = downward_probability(
         core,
+        space.cost,
         space.agony_score,
         space.rng("bayes"),
         coldness=COLDNESS,
@@ -361,32 +351,74 @@ def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
         n_samples=N_SAMPLES,
     )
     removed = remove_by_edge(space, probability, space.drop(position), name="bayes")
-    by_agony, drop = space.solve("sa-g")
-    if np.count_nonzero(removed) > SLACK * np.count_nonzero(by_agony):
+    by_agony, drop = space.solve("sa-g")[:2]
+    if space.cost[removed].sum() > SLACK * space.cost[by_agony].sum():
         return by_agony, drop
     return removed, probability
 
 
+def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
+    """Local search from the result of bayes: few edges, and among as few the likely wrong ones.
+
+    An edge that probably points down costs less, so that of the many sets of about the least cost
+    the search prefers the ones that the sampler believes in.
+    """
+    core, rng = space.core, space.rng("sift")
+    removed, scores, _ = space.solve("bayes")
+    confidence = scores
+    if scores is space.solve("sa-g").scores:  # ranks that differ by d: from 1/2 at 0 to 1
+        confidence = np.where(scores < 0, 0.0, 1.0 - 1.0 / (2.0 + np.maximum(scores, 0.0)))
+    cost = space.cost * (1.0 - bias * np.where(space.kept, 0.0, confidence))
+    removed = space.restored(removed, scores)
+    start = spread_out(peel(core.keep_edges(~removed))[0])
+    position = sift(core, cost, start, rng, SWEEPS)
+    moves = min(MOVES_PER_EDGE * core.n_edges, MOST_MOVES)
+    return anneal(core, cost, position, rng, moves), confidence
+
+
+def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
+    """Sift without bias, then solve exactly, component by component, until the time is over."""
+    removed, confidence = _sift(space, 0.0)
+    weights = space.cost if space.weights is None else space.weights[space.core_edges]
+    rng = space.rng("minimum")
+    removed, bound = cheapest_cut(space.core, weights, space.kept, removed, space.time_limit, rng)
+    return removed, confidence, bound
+
+
 @dataclass(frozen=True)
 class Method:
-    """A way to break cycles."""
+    """A way to break cycles.
+
+    `weighted`: it knows costs of edges. `as_published`: edges that could stay are not restored when
+    it is requested by name.
+    """
 
     name: str
     summary: str
-    run: Callable[[Workspace], tuple[BoolArray, FloatArray]]
+    run: Callable[[Workspace], tuple[Any, ...]]
+    weighted: bool = False
+    as_published: bool = False
 
 
 def _strategies(kind: str, what: str) -> list[Method]:
     """The three strategies over one node score."""
 
-    def run(rule: str) -> Callable[[Workspace], tuple[BoolArray, FloatArray]]:
-        return lambda space: (_by_rule(space, kind, rule), space.drop(space.node_score(kind)))
+    def method(rule: str, summary: str) -> Method:
+        def run(space: Workspace) -> tuple[BoolArray, FloatArray]:
+            return _by_rule(space, kind, rule), space.drop(space.node_score(kind))
+
+        return Method(f"{kind}-{rule}", f"{what}, {summary}", run, as_published=True)
 
     return [
-        Method(f"{kind}-g", f"{what}, greedy: the edge that goes down most", run("g")),
-        Method(f"{kind}-f", f"{what}, forward: the top node loses its out-edges", run("f")),
-        Method(f"{kind}-b", f"{what}, backward: the bottom node loses its in-edges", run("b")),
+        method("g", "greedy: the edge that goes down most"),
+        method("f", "forward: the top node loses its out-edges"),
+        method("b", "backward: the bottom node loses its in-edges"),
+        _vote(f"{kind}-voting", "vote of the three", (kind,)),
     ]
+
+
+def _vote(name: str, summary: str, kinds: tuple[str, ...]) -> Method:
+    return Method(name, summary, lambda space: _voting(space, kinds, name), as_published=True)
 
 
 METHODS = Registry(
@@ -395,16 +427,16 @@ METHODS = Registry(
         method.name: method
         for method in [
             Method("dfs", "back edges of a depth-first search", _dfs),
-            Method("mfas", "the most one-sided node loses its few edges", _mfas),
+            Method("mfas", "the most one-sided node loses its few edges", _mfas, weighted=True),
             Method("eades", "greedy line of Eades, Lin and Smyth", _eades),
             Method("pagerank", "PageRank, greedy", _pagerank),
             *_strategies("sa", "social agony"),
-            Method("sa-voting", "vote of the three", lambda s: _voting(s, ("sa",), "sa-voting")),
             *_strategies("ts", "TrueSkill"),
-            Method("ts-voting", "vote of the three", lambda s: _voting(s, ("ts",), "ts-voting")),
-            Method("h-voting", "vote of all six", lambda s: _voting(s, ("sa", "ts"), "h-voting")),
-            Method("springs", "springs that give way, greedy: cheap on large graphs", _springs),
-            Method("bayes", "posterior probability of pointing down", _bayes),
+            _vote("h-voting", "vote of all six", ("sa", "ts")),
+            Method("springs", "springs that give way: cheap on large graphs", _springs, True),
+            Method("bayes", "posterior probability of pointing down", _bayes, True),
+            Method("sift", "few edges, those that probably point down", _sift, True),
+            Method("minimum", "least number or weight of edges, with a proof", _minimum, True),
         ]
     },
 )

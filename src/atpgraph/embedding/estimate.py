@@ -21,7 +21,7 @@ from atpgraph.util.memory import budget_bytes
 from atpgraph.util.threads import interruptible, thread_count
 
 # Stands in for the method that is asked for: its closure is about as large, in a tenth of the time.
-_QUICK = "mfas"
+_QUICK = "sa-g"
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
 _PER_CORE_EDGE = 7e-6  # by h-voting, which takes the longest of the methods but bayes
 _PER_SPRING = 5e-7  # an edge of the core too

@@ -8,7 +8,6 @@ is simply done again, and what is done need not be done again.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -35,12 +34,14 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
 from atpgraph.util.checkpoints import WorkFolder
+from atpgraph.util.files import remove_folder
 from atpgraph.util.threads import Workers
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 ANSWERS = "10s"  # or there is no scheduler
+LOOPBACK = "127.0.0.1"
 _PARTS = 64  # of half an iteration, at most: whatever the number of workers
 
 
@@ -49,7 +50,7 @@ def connected(scheduler: str) -> Iterator[Any]:
     """A Dask client for an address, a scheduler file, or ``local:N``: N workers on this machine."""
     try:
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
         raise MissingDependencyError("distributed", "dask", "A scheduler") from None
     kind, _, number = scheduler.partition(":")
@@ -59,21 +60,11 @@ def connected(scheduler: str) -> Iterator[Any]:
         from atpgraph.util.threads import thread_count
 
         threads = max(thread_count(None) // int(number), 1)
-        # A worker that was killed is started again. Where that takes longer than this (15 s unless
-        # said), as on a busy machine, the cluster forgets it for good, and a job waits for nobody.
+        # A killed worker is restarted. On a busy machine that can take longer than the 15 s after
+        # which Dask gives the worker up for good, and the job would wait forever.
         patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
-        with patient:
-            cluster = LocalCluster(
-                n_workers=int(number), threads_per_worker=threads, dashboard_address=":0"
-            )
-            try:
-                with Client(cluster) as client:
-                    yield client
-            finally:
-                # Its watch can be told that a worker is gone before it was told that there is one,
-                # and says so with a KeyError after all are closed: no reason to fail what is done.
-                with contextlib.suppress(KeyError):
-                    cluster.close()
+        with patient, _local_cluster(int(number), threads) as cluster, Client(cluster) as client:
+            yield client
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
@@ -84,6 +75,25 @@ def connected(scheduler: str) -> Iterator[Any]:
         ) from error
     with client:
         yield client
+
+
+def _local_cluster(n_workers: int, threads: int) -> Any:
+    """Return a cluster of processes on this machine that listens on the loopback interface only."""
+    from distributed import LocalCluster
+
+    class Cluster(LocalCluster):  # type: ignore[misc]
+        def _update_worker_status(self, op: str, msg: Any) -> None:
+            # Dask replaces its list of workers in wait_for_workers while messages are still on
+            # their way. The removal of a worker that is no longer listed raises KeyError there,
+            # which ends the task that reads the messages and later stops close() halfway.
+            if op != "remove" or msg in self.scheduler_info["workers"]:
+                super()._update_worker_status(op, msg)
+
+    # Without an address, the dashboard of the scheduler listens on every interface.
+    return Cluster(
+        n_workers=n_workers, threads_per_worker=threads, host=LOOPBACK,
+        dashboard_address=f"{LOOPBACK}:0",
+    )  # fmt: skip
 
 
 class Spread:
@@ -208,7 +218,7 @@ class Spread:
 
     def _clear(self, *stages: str) -> None:
         for stage in stages:
-            shutil.rmtree(self._folder.path / stage, ignore_errors=True)
+            remove_folder(self._folder.path / stage)
 
 
 def do_cycles(task: tuple[str, dict[str, Any]]) -> None:

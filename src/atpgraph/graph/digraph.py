@@ -394,6 +394,17 @@ class DiGraph:
         """The graph with every edge reversed."""
         return self._reversed
 
+    def incoming(self, values: AnyArray) -> tuple[Int64Array, Int32Array, AnyArray]:
+        """Return the edges into every node: bounds, sources, and the `values` of these edges.
+
+        Examples
+        --------
+        >>> graph = DiGraph.from_codes([0, 1, 2], [1, 2, 1], 3)
+        >>> [part.tolist() for part in graph.incoming(np.array([7, 8, 9]))]
+        [[0, 0, 2, 3], [0, 2, 1], [7, 9, 8]]
+        """
+        return turned_rows(self.indptr, self.targets, values)
+
     def to_scipy(self) -> sp.csr_array:
         """The adjacency matrix, with the weights or ones."""
         data = np.ones(self.n_edges) if self.weights is None else self.weights

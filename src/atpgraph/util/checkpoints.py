@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,14 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.archive import load_array
 from atpgraph.util.arrays import AnyArray
-from atpgraph.util.files import atomic_folder, atomic_path, fcntl
+from atpgraph.util.files import (
+    atomic_folder,
+    atomic_path,
+    fcntl,
+    is_temporary,
+    remove_folder,
+    sweep,
+)
 
 MANIFEST = "job.json"
 FORMAT = "atpgraph-work"
@@ -70,8 +76,8 @@ class WorkFolder:
             raise InputError(f"{self.path} is not a folder; name one for the work.")
         if manifest.exists():
             _check_same(self.path, _read(manifest), wanted)
-        elif self.path.exists() and any(self.path.iterdir()):
-            raise InputError(f"{self.path} holds other things; name an empty or a new folder.")
+        elif self.path.exists() and not all(is_temporary(e.name) for e in self.path.iterdir()):
+            raise InputError(f"{self.path} is not empty; choose a new or empty directory.")
         else:
             self.path.mkdir(parents=True, exist_ok=True)
             with atomic_path(manifest) as temporary:
@@ -97,6 +103,7 @@ class WorkFolder:
                     raise InputError(
                         f"Another run is at work in {self.path}; wait for it, or end it."
                     ) from error
+            sweep(self.path)
             yield
 
     def has(self, name: str) -> bool:
@@ -165,7 +172,7 @@ class _States:
         numbers = self._numbers()
         self.folder.put(f"{self.name}-{numbers[-1] + 1 if numbers else 0}", parts(), facts)
         for number in numbers:
-            shutil.rmtree(self.folder.path / f"{self.name}-{number}", ignore_errors=True)
+            remove_folder(self.folder.path / f"{self.name}-{number}")
         self.kept = time.monotonic()
 
 

@@ -88,7 +88,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     with _errors_about(target), contextlib.ExitStack() as stack:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        _sweep(target)
+        sweep(target.parent, _prefix(target))
         temporary, handle = _neighbour(target, stack, folder=False)
         yield temporary
         temporary.chmod(mode)
@@ -119,7 +119,7 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
     """
     target = check_folder(path, known=known)
     with _errors_about(target), contextlib.ExitStack() as stack:
-        _sweep(target)
+        sweep(target.parent, _prefix(target))
         temporary, _ = _neighbour(target, stack, folder=True)
         yield temporary
         old = target.exists()
@@ -259,13 +259,17 @@ def _prefix(target: Path) -> str:
     return f".{target.name[:100]}{_MARK}"
 
 
-def _sweep(target: Path) -> None:
-    """Remove neighbours left by writers that were killed: those whose lock is free."""
+def is_temporary(name: str) -> bool:
+    """Return whether a name is one that a writer, living or killed, gave to unfinished work."""
+    return name.startswith(".") and _MARK in name
+
+
+def sweep(folder: Path, prefix: str = ".") -> None:
+    """Remove the unfinished work that killed writers left in a folder: what nobody has locked."""
     if fcntl is None:
         return
-    prefix = _prefix(target)
-    for entry in os.scandir(target.parent):
-        if not entry.name.startswith(prefix) or entry.is_symlink():
+    for entry in os.scandir(folder):
+        if not (entry.name.startswith(prefix) and is_temporary(entry.name)) or entry.is_symlink():
             continue
         with contextlib.suppress(OSError):
             handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -274,6 +278,15 @@ def _sweep(target: Path) -> None:
                 _removing(Path(entry.path))()
             finally:
                 os.close(handle)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder, if it is there, in one step: no reader finds a part of it."""
+    with contextlib.suppress(OSError):
+        aside = Path(tempfile.mkdtemp(prefix=_prefix(path), dir=path.parent))
+        with contextlib.suppress(OSError):
+            path.rename(aside / "old")
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _exchange(first: Path, second: Path) -> bool:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from atpgraph.cycles.posterior import downward_probability
+from atpgraph.cycles.ordering import downward_probability
 from atpgraph.graph import DiGraph
 
 
@@ -26,6 +26,7 @@ def test_probabilities_are_those_of_all_orders(coldness: float) -> None:
         total += weight
     sampled, position = downward_probability(
         graph,
+        np.ones(graph.n_edges),
         np.zeros(5),
         np.random.default_rng(0),
         coldness=coldness,

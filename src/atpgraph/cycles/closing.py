@@ -1,0 +1,183 @@
+"""The cycles that removed edges close: restore edges that close none, and show one for each other.
+
+An edge u → v closes a cycle with the edges that stay exactly if they have a path from v to u. It is
+searched for from both ends, level by level, so it is a shortest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.traversal import peel
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from atpgraph.util.jit import kernel
+from atpgraph.util.threads import checkpoint
+
+_SLICE = 256  # edges between two looks at whether somebody interrupted
+
+
+def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
+    """Put removed edges back where that closes no cycle, in the order given; changes `removed`.
+
+    Without the removed edges the graph must be acyclic.
+    """
+    for _ in _searched(graph, removed, edges, True):
+        pass
+
+
+def closing_cycles(graph: DiGraph, removed: BoolArray, edges: IntArray) -> list[Int32Array]:
+    """Return the nodes of a shortest cycle that each of these edges closes, from its target on.
+
+    Empty if the edge closes no cycle with the edges that stay.
+
+    Examples
+    --------
+    >>> graph = DiGraph.from_edges([(0, 1), (1, 2), (2, 0)])
+    >>> [cycle.tolist() for cycle in closing_cycles(graph, np.array([False, False, True]), [2])]
+    [[0, 1, 2]]
+    """
+    return [
+        cycle
+        for ends, nodes in _searched(graph, removed, edges, False)
+        for cycle in np.split(nodes, ends[:-1])
+    ]
+
+
+def _searched(
+    graph: DiGraph, removed: BoolArray, edges: IntArray, restoring: bool
+) -> Iterator[tuple[Int64Array, Int32Array]]:
+    level = peel(graph.keep_edges(~removed))[1]
+    back = graph.incoming(np.arange(graph.n_edges))
+    rows = Rows(graph.sources, graph.indptr, graph.targets, *back)
+    for at in range(0, len(edges), _SLICE):
+        checkpoint()
+        some = np.asarray(edges[at : at + _SLICE], dtype=np.int64)
+        yield _search(rows, removed, level, some, restoring)
+
+
+class Rows(NamedTuple):
+    """A graph in both directions, for kernels."""
+
+    sources: Int32Array
+    indptr: Int64Array
+    targets: Int32Array
+    rev_indptr: Int64Array
+    rev_targets: Int32Array
+    rev_edges: Int64Array
+
+
+@kernel
+def _path(
+    rows: Any,
+    u: int,
+    v: int,
+    removed: Any,
+    level: Any,
+    seen: Any,
+    stamp: int,
+    before: Any,
+    queue: Any,
+) -> int:
+    """Find a shortest path from v to u over edges that stay; return a node on it, −1 for no path.
+
+    `seen` of a node is ±stamp and its distance from v (positive) or to u (negative), `before` its
+    neighbor on the way there. Levels rise along edges that stay, so nodes outside those of the two
+    ends are skipped.
+    """
+    n = len(level)
+    seen[v, 0], seen[v, 1], before[v] = stamp, 0, -1
+    if u == v:
+        return v
+    seen[u, 0], seen[u, 1], before[u] = -stamp, 0, -1
+    if level[v] >= level[u]:
+        return -1
+    low, high = level[v], level[u]
+    # The two queues share one array: forward from the front, backward from the end.
+    queue[0], queue[n - 1] = v, u
+    head, tail, rear, front = 0, 1, n - 1, n - 2
+    while head < tail and rear > front:
+        best, meet, other = 2 * n, -1, -1
+        forward = tail - head <= rear - front
+        count = tail - head if forward else rear - front
+        for _ in range(count):
+            x = queue[head] if forward else queue[rear]
+            if forward:
+                head += 1
+                begin, end = rows.indptr[x], rows.indptr[x + 1]
+            else:
+                rear -= 1
+                begin, end = rows.rev_indptr[x], rows.rev_indptr[x + 1]
+            for i in range(begin, end):
+                e = i if forward else rows.rev_edges[i]
+                y = rows.targets[i] if forward else rows.rev_targets[i]
+                if removed[e] or (level[y] > high if forward else level[y] < low):
+                    continue
+                side = seen[y, 0]
+                if side == (stamp if forward else -stamp):
+                    continue
+                if side == (-stamp if forward else stamp):
+                    if seen[y, 1] < best:
+                        best, meet, other = seen[y, 1], y, x
+                    continue
+                seen[y, 0], seen[y, 1] = (stamp if forward else -stamp), seen[x, 1] + 1
+                before[y] = x
+                if forward:
+                    queue[tail] = y
+                    tail += 1
+                else:
+                    queue[front] = y
+                    front -= 1
+        if meet >= 0:
+            # Join the two halves: reverse the links from the meeting edge back to v.
+            node, link = (other, meet) if forward else (meet, other)
+            while node >= 0:
+                follow = before[node]
+                before[node] = link
+                node, link = follow, node
+            return v
+    return -1
+
+
+@kernel
+def _search(rows: Any, removed: Any, level: Any, edges: Any, restoring: bool) -> Any:
+    """Search for the cycles of the edges; restore edges without one, or write the cycles."""
+    n = len(level)
+    seen = np.zeros((n, 2), dtype=np.int32)
+    before, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+    ends = np.empty(len(edges), dtype=np.int64)
+    nodes = np.empty(16 * len(edges), dtype=np.int32)
+    total = 0
+    for k in range(len(edges)):
+        u, v = rows.sources[edges[k]], rows.targets[edges[k]]
+        node = _path(rows, u, v, removed, level, seen, k + 1, before, queue)
+        if restoring and node < 0:
+            removed[edges[k]] = False
+            _raise_levels(rows, removed, level, u, v)
+        while not restoring and node >= 0:
+            if total == len(nodes):
+                nodes = np.append(nodes, nodes)
+            nodes[total] = node
+            total += 1
+            node = -1 if node == u else before[node]
+        ends[k] = total
+    return ends, nodes[:total]
+
+
+@kernel
+def _raise_levels(rows: Any, removed: Any, level: Any, u: int, v: int) -> None:
+    """Let levels rise along the edge u → v, and along all edges from there."""
+    if level[v] > level[u]:
+        return
+    level[v] = level[u] + 1
+    stack = [v]
+    while len(stack) > 0:
+        x = stack.pop()
+        for i in range(rows.indptr[x], rows.indptr[x + 1]):
+            y = rows.targets[i]
+            if not removed[i] and level[y] <= level[x]:
+                level[y] = level[x] + 1
+                stack.append(y)

@@ -1,0 +1,213 @@
+"""The cheapest set of edges that breaks all cycles, with a proof: set cover over generated cycles.
+
+Minimize Σ w(e) x(e) subject to Σ x(e) ≥ 1 over the edges of every cycle found so far. First as a
+linear program: cycles that its solution violates are added until there is none, which gives a lower
+bound, and cutting the edges in the order of x gives a good set. Where the two differ, the same with
+whole numbers decides (HiGHS). Components are solved one by one, small ones first.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from atpgraph.cycles.closing import restore
+from atpgraph.cycles.offline_scc import closes_in_order
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.scc import strongly_connected_components
+from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
+from atpgraph.util.jit import kernel
+from atpgraph.util.threads import checkpoint
+
+_TOLERANCE = 1e-6
+_STEP = 1e-4  # of a cycle's length for each edge, so that short cycles are found first
+
+
+def cheapest_cut(
+    core: DiGraph,
+    weights: Float64Array,
+    kept: BoolArray,
+    removed: BoolArray,
+    seconds: float,
+    rng: np.random.Generator,
+) -> tuple[BoolArray, float]:
+    """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
+
+    Parameters
+    ----------
+    core : DiGraph
+        A graph whose edges all lie on cycles.
+    weights : float64 array
+        What removing each edge costs.
+    kept : bool array
+        Edges that must stay; acyclic.
+    removed : bool array
+        A set that breaks all cycles, to improve on.
+    seconds : float
+        Time after which no component is solved any more.
+    rng : Generator
+    """
+    until = time.perf_counter() + seconds
+    removed = removed.copy()
+    component = strongly_connected_components(core)[core.sources]
+    order = np.argsort(component, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
+    bound = 0.0
+    for edges in sorted(parts, key=len) if core.n_edges else ():
+        checkpoint()
+        nodes, ends = np.unique(core.sources[edges], return_inverse=True)
+        part = DiGraph.from_codes(ends, np.searchsorted(nodes, core.targets[edges]), len(nodes))
+        cut = _Cut(part, weights[edges], kept[edges], removed[edges], rng)
+        cut.solve(until)
+        removed[edges] = cut.removed
+        bound += cut.bound
+    return removed, bound
+
+
+class _Cut:
+    """The problem of one strongly connected component, its bounds and the cycles found so far."""
+
+    def __init__(
+        self,
+        graph: DiGraph,
+        weights: Float64Array,
+        kept: BoolArray,
+        removed: BoolArray,
+        rng: np.random.Generator,
+    ) -> None:
+        self.graph, self.weights, self.kept, self.removed = graph, weights, kept, removed
+        self.rng = rng
+        self.best = float(weights[removed].sum())
+        self.whole = bool(np.all(weights == np.round(weights)))
+        self.bound = float(weights[~kept].min())  # some edge has to go
+        self.cycles: dict[bytes, IntArray] = {}
+
+    @property
+    def proved(self) -> bool:
+        return self.bound >= self.best - _TOLERANCE * max(self.best, 1.0)
+
+    def solve(self, until: float) -> None:
+        """Improve both bounds until they meet or the time is over."""
+        x = np.zeros(self.graph.n_edges)
+        integral = False
+        while not self.proved:
+            found = self._add_cycles(x)
+            left = until - time.perf_counter()
+            if (found == 0 and integral) or left <= 0.0:
+                return  # a whole solution that breaks all cycles has been taken over as the best
+            integral |= found == 0
+            checkpoint()
+            solved = self._cover(integral, left)
+            if solved is None:
+                return
+            x = solved
+            self._round(x)
+
+    def _cover(self, integral: bool, seconds: float) -> Float64Array | None:
+        """Solve the cover of the cycles found so far; None if the time is over before."""
+        rows = list(self.cycles.values())
+        ends = np.cumsum([0, *map(len, rows)])
+        shape = (len(rows), self.graph.n_edges)
+        matrix = sp.csr_array((np.ones(ends[-1]), np.concatenate(rows), ends), shape=shape)
+        result = milp(
+            self.weights,
+            integrality=np.full(self.graph.n_edges, int(integral)),
+            bounds=Bounds(0.0, np.where(self.kept, 0.0, 1.0)),
+            constraints=LinearConstraint(matrix, 1.0, np.inf),
+            options={"time_limit": seconds},
+        )
+        bound = result.fun if result.status == 0 and not integral else result.mip_dual_bound
+        if bound is not None and math.isfinite(bound) and (integral or result.status == 0):
+            self.bound = max(self.bound, math.ceil(bound - _TOLERANCE) if self.whole else bound)
+        return None if result.x is None else np.asarray(result.x)
+
+    def _add_cycles(self, x: Float64Array) -> int:
+        """Add cycles that x covers by less than 1; return how many are new."""
+        graph, before = self.graph, len(self.cycles)
+        for _ in range(2):  # each node closes one cycle for each random order of the nodes
+            rank = self.rng.permutation(graph.n_nodes)
+            ends, edges = _short_cycles(graph.indptr, graph.targets, graph.sources, x, rank)
+            for cycle in np.split(edges, ends[:-1]) if len(ends) else ():
+                cycle.sort()
+                self.cycles[cycle.tobytes()] = cycle
+        return len(self.cycles) - before
+
+    def _round(self, x: Float64Array) -> None:
+        """Cut edges in the order of x, those that are cut already first among equals."""
+        graph = self.graph
+        keys = [self.rng.random(graph.n_edges), self.removed, np.where(self.kept, -1.0, x)]
+        order = np.lexsort(keys)[np.count_nonzero(self.kept) :]
+        cut = closes_in_order(graph.n_nodes, graph.sources, graph.targets, order.astype(np.int32))
+        edges = np.flatnonzero(cut)
+        restore(graph, cut, edges[np.lexsort([x[edges], -self.weights[edges]])])
+        weight = float(self.weights[cut].sum())
+        if weight < self.best:
+            self.best, self.removed = weight, cut
+
+
+@kernel
+def _short_cycles(indptr: Any, targets: Any, sources: Any, x: Any, rank: Any) -> Any:
+    """For each node a cycle of length below 1 by x, through nodes of higher rank only.
+
+    Dijkstra's algorithm with a binary heap; returns the ends of the cycles, and their edges.
+    """
+    n = len(rank)
+    distance, via = np.empty(n), np.empty(n, dtype=np.int64)
+    key, node = np.empty(len(targets) + 1), np.empty(len(targets) + 1, dtype=np.int64)
+    edges, ends = np.empty(8 * n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    total, count = 0, 0
+    for root in range(n):
+        distance[:] = 1.0
+        best, last = 1.0 - 1e-2, -1
+        key[0], node[0], size = 0.0, root, 1
+        while size > 0:
+            near, v = key[0], node[0]
+            if near >= best:
+                break
+            # Take the first off the heap: the last one sinks from the top.
+            size -= 1
+            sinking, i, child = key[size], 0, 1
+            while child < size:
+                if child + 1 < size and key[child + 1] < key[child]:
+                    child += 1
+                if key[child] >= sinking:
+                    break
+                key[i], node[i] = key[child], node[child]
+                i, child = child, 2 * child + 1
+            key[i], node[i] = sinking, node[size]
+            if near > distance[v]:
+                continue
+            for e in range(indptr[v], indptr[v + 1]):
+                w, far = targets[e], near + x[e] + _STEP
+                if w == root:
+                    if far < best:
+                        best, last = far, e
+                elif rank[w] > rank[root] and far < min(distance[w], best):
+                    distance[w], via[w] = far, e
+                    i = size
+                    size += 1
+                    while i > 0 and key[(i - 1) // 2] > far:
+                        key[i], node[i] = key[(i - 1) // 2], node[(i - 1) // 2]
+                        i = (i - 1) // 2
+                    key[i], node[i] = far, w
+        if last < 0:
+            continue
+        if total + n > len(edges):
+            longer = np.empty(2 * len(edges), dtype=np.int64)
+            longer[:total] = edges[:total]
+            edges = longer
+        edges[total] = last
+        total += 1
+        v = sources[last]
+        while v != root:
+            edges[total] = via[v]
+            total += 1
+            v = sources[via[v]]
+        ends[count] = total
+        count += 1
+    return ends[:count], edges[:total]
