@@ -22,13 +22,10 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "closeness to every question": (("meaning.py:closeness",), ()),
     "words, BM25": (("corpus.py:query", "corpus.py:worth", "corpus.py:bm25"), ()),
     "tags, nearest questions, asker": (
-        ("similarity.py:tag_features", "similarity.py:near_feature", "standing.py:asker_features"),
-        ("corpus.py:worth", "corpus.py:bm25"),
+        ("query.py:tag_shares", "features.py:_nearest", "features.py:_helpers"), (),
     ),
-    "standing and activity": (("space.py:of",), ("space.py:make",)),
-    "evidence of everybody's posts": (
-        ("evidence.py:gathered", "evidence.py:add_up", "evidence.py:add_forms"), (),
-    ),
+    "activity": (("weekly.py:moment_columns", "weekly.py:fading_factors"), ()),
+    "features and their weighted sum": (("features.py:scores",), ("weekly.py:moment_columns",)),
     "rules": (("gate.py:choose",), ()),
     "reasons": (("reasons.py:explain",), ()),
     "a route": (("desk.py:route",), ()),
@@ -88,12 +85,12 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def by_stage(profile: cProfile.Profile) -> dict[str, float]:
+def by_stage(profile: cProfile.Profile, routes: int = ROUTES) -> dict[str, float]:
     """Milliseconds a route, by stage."""
     spent: dict[str, float] = {}
     for (file, _, name), (_, _, _, total, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         key = f"{Path(file).name}:{name}"
-        spent[key] = spent.get(key, 0.0) + 1000 * total / ROUTES
+        spent[key] = spent.get(key, 0.0) + 1000 * total / routes
     return {
         stage: sum(spent.get(key, 0.0) for key in plus) - sum(spent.get(key, 0.0) for key in minus)
         for stage, (plus, minus) in STAGES.items()

@@ -13,6 +13,7 @@ plain NumPy sums, ranks everybody with a sort, and shares nothing between questi
 
 from __future__ import annotations
 
+import cProfile
 import json
 import sys
 import tempfile
@@ -25,10 +26,11 @@ from typing import Any
 
 import numpy as np
 from _common import ROOT, Report, arguments, in_subprocess, markdown, peak_mb
+from _stages import by_stage
 from _words import invent_words, write_texts
 
 from atpgraph.util.arrays import Float32Array
-from atpgraph_qa import Advisor, Question, Site, simulate_community
+from atpgraph_qa import Advisor, Policy, Question, Site, simulate_community
 from atpgraph_qa.data.arrow import load_arrow, table_schema
 from atpgraph_qa.data.store import new_version
 from atpgraph_qa.ranking.training import TrainingPlan
@@ -153,13 +155,13 @@ def make_questions(texts: Texts, history: History, count: int, seed: int) -> lis
 
 
 def measure(
-    advisor: Advisor, questions: list[Question]
+    advisor: Advisor, questions: list[Question], policy: Policy
 ) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
     """Milliseconds of every suggestion, on the clock and of the processor, and whom it named."""
     wall, processor, named = [], [], []
     for question in questions:
         started, used = time.perf_counter(), time.process_time()
-        found = advisor.ask(question)
+        found = advisor.ask(question, policy)
         wall.append(1000 * (time.perf_counter() - started))
         processor.append(1000 * (time.process_time() - used))
         named.append([person.user for person in found.people])
@@ -231,6 +233,11 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=40, help="questions the router learns from")
     parser.add_argument("--text", default="dense", help="bm25, static or dense")
     parser.add_argument(
+        "--rules",
+        action="store_true",
+        help="ask only people with three answers who answered in the last 180 days",
+    )
+    parser.add_argument(
         "--folder", type=Path, help="keep site and model here, and use the model that is here"
     )
     options = parser.parse_args()
@@ -241,6 +248,7 @@ def main() -> None:
         f"Routing one question over {options.people:,} people",
         f"python benchmarks/route.py --people {options.people} --questions {options.questions}"
         f" --brute {options.brute} --text {options.text}"
+        + (" --rules" if options.rules else "")
         + (" --folder DIR" if options.folder else ""),
         options.output,
     )
@@ -265,9 +273,14 @@ def main() -> None:
     questions = make_questions(texts, history, options.questions, seed=1)
     people = int(np.count_nonzero(history.n_given))
     assert people >= options.people, f"only {people} people have answered"
-    wall, processor, named = measure(advisor, questions)
+    policy = Policy(inactive_days=180.0, least_answers=3) if options.rules else Policy()
+    wall, processor, named = measure(advisor, questions, policy)
     memory = peak_mb()  # brute force takes its own
-    for question, mine in zip(questions[: options.brute], named, strict=False):
+    profile = cProfile.Profile(time.process_time)
+    profile.runcall(measure, advisor, questions, policy)
+    stages = by_stage(profile, len(questions))
+    checked = 0 if options.rules else options.brute  # brute force ranks everybody
+    for question, mine in zip(questions[:checked], named, strict=False):
         query = Query.now(history, question)
         assert mine == brute_force(advisor.router, query, len(mine)), "the rankings differ"
     report.add(
@@ -291,8 +304,10 @@ def main() -> None:
         ),
     ]
     report.add(markdown(("", "milliseconds", "of the processor"), rows))
+    spent = [(stage, ms) for stage, ms in stages.items() if ms > 0.0]
+    report.add(markdown(("stage, under cProfile", "ms of the processor"), spent))
     report.add(
-        f"The five people, and their order, are those of brute force for all of {options.brute} "
+        f"The five people, and their order, are those of brute force for all of {checked} "
         "questions (asserted)."
     )
     report.add(markdown(("before that", "seconds", "of the processor"), laps))

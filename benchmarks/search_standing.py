@@ -20,9 +20,9 @@ from search_router import judge, linear
 from atpgraph.util.arrays import Float64Array
 from atpgraph_qa import Site
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.activity import week_start
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
+from atpgraph_qa.ranking.weekly import weekly_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
@@ -48,7 +48,7 @@ def before(history: History, examples: Examples) -> Float64Array:
     ends = np.searchsorted(examples.choices.group, np.arange(len(examples.position) + 1))
     for place, position in enumerate(examples.position.tolist()):
         part = slice(ends[place], ends[place + 1])
-        known = week_start(Query.again(history.records, position).history)
+        known = weekly_stats(Query.again(history.records, position).history).known
         if known.now != week:
             week, rates = known.now, fixed_rates(known)
         x[part, RATES] = rates[:, examples.people[part]].T

@@ -36,9 +36,9 @@ from atpgraph_qa import Site
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit
+from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.ranking.prior_weights import prior_weights
-from atpgraph_qa.ranking.space import FeatureSpace
 from atpgraph_qa.ranking.training import largest
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
@@ -223,7 +223,6 @@ def judge_features(
     history: History, past: History, ratings: dict[str, Ratings], topic: np.ndarray
 ) -> list[tuple[object, ...]]:
     """Each score as a feature of the router, by number of labelled questions."""
-    space = FeatureSpace()
     best = history.best_answer
     resolved = np.flatnonzero(best >= 0)
     teach = resolved[resolved < past.n_questions][-LABELS[-1] * 2 :]
@@ -244,15 +243,16 @@ def judge_features(
             return None
         people, offset = active, np.zeros(len(active))
         if not whole:
-            columns = space.columns(query, active, PROMISING)
-            hard = [largest(columns[name], 25) for name in PROMISING]
+            columns = Features(query).columns(active)
+            hard = [largest(columns[AT[name]], 25) for name in PROMISING]
             sure = np.unique(np.concatenate([*hard, [place]]))
             rest = np.setdiff1d(np.arange(len(active)), sure)
             drawn = rng.choice(rest, min(40, len(rest)), replace=False)
             stands = np.log(max(len(rest), 1) / max(len(drawn), 1))
             people = active[np.concatenate([sure, drawn])]
             offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), stands)])
-        x = np.hstack([space.rows(query, people), extra(position, people)]).astype(np.float32)
+        rows = Features(query).columns(people).T
+        x = np.hstack([rows, extra(position, people)]).astype(np.float32)
         return x, int(np.flatnonzero(people == right)[0]), offset
 
     labelled = [made for q in teach.tolist() if (made := example(q, False))]

@@ -12,8 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-import atpgraph_qa.ranking.evidence as e
-from atpgraph_qa.advisor.suggest import HOUR_MS
+import atpgraph_qa.ranking.features as f
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.candidates import active_users
 from atpgraph_qa.timeline.history import History
@@ -46,94 +45,55 @@ def plain_answers(
     return len(listing)
 
 
-def plain_fetch(question: np.ndarray, like: np.ndarray, found: np.ndarray) -> None:
-    """Twin of ``fetch``."""
-    found[: len(question)] = like[np.minimum(question, len(like) - 1)]
-
-
-def plain_sum_answers(codes: np.ndarray, answers: e.Given, rows: np.ndarray) -> None:
-    """Twin of ``sum_answers``."""
-    indptr, accepted, faded, first, found = answers
-    place, answer = listed(codes, indptr)
-    near, match = found[answer - first].astype(np.float64).T
-    square, won, fade = np.maximum(near, 0.0) ** 2, accepted[answer], faded[answer].T
-    for row, value in (
-        *((e.CLOSE, square), (e.CLOSE_WON, square * won), (e.CLOSE_PLAIN, near)),
-        *((e.CLOSE_RECENT, square * fade[0]), (e.CLOSE_MONTH, square * fade[1])),
-        *((e.CLOSE_DAYS, square * fade[2]), (e.MONTH, fade[1]), (e.GIVEN, np.ones(len(place)))),
-        *((e.WORDS, match), (e.WORDS_WON, match * won), (e.WORDS_RECENT, match * fade[0])),
-    ):
-        np.add.at(rows[row], place, value)
-    np.maximum.at(rows[e.CLOSE_MAX], place, near)
-    np.maximum.at(rows[e.WORDS_MAX], place, match)
-
-
-def plain_sum_asked(codes: np.ndarray, asked: e.Asked, n_questions: int, rows: np.ndarray) -> None:
-    """Twin of ``sum_asked``."""
-    indptr, questions, first, found = asked
-    place, at = listed(codes, indptr)
-    known = questions[at] < n_questions
-    near = np.maximum(found[at[known] - first, 0].astype(np.float64), 0.0)
-    np.add.at(rows[e.ASKED], place[known], near**2)
-    np.maximum.at(rows[e.ASKED_MAX], place[known], near)
-
-
-def plain_gather(
-    codes: np.ndarray,
-    given: e.Given,
-    given_late: e.Given,
-    asked: e.Asked,
-    asked_late: e.Asked,
-    n_questions: int,
-    since: np.ndarray,
-    rows: np.ndarray,
+def plain_side_by_side(
+    near: np.ndarray, match: np.ndarray, ideal: float, share: np.ndarray, similar: np.ndarray
 ) -> None:
-    """Twin of ``gather``."""
-    rows[:] = 0.0
-    for answers in (given, given_late):
-        plain_sum_answers(codes, answers, rows)
-    for questions in (asked, asked_late):
-        plain_sum_asked(codes, questions, n_questions, rows)
-    e.finish(rows, since)
-
-
-def plain_likeness(near: np.ndarray, match: np.ndarray, ideal: float, each: np.ndarray) -> None:
     """Twin of ``put_side_by_side``."""
-    each[:] = np.stack([near, (match / ideal) ** 2], axis=1)
+    similar[:] = np.stack([near, (match / ideal) ** 2, share, np.zeros(len(near))], axis=1)
 
 
-def plain_sum_tagged(
-    answers: np.ndarray,
-    owner: np.ndarray,
-    question: np.ndarray,
-    accepted: np.ndarray,
-    faded: np.ndarray,
-    share: np.ndarray,
+def plain_add_up(
+    codes: np.ndarray,
     place: np.ndarray,
-    people: np.ndarray,
+    posts: f.Posts,
+    similar: np.ndarray,
+    is_accepted: np.ndarray,
+    faded: np.ndarray,
+    late_faded: np.ndarray,
     sums: np.ndarray,
-) -> int:
-    """Twin of ``sum_tagged``, but that people come by code."""
-    seen = owner[answers] >= 0
-    mine, faded = answers[seen], faded[seen]
-    found, to = np.unique(owner[mine], return_inverse=True)
-    people[: len(found)] = found
-    place[found] = np.arange(len(found))
-    each = share[question[mine]]
-    for row, part in enumerate((each, each * accepted[mine], each * faded, each**3)):
-        np.add.at(sums[row], to, part)
-    return len(found)
-
-
-def listed(codes: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of people, and positions of what each has in compressed rows, as two flat lists."""
-    if len(indptr) < 2:
-        return np.zeros((2, 0), dtype=np.int64)
-    there = np.minimum(codes, len(indptr) - 2)
-    width = np.diff(indptr)[there] * (codes < len(indptr) - 1)
-    place = np.repeat(np.arange(len(codes)), width)
-    step = np.arange(len(place)) - np.repeat(np.cumsum(width) - width, width)
-    return place, np.repeat(indptr[there], width) + step
+) -> None:
+    """Twin of ``add_up``: all answers of everybody in one table."""
+    owner = np.repeat(np.arange(len(posts.start) - 1), np.diff(posts.start))
+    known = posts.answer < posts.n_answers
+    first = len(is_accepted) - len(posts.late_owner)
+    owner = np.concatenate([owner[known], posts.late_owner])
+    answer = np.concatenate([posts.answer[known], first + np.arange(len(posts.late_owner))])
+    question = np.concatenate([posts.question[known], posts.late_question])
+    fade = np.concatenate([faded[known], late_faded]).T.astype(np.float64)
+    mine = (owner >= 0) & (np.append(place, -1)[owner] >= 0)
+    to, fade = place[owner[mine]], fade[:, mine]
+    near, match, share, _ = similar[question[mine]].astype(np.float64).T
+    won, square = is_accepted[answer[mine]], np.maximum(near, 0.0) ** 2
+    for row, value in (
+        *((f.CLOSE, square), (f.CLOSE_WON, square * won), (f.CLOSE_PLAIN, near)),
+        *((f.CLOSE_RECENT, square * fade[0]), (f.CLOSE_MONTH, square * fade[1])),
+        *((f.CLOSE_DAYS, square * fade[2]), (f.MONTH, fade[1]), (f.GIVEN, np.ones(len(to)))),
+        *((f.WORDS, match), (f.WORDS_WON, match * won), (f.WORDS_RECENT, match * fade[0])),
+        *((f.TAG, share), (f.TAG_WON, share * won), (f.TAG_RECENT, share * fade[0])),
+        (f.TAG_SAME, share**3),
+    ):
+        np.add.at(sums[row], to, value)
+    np.maximum.at(sums[f.CLOSE_MAX], to, near)
+    np.maximum.at(sums[f.WORDS_MAX], to, match)
+    asker = np.repeat(np.arange(len(posts.asked_start) - 1), np.diff(posts.asked_start))
+    known = posts.asked < posts.n_questions
+    first = len(similar) - len(posts.late_asker)
+    asker = np.concatenate([asker[known], posts.late_asker])
+    asked = np.concatenate([posts.asked[known], first + np.arange(len(posts.late_asker))])
+    mine = (asker >= 0) & (np.append(place, -1)[asker] >= 0)
+    near = np.maximum(similar[asked[mine], 0].astype(np.float64), 0.0)
+    np.add.at(sums[f.ASKED], place[asker[mine]], near**2)
+    np.maximum.at(sums[f.ASKED_MAX], place[asker[mine]], near)
 
 
 def plain_term(
@@ -161,10 +121,8 @@ def plain_kernels() -> Iterator[None]:
             ("timeline.history.sum_by_owner", plain_sums),
             ("timeline.history.list_answers", plain_answers),
             ("timeline.corpus.add_term", plain_term),
-            ("ranking.similarity.put_side_by_side", plain_likeness),
-            ("ranking.similarity.sum_tagged", plain_sum_tagged),
-            ("ranking.evidence.fetch", plain_fetch),
-            ("ranking.evidence.gather", plain_gather),
+            ("ranking.features.put_side_by_side", plain_side_by_side),
+            ("ranking.features.add_up", plain_add_up),
         ):
             stack.enter_context(mock.patch(f"{routing}.{name}", twin))
         yield
@@ -175,8 +133,9 @@ def brute_force(router: Router, query: Query, top: int) -> list[int]:
     with plain_kernels():
         # Records of its own, with nothing kept, and no preparation for many questions.
         history = History(replace(query.history.records), query.history.now)
-        alone = Query(history, query.asked_ms // HOUR_MS * HOUR_MS, query.question)
+        alone = Query(history, query.asked_ms, query.question)
         people = active_users(alone)
-        scores = router.model_.score(router.space.rows(alone, history.codes(people)))
+        columns = f.Features(alone).columns(history.codes(people))
+    scores = router.model_.score(columns.T.astype(np.float64))
     pairs = sorted(zip((-scores).tolist(), people.tolist(), strict=True))
     return [person for _, person in pairs[:top]]

@@ -171,3 +171,14 @@ def test_the_log_goes_on_from_its_file(tmp_path: Path) -> None:
     file.write_text("{")
     with pytest.raises(InputError, match="is not a record of who was asked"):
         AskLog.read(file)
+
+
+def test_confidence_knows_whom_the_rules_leave_out() -> None:
+    idle_and_answers = np.array([[1.0, 20.0, 400.0, 2.0], [9.0, 1.0, 50.0, 3.0]])
+    for policy, share in (
+        (Policy(), 1.0),
+        (Policy(inactive_days=180.0), 0.75),
+        (Policy(inactive_days=180.0, least_answers=3), 0.5),
+    ):
+        assert Dispatcher(policy).expected_share(idle_and_answers) == share
+    assert Dispatcher(Policy(inactive_days=1.0)).expected_share(np.zeros((2, 0))) == 1.0

@@ -15,9 +15,9 @@ from atpgraph_qa import Site, ingest
 from atpgraph_qa.advisor.newcomers import welcome
 from atpgraph_qa.baselines.registry import METHODS
 from atpgraph_qa.evaluation.protocols import make_protocol
+from atpgraph_qa.ranking.features import Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.ranking.space import FeatureSpace
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query
@@ -131,8 +131,7 @@ def test_no_feature_depends_on_the_future(records: Records, other: Records, mome
     rows = []
     for site in (records, other):
         query = moment.query(site)
-        space = FeatureSpace()
-        rows.append(space.rows(query, query.history.codes(moment.people)))
+        rows.append(Features(query).columns(query.history.codes(moment.people)).T)
     np.testing.assert_allclose(rows[0], rows[1], rtol=1e-6, atol=1e-9)
     varied = dict(zip(NAMES, rows[0].std(axis=0) > 0, strict=True))
     assert sum(varied.values()) > (76 if TEXT == "static" else 26)

@@ -22,3 +22,11 @@ def test_by_hand() -> None:
 
 def test_a_single_candidate_is_right() -> None:
     assert Ranks(np.array([1.0]), np.array([1])).accuracy.tolist() == [1.0]
+
+
+def test_somebody_among_the_first_answered() -> None:
+    rank, candidates = np.array([9.0, np.inf]), np.array([20, 20])
+    found = Ranks(rank, candidates, np.array([2.0, np.inf])).metrics()
+    assert found["answered@1"].tolist() == [0.0, 0.0]
+    assert found["answered@3"].tolist() == [1.0, 0.0]
+    assert "answered@3" not in Ranks(rank, candidates).metrics()

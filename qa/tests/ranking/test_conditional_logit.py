@@ -84,7 +84,7 @@ def test_sharpness_undoes_what_scores_are_multiplied_by(factor: float) -> None:
     truth = np.array([1.0, -0.7])
     choices = planted(1, 3000, truth)
     model = fit_logit(choices.part(np.zeros(3000, dtype=np.bool_)), prior=truth * factor)
-    found = calibrate(model, choices, 0.8)
+    found = calibrate(model.score(choices.x), choices, 0.8)
     assert found.sharpness == pytest.approx(1 / factor, rel=0.12)
     stated = found(model.score(choices.x[:5]))
     assert stated.sum() == pytest.approx(0.8)

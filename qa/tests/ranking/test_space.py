@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import GROUPS, NAMES, names_of
-from atpgraph_qa.ranking.space import FeatureSpace
-from atpgraph_qa.ranking.standing import asker_features, standing
+from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
@@ -21,18 +21,19 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize("position", [200, 450])
-def test_weighted_is_rows_times_weights(records: Records, position: int) -> None:
-    query = Query.again(records, position)
-    space = FeatureSpace()
+def test_scores_are_columns_times_weights(records: Records, position: int) -> None:
+    features = Features(Query.again(records, position))
     weight = np.random.default_rng(0).normal(size=len(NAMES))
-    codes = np.arange(query.history.n_users)
-    rows = space.rows(query, codes)
-    np.testing.assert_allclose(space.weighted(query, weight, codes), rows @ weight, atol=1e-9)
+    codes = np.arange(len(records.users))
+    columns = features.columns(codes)
+    np.testing.assert_allclose(features.scores(codes, weight), weight @ columns, atol=1e-4)
     some = codes[::3][::-1]
-    np.testing.assert_array_equal(space.rows(query, some), rows[some])
-    np.testing.assert_allclose(space.weighted(query, weight, some), rows[some] @ weight, atol=1e-9)
-    assert not space.rows(query, np.array([-1])).any()
-    assert (rows.std(axis=0) > 0).sum() > 25
+    np.testing.assert_array_equal(features.columns(some), columns[:, some])
+    np.testing.assert_array_equal(
+        features.scores(some, weight), features.scores(codes, weight)[some]
+    )
+    assert not features.columns(np.array([-1])).any()
+    assert (columns.std(axis=1) > 0).sum() > 25
 
 
 def test_what_is_kept_changes_nothing(records: Records) -> None:
@@ -42,16 +43,16 @@ def test_what_is_kept_changes_nothing(records: Records) -> None:
 
     def rows(of: Records, position: int) -> np.ndarray:
         query = Query.again(of, position)
-        return FeatureSpace().rows(query, codes)
+        return Features(query).columns(codes)
 
     alone = {q: rows(replace(records), q) for q in set(positions)}
     for q in positions:
         np.testing.assert_array_equal(rows(records, q), alone[q])
 
 
-def test_standing_by_hand(records: Records) -> None:
+def test_user_stats_by_hand(records: Records) -> None:
     history = History(records, int(records.questions.asked_ms[500]))
-    found = standing(history)
+    found = user_stats(history)
     people = np.bincount(history.answers.question, minlength=history.n_questions)
     for code in range(0, history.n_users, 9):
         mine = history.answers_by(code).tolist()
@@ -74,7 +75,7 @@ def test_standing_by_hand(records: Records) -> None:
 
 def test_rates_are_drawn_to_the_mean_as_far_as_people_are_alike(records: Records) -> None:
     history = History(records, int(records.questions.asked_ms[500]))
-    found = standing(history)
+    found = user_stats(history)
     votes, owner = history.answer_votes, history.answers.owner
     mine = {code: votes[owner == code] for code in range(history.n_users)}
     noise = np.mean(np.concatenate([(v - v.mean()) ** 2 for v in mine.values() if len(v)]))
@@ -104,26 +105,25 @@ def test_who_helped_the_asker(records: Records) -> None:
     )
     history = query.history
     answers = np.flatnonzero(np.isin(history.answers.question, query.earlier_by_asker))
-    found = asker_features(query)
+    columns = Features(query).columns(np.arange(history.n_users))
     helpers = set(history.answers.owner[answers].tolist()) - {-1}
-    assert set(found["helped_asker"].codes.tolist()) == helpers
+    assert set(np.flatnonzero(columns[AT["helped_asker"]]).tolist()) == helpers
     accepted = set(history.answers.owner[answers[history.is_accepted[answers]]].tolist()) - {-1}
-    assert set(found["accepted_by_asker"].codes.tolist()) == accepted
+    assert set(np.flatnonzero(columns[AT["accepted_by_asker"]]).tolist()) == accepted
 
 
 def test_before_anything_happened(records: Records) -> None:
     nothing = History(records, 0)
     query = Query(nothing, 1000)
-    rows = FeatureSpace().rows(query, np.arange(nothing.n_users))
-    assert np.isfinite(rows).all()
+    assert np.isfinite(Features(query).columns(np.arange(nothing.n_users))).all()
 
 
 def test_the_minute_counts(latest: History) -> None:
     """A question is not taken for one that was asked earlier in the same hour."""
-    space, codes = FeatureSpace(), np.arange(latest.n_users)
+    codes = np.arange(latest.n_users)
     hour = -(-latest.last_ms // 3_600_000) * 3_600_000
-    first = space.rows(Query(latest, hour), codes)
-    later = space.rows(Query(latest, hour + 30 * 60_000), codes)
+    first = Features(Query(latest, hour)).columns(codes)
+    later = Features(Query(latest, hour + 30 * 60_000)).columns(codes)
     assert np.any(first != later)
     alone = History(replace(latest.records), latest.now)
-    np.testing.assert_array_equal(space.rows(Query(alone, hour + 30 * 60_000), codes), later)
+    np.testing.assert_array_equal(Features(Query(alone, hour + 30 * 60_000)).columns(codes), later)

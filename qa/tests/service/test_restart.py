@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from atpgraph_qa import Advisor
-from atpgraph_qa.ranking.activity import monday
-from atpgraph_qa.ranking.space import WEEKS
+from atpgraph_qa.ranking.weekly import WEEKS, monday
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store import events
@@ -264,4 +263,4 @@ def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
         records = front.service.desk.current().history.records
         start = monday(front.clock.now)
         # Would be computed now if it were not there.
-        assert records.memo.get(WEEKS, start, lambda: None) is not None  # type: ignore[arg-type, return-value]
+        assert records.memo.get(WEEKS, (records.base, start), lambda: None) is not None  # type: ignore[arg-type, return-value]

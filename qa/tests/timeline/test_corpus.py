@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from unittest import mock
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,21 +77,18 @@ def test_bm25_of_any_prefix(
 @given(
     st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=12),
     st.lists(st.sampled_from("abcdz"), max_size=5),
-    st.integers(1, 4),
     st.data(),
 )
 def test_a_corpus_that_grew_is_one_made_at_once(
-    letters: list[list[str]], asked: list[str], unsorted: int, data: st.DataObject
+    letters: list[list[str]], asked: list[str], data: st.DataObject
 ) -> None:
     titles = [" ".join(letter * 3 for letter in text) for text in letters]
     at_once = Corpus.of(titles, [""] * len(titles), [[]] * len(titles))
     n = data.draw(st.integers(1, len(titles) - 1))
     corpus, room = Corpus.of(titles[:n], [""] * n, [[]] * n), Room()
-    with mock.patch("atpgraph_qa.timeline.corpus._UNSORTED", unsorted):
-        for title in titles[n:]:
-            corpus = corpus.grown(room, [(title, "", ())])
+    for title in titles[n:]:
+        corpus = corpus.grown(room, [(title, "", ())])
     assert corpus.tail is not None
-    assert (corpus.tail.index is None) == (len(titles) - n < unsorted)
     known = data.draw(st.integers(1, len(titles)))
     present = np.arange(known) != data.draw(st.integers(-1, known - 1))
     terms, same = (

@@ -49,11 +49,6 @@ def test_counts_of_people_one_by_one(records: Records, share: float) -> None:
         assert history.answers_by(code).tolist() == mine
         assert history.last_answer_ms[code] == max((table.given_ms[a] for a in mine), default=0)
         assert history.n_won[code] == sum(history.best_answer[table.question[a]] == a for a in mine)
-    by_person = history.by_person
-    for code in range(0, len(records.users), 11):
-        part = by_person.answer[by_person.indptr[code] : by_person.indptr[code + 1]]
-        assert part.tolist() == history.answers_by(code).tolist()
-        assert (by_person.answer[by_person.place[part]] == part).all()
 
 
 def test_answerers_of_every_question(records: Records) -> None:

@@ -7,22 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph_qa.advisor.hierarchy import Hierarchy
-from atpgraph_qa.advisor.model_folder import ModelFolder, write_model
+from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_model
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
 from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
 from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, Suggestions, suggest
 from atpgraph_qa.data.site import Site
-from atpgraph_qa.expertise import Expertise
-from atpgraph_qa.ranking.activity import monday
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
+from atpgraph_qa.ranking.weekly import monday
 from atpgraph_qa.text.choice import AUTO
 from atpgraph_qa.timeline.events import Event, Forgotten
 from atpgraph_qa.timeline.history import History
@@ -30,6 +29,9 @@ from atpgraph_qa.timeline.live import observe
 from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query, Question
 from atpgraph_qa.timeline.records import Records
+
+if TYPE_CHECKING:
+    from atpgraph_qa.expertise import Expertise
 
 _SAME_SITE = (
     0.5  # a later dump of a site has at least this share of the questions of an earlier one
@@ -54,6 +56,9 @@ class Advisor:
     embedding : mapping
         How to embed the site for :attr:`expertise`: parameters of
         :meth:`~atpgraph_qa.Expertise.fit`.
+    fitted : Expertise or None
+    stored : bytes or None
+        The file of :attr:`expertise`, which is read when it is first asked for.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -95,6 +100,7 @@ class Advisor:
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
     fitted: Expertise | None = field(default=None, repr=False)
+    stored: bytes | None = field(default=None, repr=False)
     hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
 
@@ -141,14 +147,15 @@ class Advisor:
             folder.history(),
             folder.router(),
             folder.newcomers(),
-            fitted=folder.expertise(),
+            stored=folder.stored_expertise(),
             hierarchy=folder.hierarchy(),
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model folder, whole or not at all; returns its path."""
+        expertise = self.stored or self.expertise
         return write_model(
-            path, self.history, self.router, self.expertise, self.hierarchy, self.newcomers
+            path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
 
     @cached_property
@@ -156,6 +163,10 @@ class Advisor:
         """Difficulty of questions and expertise of people; computed when first asked for."""
         if self.fitted is not None:
             return self.fitted
+        if self.stored is not None:
+            return read_expertise(self.stored)
+        from atpgraph_qa.expertise import Expertise
+
         return Expertise.fit(History(self.history.records).posts(), **self.embedding)
 
     def experts(self, top: int = 20, tag: str | None = None) -> tuple[Int64Array, Float64Array]:
@@ -260,11 +271,24 @@ class Advisor:
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
             fitted=None if gone else self.fitted,
+            stored=None if gone else self.stored,
             ignored=seen.ignored,
         )
         if made.newcomers and "_open" in vars(self):
             vars(made)["_open"] = observe(self._open, batch).history
         return made
+
+    def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
+        """Return an advisor whose confidence is corrected by what came of earlier suggestions.
+
+        Parameters
+        ----------
+        stated : float64 array
+            Confidence of suggestions that this advisor made.
+        happened : boolean array
+            Whether each of these people gave the accepted answer.
+        """
+        return replace(self, router=self.router.recalibrated(stated, happened))
 
     def unplaced(self) -> list[int]:
         """Newcomers of whom nothing is known here, so that they are never suggested."""
@@ -287,7 +311,9 @@ class Advisor:
             if code < 0 or history.n_given[code] <= MOST_ANSWERS
         )
         hierarchy = Hierarchy.of(history, self.router.random_state)
-        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None)
+        return replace(
+            self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None, stored=None
+        )
 
     @cached_property
     def _open(self) -> History:

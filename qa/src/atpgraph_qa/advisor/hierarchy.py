@@ -12,10 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from atpgraph.cycles import break_cycles
-from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.competition import competition_graph
 from atpgraph_qa.timeline.history import History
 
 
@@ -43,7 +40,11 @@ class Hierarchy:
 
     @classmethod
     def of(cls, history: History, random_state: int = 0) -> Self:
-        """The hierarchy of what is known."""
+        """Return the hierarchy of what is known."""
+        from atpgraph.cycles import break_cycles
+        from atpgraph.hierarchy import levels
+        from atpgraph_qa.competition import competition_graph
+
         competition = competition_graph(history.posts(), ega="consecutive")
         if not competition.graph.n_edges:
             return cls()

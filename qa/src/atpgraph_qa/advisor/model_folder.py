@@ -18,15 +18,15 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from atpgraph.embedding.estimator import ATP
 from atpgraph.errors import InputError
 from atpgraph.util.archive import (
     Field,
@@ -48,9 +48,7 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_text import FILES as TEXT_FILES
 from atpgraph_qa.advisor.model_text import read_text, write_text
 from atpgraph_qa.advisor.newcomers import newcomer_from_json
-from atpgraph_qa.competition import Posts
 from atpgraph_qa.data.site import QuestionTags, Site
-from atpgraph_qa.expertise import Expertise
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.history import History
@@ -65,10 +63,15 @@ from atpgraph_qa.timeline.tables import (
     VoteTable,
 )
 
+if TYPE_CHECKING:
+    from atpgraph.embedding.estimator import ATP
+    from atpgraph_qa.competition import Posts
+    from atpgraph_qa.expertise import Expertise
+
 FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
 VERSION = 1
-MANIFEST = "model.json"
-_FILES = (MANIFEST, "timeline.npz", "levels.npz", "expertise.npz", *TEXT_FILES)
+MANIFEST, EXPERTISE = "model.json", "expertise.npz"
+_FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, *TEXT_FILES)
 _HINT = "a trained model; make one with 'atp cqa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -118,7 +121,7 @@ def write_model(
     path: str | os.PathLike[str],
     history: History,
     router: Router,
-    expertise: Expertise,
+    expertise: Expertise | bytes,
     hierarchy: Hierarchy,
     newcomers: Iterable[Newcomer] = (),
 ) -> Path:
@@ -138,7 +141,10 @@ def write_model(
         found = {"users": hierarchy.users, "level": hierarchy.level}
         top = {"format": LEVELS, "version": VERSION, "top": hierarchy.top}
         write_archive(folder / "levels.npz", top, found)
-        expertise.model.save(folder / "expertise.npz")
+        if isinstance(expertise, bytes):
+            (folder / EXPERTISE).write_bytes(expertise)
+        else:
+            expertise.model.save(folder / EXPERTISE)
         manifest["text"] = write_text(folder, records.meaning, len(records.questions))
         written = json.dumps(manifest, allow_nan=False)
         (folder / MANIFEST).write_text(written + "\n", encoding="utf-8")
@@ -217,8 +223,17 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def expertise(self) -> Expertise:
-        """The embedding that expertise and difficulty come from."""
-        return Expertise.from_model(_embedding(self.path / "expertise.npz"))
+        """Read the embedding that expertise and difficulty come from."""
+        from atpgraph_qa.expertise import Expertise
+
+        return Expertise.from_model(_embedding(self.path / EXPERTISE))
+
+    def stored_expertise(self) -> bytes:
+        """Return the file of the embedding as it is; ranking does not need to read it."""
+        try:
+            return (self.path / EXPERTISE).read_bytes()
+        except OSError as error:
+            raise InputError(f"Cannot read {self.path / EXPERTISE}: {error.strerror}.") from error
 
     def expertise_of(self, site: Site) -> Expertise:
         """The same for the site that the model was trained on; any other is refused."""
@@ -260,7 +275,19 @@ def _damage(file: Path) -> Iterator[None]:
         raise InputError(f"{file} is damaged ({why}): train the model again.") from error
 
 
+def read_expertise(stored: bytes) -> Expertise:
+    """Return the expertise in the bytes of a file."""
+    from atpgraph_qa.expertise import Expertise
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / EXPERTISE
+        file.write_bytes(stored)
+        return Expertise.from_model(_embedding(file))
+
+
 def _embedding(file: Path) -> ATP:
+    from atpgraph.embedding.estimator import ATP
+
     atp = ATP.load(file)
     finite = np.isfinite(atp.source_).all() and np.isfinite(atp.target_).all()
     if not finite or np.any(atp.levels_ < 0):

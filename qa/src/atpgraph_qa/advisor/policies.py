@@ -32,6 +32,8 @@ class Policy:
         Users who are never asked.
     inactive_days : float or None
         Leave out people whose last answer is older.
+    least_answers : int
+        Leave out people who gave fewer answers.
     per_day, per_week : int or None
         Nobody is asked more often, counted over the last 24 hours and seven days.
     spread : float
@@ -50,6 +52,7 @@ class Policy:
     spread: float = 0.0
     newcomer_share: float = 0.0
     newcomer_answers: int = 3
+    least_answers: int = 0
 
     def __post_init__(self) -> None:
         for name in ("per_day", "per_week"):
@@ -198,6 +201,29 @@ class Dispatcher:
                 result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
         return np.asarray(result)
 
+    def eligible(self, query: Query, codes: Int64Array) -> BoolArray:
+        """Return which people (user codes) are worth ranking: by activity, which costs nothing."""
+        rule, history = self.policy, query.history
+        result = _by_code(history.n_given, codes) >= rule.least_answers
+        if rule.inactive_days is not None:
+            oldest = query.asked_ms - rule.inactive_days * DAY_MS
+            result &= _by_code(history.last_answer_ms, codes) > oldest
+        return np.asarray(result)
+
+    def expected_share(self, presence: Float64Array) -> float:
+        """Return how often the right person is eligible, given who was right in the past.
+
+        Parameters
+        ----------
+        presence : float64 array of shape (2, questions)
+            See :class:`~atpgraph_qa.ranking.router.Router`.
+        """
+        idle, given = presence
+        inside = np.round(given) >= self.policy.least_answers
+        if self.policy.inactive_days is not None:
+            inside &= idle < self.policy.inactive_days
+        return float(inside.mean()) if len(inside) else 1.0
+
     def choose(
         self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
     ) -> Choice:
@@ -215,9 +241,7 @@ class Dispatcher:
         """
         now, rule = query.asked_ms, self.policy
         allowed = self.allowed(candidates, query.question.asker, now)
-        if rule.inactive_days is not None:
-            last = _of_users(query, candidates, query.history.last_answer_ms)
-            allowed &= last > now - rule.inactive_days * DAY_MS
+        allowed &= self.eligible(query, query.history.codes(candidates))
         scores = self._spread(candidates, scores, now)
         chosen = best(candidates, scores, np.flatnonzero(allowed), top)
         if rule.newcomer_share and len(chosen):
@@ -229,7 +253,8 @@ class Dispatcher:
 
     def newcomers(self, query: Query, candidates: Int64Array) -> BoolArray:
         """Which candidates are newcomers: few answers, or welcomed as one."""
-        few = _of_users(query, candidates, query.history.n_given) <= self.policy.newcomer_answers
+        given = _by_code(query.history.n_given, query.history.codes(candidates))
+        few = given <= self.policy.newcomer_answers
         welcomed = list(query.history.records.newcomers)
         return np.asarray(few | np.isin(candidates, welcomed) if welcomed else few)
 
@@ -278,7 +303,6 @@ def best(
     return np.asarray(places[order[:count]])
 
 
-def _of_users(query: Query, candidates: Int64Array, values: Any) -> Any:
-    """Values by user code, for candidates; 0 for those unknown."""
-    codes = query.history.codes(candidates)
+def _by_code(values: Any, codes: Int64Array) -> Any:
+    """Return the values of some user codes, 0 for −1."""
     return np.where(codes >= 0, values[np.maximum(codes, 0)], 0) if len(values) else 0 * codes

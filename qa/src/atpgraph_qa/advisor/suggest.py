@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,11 @@ from atpgraph.util.courtesy import breathe
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
-from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.candidates import active_codes
 from atpgraph_qa.timeline.query import Query
 
 LEAST_CONFIDENCE = 0.01
-HOUR_MS = DAY_MS // 24
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def suggest(
     top: int = 5,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> Suggestions:
-    """Rank everybody who ever answered and explain the first few.
+    """Rank everybody who answered before and may be asked, and explain the first few.
 
     Parameters
     ----------
@@ -93,26 +91,33 @@ def suggest(
     least_confidence : float
         Abstain if nobody reaches it.
     """
-    # Activity is looked at by the hour, so that the questions of an hour share the work.
-    hourly = replace(query, asked_ms=query.asked_ms // HOUR_MS * HOUR_MS)
-    notes = _unknown(hourly)
+    notes = _unknown(query)
     breathe()
-    _ = hourly.closeness  # the slow parts one by one, so that there is a moment between them
+    _ = query.closeness  # the slow parts one by one, so that there is a moment between them
     breathe()
-    _ = hourly.match
+    _ = query.match
     breathe()
+    rules = dispatcher or Dispatcher()
     codes = active_codes(query)
+    codes = codes[rules.eligible(query, codes)] if len(codes) else codes
     people = query.history.users[codes]
     if not len(people):
-        return Suggestions((), "Nobody has answered a question on this site yet.", 0, notes)
+        nobody = "Nobody has answered a question on this site yet."
+        return Suggestions(
+            (),
+            "The policy leaves nobody to ask." if len(query.history.people) else nobody,
+            0,
+            notes,
+        )
     learnt = router.questions_ > 0
-    scores = router.score_codes(hourly, codes) if learnt else _plain_scores(hourly, codes)
-    chosen = (dispatcher or Dispatcher()).choose(query, people, scores, top).positions
+    scores = router.score_codes(query, codes) if learnt else _plain_scores(query, codes)
+    chosen = rules.choose(query, people, scores, top).positions
     if not len(chosen):
         return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
-    confidence = router.confidence(scores, chosen)
+    # Those who were not ranked may be right, too.
+    confidence = router.confidence(scores, chosen) * rules.expected_share(router.presence_)
     suggested = tuple(
-        Suggestion(user, score, sure, tuple(explain(hourly, user, hierarchy)))
+        Suggestion(user, score, sure, tuple(explain(query, user, hierarchy)))
         for user, score, sure in zip(
             people[chosen].tolist(), scores[chosen].tolist(), confidence.tolist(), strict=True
         )

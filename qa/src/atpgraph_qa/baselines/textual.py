@@ -12,7 +12,6 @@ from atpgraph.util.arrays import Float64Array
 from atpgraph_qa.baselines.method import UserScore
 from atpgraph_qa.baselines.topics import TopicSpace
 from atpgraph_qa.baselines.words import known_counts, term_row
-from atpgraph_qa.ranking.similarity import tag_match
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
@@ -40,11 +39,8 @@ class TagExperts(UserScore):
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
         history = query.history
-        share = tag_match(query)
-        if share is None:
-            return np.zeros(history.n_users)
         worth = np.where(history.is_accepted, 1.0, 0.25)
-        return history.per_user(share[history.answers.question] * worth)
+        return history.per_user(query.tag_shares[history.answers.question] * worth)
 
 
 PROFILES: Shelf[Any] = Shelf("profiles by text", keep=64)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array
-from atpgraph.util.random import generator
-from atpgraph_qa.baselines.lda import Lda
 from atpgraph_qa.baselines.words import known_counts, term_row
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
@@ -40,7 +40,7 @@ class TopicSpace:
             return np.zeros((history.n_questions, 0))
         done = len(self._rows)
         if history.n_questions > done:
-            fresh = self._model.topics(known_counts(history, self._width)[done:])
+            fresh = self._model.transform(known_counts(history, self._width)[done:])
             self._rows = np.vstack([self._rows, fresh])
         return self._rows[: history.n_questions]
 
@@ -51,15 +51,22 @@ class TopicSpace:
         if row is None or model is None:
             return None
         memo = query.history.records.memo
-        return memo.get(TOPICS, (self, query), lambda: model.topics(row)[0])
+        return memo.get(TOPICS, (self, query), lambda: np.asarray(model.transform(row)[0]))
 
 
 SPACES: Shelf[TopicSpace] = Shelf("topic spaces", keep=2)
 TOPICS: Shelf[Float64Array] = Shelf("topics of a question", keep=1)
 
 
-def _fit_topics(history: History, n_topics: int, random_state: int) -> Lda | None:
-    """Topics of the questions so far; None where there are no words."""
+def _fit_topics(history: History, n_topics: int, random_state: int) -> Any:
+    """Learn topics from the questions so far; return None where there are no words."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
     counts = known_counts(history)
     counts = counts[np.diff(counts.indptr) > 0]
-    return Lda.fit(counts, n_topics, generator(random_state)) if counts.shape[0] else None
+    if not counts.shape[0]:
+        return None
+    model = LatentDirichletAllocation(
+        n_topics, learning_method="online", max_iter=5, batch_size=512, random_state=random_state
+    )
+    return model.fit(counts)

@@ -273,7 +273,10 @@ class _Run:
             self.protocol.name,
             candidates,
             int(np.isfinite(rows[0].ranks).sum()) if rows else 0,
-            {row.method.name: Ranks(np.array(row.ranks), candidates) for row in rows},
+            {
+                row.method.name: Ranks(np.array(row.ranks), candidates, np.array(row.answered))
+                for row in rows
+            },
             {row.method.name: row.seconds for row in rows},
             np.array(self._activity, dtype=np.int64),
             np.array(router.stated if router else []),
@@ -289,6 +292,7 @@ class _Row:
         self.method = method
         self.seconds = 0.0
         self.ranks: list[float] = []
+        self.answered: list[float] = []
         self.first: list[int] = []
         self.stated: list[float] = []
         self.right: list[float] = []
@@ -306,6 +310,9 @@ class _Row:
             scores = self.method.score(case.query, case.candidates)
         place = case.place
         self.ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
+        there = np.flatnonzero(np.isin(case.candidates, case.answerers))
+        best = int(there[np.argmax(scores[there])]) if len(there) else -1
+        self.answered.append(rank_of(scores, best) if best >= 0 else np.inf)
         if not len(scores):
             return
         top = int(np.argmax(scores))

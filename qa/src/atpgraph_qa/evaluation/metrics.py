@@ -19,10 +19,13 @@ class Ranks:
         From 1; infinite where the right person was not among the candidates.
     candidates : int64 array
         How many people were ranked.
+    answered : float64 array or None
+        Rank of the first person who answered at all, accepted or not.
     """
 
     rank: Float64Array
     candidates: Int64Array
+    answered: Float64Array | None = None
 
     @property
     def reciprocal(self) -> Float64Array:
@@ -47,8 +50,16 @@ class Ranks:
         return 1.0 / np.log2(1.0 + self.rank)
 
     def metrics(self) -> dict[str, Float64Array]:
-        """Every metric by name, one value per question."""
-        return {
+        """Return every metric by name, one value per question.
+
+        ``answered@k`` says whether somebody among the first k answered at all.
+        """
+        answered = {}
+        if self.answered is not None:
+            answered = {
+                f"answered@{k}": (self.answered <= k).astype(np.float64) for k in (1, 3, 5, 10)
+            }
+        return answered | {
             "mrr": self.reciprocal,
             "p@1": self.hits(1),
             "p@3": self.hits(3),

@@ -96,11 +96,14 @@ class Case:
         Ids of the people to rank.
     truth : int
         Id of the accepted answerer.
+    answerers : int64 array
+        Ids of everybody who answered.
     """
 
     query: Query
     candidates: Int64Array
     truth: int
+    answerers: Int64Array
 
     @property
     def place(self) -> int:
@@ -151,12 +154,13 @@ class Protocol:
         if not self._is_test[query.position]:
             return None
         right = int(self._truth[query.position])
-        if self.pool != "own":
-            return Case(query, candidates(query, self.pool, self.split.active_days), right)
-        people = answerers_of(self.records, query.position)
+        answerers = answerers_of(self.records, query.position)
         if self.is_timed:
-            people = people[people != query.question.asker]
-        return Case(query, people, right)
+            answerers = answerers[answerers != query.question.asker]
+        people = answerers
+        if self.pool != "own":
+            people = candidates(query, self.pool, self.split.active_days)
+        return Case(query, people, right, answerers)
 
     @cached_property
     def _is_test(self) -> BoolArray:

@@ -1,16 +1,19 @@
-"""From scores to how often each candidate is right."""
+"""Turn scores into probabilities that candidates are right."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logit
 
-from atpgraph.util.arrays import Float64Array
-from atpgraph_qa.ranking.conditional_logit import Choices, ConditionalLogit, logit_loss
+from atpgraph.util.arrays import BoolArray, Float64Array
+from atpgraph_qa.ranking.conditional_logit import Choices, logit_loss
 
-_CALM = 5.0
+_PULL = 5.0  # of log-sharpness toward 0, in squared units
+_PULL_OUTCOMES = 4.0  # of shift and slope toward 0 and 1
+_EDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,28 +26,84 @@ class Calibration:
         What scores are multiplied by before they become probabilities.
     reach : float
         How often the right person is among the candidates at all.
+    shift, slope : float
+        Correction learned from outcomes: log-odds become ``shift + slope · log-odds``.
     """
 
     sharpness: float = 1.0
     reach: float = 1.0
+    shift: float = 0.0
+    slope: float = 1.0
 
     def __call__(self, scores: Float64Array) -> Float64Array:
-        """A probability for every candidate."""
+        """Return a probability for every candidate."""
         if not len(scores):
             return scores
         lift = np.exp(self.sharpness * (scores - scores.max()))
-        return np.asarray(self.reach * lift / lift.sum())
+        stated = self.reach * lift / lift.sum()
+        if (self.shift, self.slope) != (0.0, 1.0):
+            stated = expit(self.shift + self.slope * logit(np.clip(stated, _EDGE, 1 - _EDGE)))
+        return np.asarray(stated)
+
+    def corrected(self, stated: Float64Array, happened: BoolArray) -> Calibration:
+        """Return the calibration with a correction for how often its statements came true.
+
+        Parameters
+        ----------
+        stated : float64 array
+            Probabilities that this calibration stated.
+        happened : boolean array
+            Whether each of these people turned out to be right.
+
+        Notes
+        -----
+        Platt scaling of the log-odds, drawn to no change where outcomes are few. Corrections of
+        corrections add up to one, so it can be called again with the outcomes that came since.
+
+        Examples
+        --------
+        Statements of 46 % of which 16 % came true:
+
+        >>> stated, happened = np.full(300, 0.46), np.arange(300) < 48
+        >>> better = Calibration().corrected(stated, happened)
+        >>> log_odds = better.shift + better.slope * logit(0.46)
+        >>> bool(abs(expit(log_odds) - 0.16) < 0.02)
+        True
+        """
+        if not len(stated):
+            return self
+        x = logit(np.clip(stated, _EDGE, 1 - _EDGE))
+        sign = np.where(happened, -1.0, 1.0)
+
+        def cost(at: Float64Array) -> tuple[float, Float64Array]:
+            away = at - np.array([0.0, 1.0])
+            z = sign * (at[0] + at[1] * x)
+            push = sign * expit(z)
+            slope = np.array([push.sum(), push @ x]) + _PULL_OUTCOMES * away
+            return float(np.logaddexp(0.0, z).sum() + 0.5 * _PULL_OUTCOMES * away @ away), slope
+
+        best = minimize(cost, np.array([0.0, 1.0]), jac=True, bounds=[(None, None), (0.0, None)])
+        shift, slope = best.x.tolist()
+        return replace(self, shift=shift + slope * self.shift, slope=slope * self.slope)
 
 
-def calibrate(model: ConditionalLogit, choices: Choices, reach: float) -> Calibration:
-    """The sharpness under which held-out questions are likeliest, drawn to 1 where they are few."""
+def calibrate(scores: Float64Array, choices: Choices, reach: float) -> Calibration:
+    """Return the sharpness that makes the right people likeliest, near 1 where they are few.
+
+    Parameters
+    ----------
+    scores : float64 array
+        One per row of `choices`, by a model that was not fitted to these questions.
+    choices : Choices
+    reach : float
+        See :class:`Calibration`.
+    """
     if not choices.n_questions:
         return Calibration(1.0, reach)
-    scores = model.score(choices.x)
 
     def cost(log_sharpness: float) -> float:
         sharp = float(np.exp(log_sharpness))
-        return logit_loss(sharp * scores, choices)[0] + _CALM * log_sharpness**2
+        return logit_loss(sharp * scores, choices)[0] + _PULL * log_sharpness**2
 
     best = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded")
     return Calibration(float(np.exp(best.x)), reach)

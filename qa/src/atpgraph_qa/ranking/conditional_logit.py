@@ -296,6 +296,13 @@ def add_curvature(
             total[k, j] = total[j, k]
 
 
+def question_losses(scores: Float64Array, choices: Choices) -> Float64Array:
+    """Return the negative log-likelihood of the right person of every question."""
+    shifted = scores + choices.offset
+    starts = np.searchsorted(choices.group, np.arange(choices.n_questions))
+    return np.asarray(np.logaddexp.reduceat(shifted, starts) - shifted[choices.chosen])
+
+
 def logit_loss(scores: Float64Array, choices: Choices) -> tuple[float, Float64Array]:
     """Negative log-likelihood, and its slope by the score of every row."""
     n = choices.n_questions

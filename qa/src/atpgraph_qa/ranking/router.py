@@ -7,22 +7,19 @@ has, and takes longer for a hundred thousand people than a router may.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph.util.threads import Workers
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph_qa.ranking.calibration import Calibration, calibrate
-from atpgraph_qa.ranking.conditional_logit import (
-    ConditionalLogit,
-    LogitProblem,
-    fit_logit,
-)
+from atpgraph_qa.ranking.conditional_logit import ConditionalLogit
+from atpgraph_qa.ranking.features import Features
+from atpgraph_qa.ranking.model_selection import select_model
 from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
 from atpgraph_qa.ranking.prior_weights import prior_weights
-from atpgraph_qa.ranking.space import FeatureSpace
 from atpgraph_qa.ranking.training import TrainingPlan, collect
 from atpgraph_qa.timeline.candidates import POOLS, Pool
 from atpgraph_qa.timeline.history import History
@@ -30,8 +27,7 @@ from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
-PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0)
-_VALIDATION = 0.3  # the last part of the training questions chooses the penalty and calibrates
+_LATEST = 0.3  # of the training questions say how often the right person is a candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +39,16 @@ class Learnt:
     penalty: float
     from_prior: bool
     questions: int
+    presence: Float64Array
+
+
+def _presence(right: Float64Array) -> Float64Array:
+    """Days since the last answer and number of answers, from the features of people."""
+    idle = np.exp(-right[:, NAMES.index("days_since")]) - 0.05
+    return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
 
 
 LEARNT: Shelf[Learnt] = Shelf("weights", keep=2)
-SCORES: Shelf[Float64Array] = Shelf("scores", keep=1)
 
 
 class Router:
@@ -70,13 +72,15 @@ class Router:
     penalty_ : float
     questions_ : int
         Past questions that it learnt from.
+    presence_ : float64 array of shape (2, questions)
+        Days since the last answer, and number of answers, of the people who were right: how often
+        rules for whom to ask leave them out.
     from_prior_ : bool
         Whether weights start from those of :mod:`~atpgraph_qa.ranking.prior_weights`, or
-        from 0. This and the penalty are chosen by the likelihood of the last training questions.
+        from 0. How this and the penalty are chosen: :mod:`~atpgraph_qa.ranking.model_selection`.
     """
 
     name: ClassVar[str] = "router"
-    space: ClassVar[FeatureSpace] = FeatureSpace()
     without: tuple[str, ...] = ()
 
     def __init__(
@@ -99,7 +103,7 @@ class Router:
         learnt = history.remember(LEARNT, key, lambda: self._learn(history))
         self.model_, self.calibration_ = learnt.model, learnt.calibration
         self.penalty_, self.from_prior_ = learnt.penalty, learnt.from_prior
-        self.questions_ = learnt.questions
+        self.questions_, self.presence_ = learnt.questions, learnt.presence
         return self
 
     def _learn(self, history: History) -> Learnt:
@@ -108,21 +112,20 @@ class Router:
         use = np.array([name not in hidden for name in NAMES])
         model_of_text = history.records.text_model
         kind = None if model_of_text is None else model_of_text.name
-        early, held_out = examples.split(_VALIDATION)
-        problem = LogitProblem(early, use, STIFFNESS)
-        priors = (prior_weights(self.pool, self.without, kind), None)
-        trials = [(penalty, prior) for penalty in PENALTIES for prior in priors]
-        with Workers() as workers:
-            models = list(workers.map(lambda trial: problem.fit(*trial), trials))
-        losses = [model.loss(held_out) for model in models]
-        best = int(np.argmin(losses))
-        model, (penalty, prior) = models[best], trials[best]
+        prior = prior_weights(self.pool, self.without, kind)
+        choices, judged = examples.choices, examples.accepted
+        found = select_model(choices, judged, prior, use, STIFFNESS)
         return Learnt(
-            fit_logit(examples.choices, penalty, use, prior, STIFFNESS),
-            calibrate(model, held_out, examples.reach(_VALIDATION)),
-            penalty,
-            prior is not None,
-            examples.choices.n_questions,
+            found.model,
+            calibrate(
+                found.held_out[judged[choices.group]],
+                choices.part(judged),
+                examples.reach(_LATEST),
+            ),
+            found.setting.penalty,
+            found.setting.from_prior,
+            choices.n_questions,
+            _presence(choices.x[choices.chosen[judged]]),
         )
 
     def update(self, history: History) -> Self:
@@ -130,31 +133,24 @@ class Router:
         return self
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """One number per candidate (user id); differences are log-odds.
-
-        Kept, since a row of the evaluation starts from another's scores.
-        """
-        codes = query.history.codes(candidates)
-        key = query, self.model_, codes.tobytes()
-        return query.history.records.memo.get(
-            SCORES, key, lambda: self.score_codes(query, codes)
-        ).copy()
+        """Return one number per candidate (user id); differences are log-odds."""
+        return self.score_codes(query, query.history.codes(candidates))
 
     def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
-        """The same by user code, −1 for somebody unknown."""
+        """Return the same by user code, −1 for somebody unknown."""
         weight = self.model_.raw_weight
-        nobody = -float(self.model_.mean @ weight)
-        known = codes >= 0
-        if known.all():
-            return self.space.weighted(query, weight, codes) + nobody
-        scores = np.full(len(codes), nobody)
-        scores[known] += self.space.weighted(query, weight, codes[known])
-        return scores
+        return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 
     def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
         """Calibrated probability that each candidate (or those in `which`) is accepted."""
         stated = self.calibration_(scores)
         return stated if which is None else stated[which]
+
+    def recalibrated(self, stated: Float64Array, happened: BoolArray) -> Self:
+        """Return a router whose confidence is corrected by outcomes; see :class:`Calibration`."""
+        other = copy(self)
+        other.calibration_ = self.calibration_.corrected(stated, happened)
+        return other
 
     def weights(self) -> dict[str, float]:
         """Weight of every feature in units of its standard deviation."""
@@ -171,6 +167,7 @@ class Router:
             "questions": self.questions_,
             "model": self.model_.to_json(),
             "calibration": asdict(self.calibration_),
+            "presence": np.round(self.presence_, 2).tolist(),
         }
 
     @classmethod
@@ -187,7 +184,11 @@ class Router:
         router.questions_ = int(data["questions"])
         router.model_ = ConditionalLogit.from_json(data["model"])
         stated = data["calibration"]
-        router.calibration_ = Calibration(float(stated["sharpness"]), float(stated["reach"]))
+        learned = (stated["sharpness"], stated["reach"])
+        correction = (stated.get("shift", 0.0), stated.get("slope", 1.0))  # since 0.3
+        router.calibration_ = Calibration(*map(float, (*learned, *correction)))
+        presence = data.get("presence", [[], []])  # since 0.3
+        router.presence_ = np.array(presence, dtype=np.float64).reshape(2, -1)
         model = router.model_
         if any(len(part) != len(NAMES) for part in (model.mean, model.scale, model.weight)):
             raise ValueError("it does not have one weight for every feature")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
 from atpgraph_qa.ranking.conditional_logit import Choices
+from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
-from atpgraph_qa.ranking.space import Columns, FeatureSpace
 from atpgraph_qa.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
@@ -55,15 +55,6 @@ class Examples:
         late = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
         reached = np.count_nonzero(resolved >= late)
         return reached / (reached + np.count_nonzero(self.missed >= late))
-
-    def split(self, share: float) -> tuple[Choices, Choices]:
-        """All questions before, and those with an accepted answer among the last `share`."""
-        resolved = self.position[self.accepted]
-        if not len(resolved):
-            return self.choices, self.choices.part(self.accepted)
-        cut = resolved[min(round(len(resolved) * (1 - share)), len(resolved) - 1)]
-        late = self.position >= cut
-        return self.choices.part(~late), self.choices.part(late & self.accepted)
 
 
 @dataclass(frozen=True)
@@ -121,7 +112,7 @@ class _Example:
 
     position: int
     people: Int64Array
-    x: Float64Array
+    x: Float32Array
     offset: Float64Array
     chosen: int
 
@@ -136,7 +127,8 @@ class _Collector:
     def run(self) -> Examples:
         """Go through the questions, by date or fold by fold."""
         history = self.history
-        chosen = np.flatnonzero(self.right >= 0)[-self.plan.questions :]
+        chosen = np.flatnonzero(self.right >= 0)
+        chosen = chosen[max(len(chosen) - self.plan.questions, 0) :]
         examples: list[_Example] = []
         missed: list[int] = []
         with stage("training examples", len(chosen)) as step:
@@ -160,31 +152,30 @@ class _Collector:
         return [chosen]
 
     def _example(self, query: Query, position: int) -> _Example | None:
-        history, space = self.history, FeatureSpace()
+        history = self.history
         asker = int(history.questions.asker[position])
         truth = int(history.answers.owner[self.right[position]])
         if self.pool == "own":
             people = history.answerers(position)
             people = people[people != asker]
             right = int(np.flatnonzero(people == truth)[0])
-            x = space.rows(query, people)
+            x = Features(query).columns(people).T
             return _Example(position, people, x, np.zeros(len(people)), right)
         active = np.sort(query.history.codes(candidates(query, self.pool)))
         right = int(np.searchsorted(active, truth))
         if right == len(active) or active[right] != truth:
             return None
-        promising = space.columns(query, active, _PROMISING)
-        sample, offset = self._sample(promising, active, right)
+        columns = Features(query).columns(active)
+        sample, offset = self._sample(columns, active, right)
         chosen = int(np.flatnonzero(sample == right)[0])
-        people = active[sample]
-        return _Example(position, people, space.rows(query, people), offset, chosen)
+        return _Example(position, active[sample], columns[:, sample].T, offset, chosen)
 
     def _sample(
-        self, columns: Columns, active: Int64Array, right: int
+        self, columns: Float32Array, active: Int64Array, right: int
     ) -> tuple[Int64Array, Float64Array]:
         """Positions of the most promising people and some others, and what each stands for."""
-        known = [name for name in _PROMISING if name in columns]
-        hard = [largest(columns[name], self.plan.hard) for name in known]
+        promising = [columns[AT[name]] for name in _PROMISING]
+        hard = [largest(column, self.plan.hard) for column in promising if column.any()]
         sure = np.unique(np.concatenate([*hard, [right]]))
         others = np.ones(len(active), dtype=np.bool_)
         others[sure] = False
@@ -195,7 +186,7 @@ class _Collector:
         return np.concatenate([sure, drawn]), offset
 
 
-def largest(values: Float64Array, count: int) -> Int64Array:
+def largest(values: Float32Array, count: int) -> Int64Array:
     """Positions of the largest values; of equals the first ones."""
     if count >= len(values):
         return np.arange(len(values))
@@ -259,6 +250,8 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
 def _answers_before(history: History, answers: Int64Array) -> Int64Array:
     """For every answer (−1 for none), how many its owner had given before it."""
-    mine, owner = history.by_person, np.append(history.answers.owner, -1)[answers]
-    place = np.append(mine.place, -1)[answers]
-    return np.asarray(np.where(owner >= 0, place - mine.indptr[owner], -1))
+    indptr, order = history.records.settled().by_owner
+    place = np.full(len(history.records.answers) + 1, -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    owner = np.append(history.records.answers.owner, -1)[answers]
+    return np.asarray(np.where(owner >= 0, place[answers] - indptr[owner], -1))

@@ -20,6 +20,16 @@ _ACTIVITY = (0, 1, 5, 20, 100, 500)
 _SHOWN_LINES = 4
 Colours = Mapping[str, int]
 
+COLUMNS = {
+    "p@1": "P@1",
+    "p@3": "P@3",
+    "accuracy": "accuracy",
+    "ndcg": "NDCG",
+    "hits@10": "Hits@10",
+    "answered@3": "answered, top 3",
+    "answered@10": "top 10",
+}
+
 
 def write_report(report: RoutingReport, folder: str | os.PathLike[str], command: str = "") -> Path:
     """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
@@ -57,7 +67,8 @@ def protocol_html(result: ProtocolResult, colours: Colours | None = None) -> str
     note = (
         f'<p class="quiet">{len(result.candidates):,} questions, '
         f"{result.candidates.mean():.1f} candidates each; the accepted answerer is among them for "
-        f"{result.reachable:,}. Intervals: 95 %, bootstrap over questions. The last column is the "
+        f"{result.reachable:,}. Intervals: 95 %, bootstrap over questions. Answered: how "
+        "often somebody among the first three or ten answered at all. The last column is the "
         "share of paired resamples in which the router is not above the row.</p>"
     )
     rows = []
@@ -69,12 +80,12 @@ def protocol_html(result: ProtocolResult, colours: Colours | None = None) -> str
             escape(name),
             (f"<b>{value}</b>" if name == ordered[0] else value)
             + f"<small>{mrr.low:.3f} – {mrr.high:.3f}</small>",
-            *(f"{metrics[m].mean():.3f}" for m in ("p@1", "p@3", "accuracy", "ndcg", "hits@10")),
+            *(f"{metrics[metric].mean():.3f}" for metric in COLUMNS),
         ]
         paired = ROUTER in result.ranks and name != ROUTER
         cells.append(_p_value(result.paired(name).p_value) if paired else "")
         rows.append(cells)
-    columns = ["method", "MRR", "P@1", "P@3", "accuracy", "NDCG", "Hits@10", "p"]
+    columns = ["method", "MRR", *COLUMNS.values(), "p"]
     bars = []
     for name in ordered:
         mrr = bootstrap(result.ranks[name].reciprocal)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,9 @@ class TextModel(ABC):
 
     name: str
     files: tuple[Path, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.files, self.name)  # another process reads the files again
 
     @cached_property
     def digest(self) -> str:

@@ -7,7 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,13 +16,11 @@ import numpy as np
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.timeline.growth import Room
-from atpgraph_qa.timeline.postings import Postings
 
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
 _PART = 1 << 20
-_UNSORTED = 512  # so many questions of the tail are not yet in its index
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
 
 
@@ -64,8 +62,6 @@ class Tail:
         Words of every question, those counted before included.
     n_words : int
         Words known now; the vocabulary may have grown since.
-    index : Postings or None
-        The first of these questions by word; the others are few and are looked through.
     """
 
     indptr: Int64Array
@@ -73,7 +69,6 @@ class Tail:
     counts: Float64Array
     length: Float64Array
     n_words: int
-    index: Postings | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +145,7 @@ class Corpus:
             room.extend("tail_counts", tail.counts, counts),
             room.extend("tail_length", tail.length, lengths),
             len(vocabulary),
-            tail.index,
         )
-        if len(made.indptr) - 1 - (0 if made.index is None else made.index.size) >= _UNSORTED:
-            first = self.counts.shape[0]
-            index = Postings.of(first, made.indptr, made.codes, made.counts)
-            made = replace(made, index=index)
         return Corpus(vocabulary, self.counts, made)
 
     def settled(self) -> Corpus:
@@ -227,21 +217,18 @@ class Corpus:
             return scores
         worth = self.worth(terms, present) if worth is None else worth
         length, flat, slope = self._lengths(present)
-        for part in self._indexed(len(present)):
-            uses = part.uses(codes, len(present)).tolist()
-            there, words_of = present[part.first :], length[part.first :]
-            into = scores[part.first :]
-            for (start, end), factor in zip(uses, worth.tolist(), strict=True):
-                rows = part.rows[start:end]
-                if damped is not None:
-                    add_scaled(rows, damped[start:end], factor, into)
-                else:
-                    counts = part.counts[start:end]
-                    add_term(rows, counts, there, words_of, flat, slope, _K1, factor, into)
-        first, tail = self._scanned_from, self.tail
+        uses = self._uses(codes, len(present)).tolist()
+        for (start, end), factor in zip(uses, worth.tolist(), strict=True):
+            rows = self.counts.indices[start:end]
+            if damped is not None:
+                add_scaled(rows, damped[start:end], factor, scores)
+            else:
+                counts = self.counts.data[start:end]
+                add_term(rows, counts, present, length, flat, slope, _K1, factor, scores)
+        first, tail = self.counts.shape[0], self.tail
         if tail is not None and len(present) > first:
             add_tail(
-                tail.indptr[first - self.counts.shape[0] :],
+                tail.indptr,
                 tail.codes,
                 tail.counts,
                 codes,
@@ -261,18 +248,15 @@ class Corpus:
         Their sum is about the BM25 score of a question of mean length with the very same words.
         """
         total = int(np.count_nonzero(present))
-        used = np.zeros(len(terms[0]), dtype=np.int64)
-        for part in self._indexed(len(present)):
-            uses = part.uses(terms[0], len(present))
-            if total == len(present):
-                used += uses[:, 1] - uses[:, 0]
-                continue
-            for place, (start, end) in enumerate(uses.tolist()):
-                used[place] += np.count_nonzero(present[part.first :][part.rows[start:end]])
-        first, tail = self._scanned_from, self.tail
+        uses = self._uses(terms[0], len(present))
+        used = uses[:, 1] - uses[:, 0]
+        if total < len(present):
+            rows, counted = self.counts.indices, np.count_nonzero
+            found = [counted(present[rows[start:end]]) for start, end in uses.tolist()]
+            used = np.array(found, dtype=np.int64)
+        first, tail = self.counts.shape[0], self.tail
         if tail is not None and len(present) > first:
-            indptr = tail.indptr[first - self.counts.shape[0] :]
-            count_tail(indptr, tail.codes, terms[0], present[first:], used)
+            count_tail(tail.indptr, tail.codes, terms[0], present[first:], used)
         rarity = np.log1p((total - used + 0.5) / (used + 0.5))
         # Repeats in a long question count less than linearly, as they do in a document.
         return np.asarray(rarity * np.sqrt(terms[1]))
@@ -294,19 +278,17 @@ class Corpus:
             result[part] = tf * (_K1 + 1.0) / (tf + (flat + slope * of))
         return result
 
-    def _indexed(self, n_questions: int) -> list[Postings]:
-        """Indexes that know some of the first `n_questions` questions."""
-        counts, tail = self.counts, self.tail
-        parts = [Postings(0, counts.shape[0], None, counts.indptr, counts.indices, counts.data)]
-        if tail is not None and tail.index is not None and tail.index.first < n_questions:
-            parts.append(tail.index)
-        return parts
-
-    @property
-    def _scanned_from(self) -> int:
-        """The first question that is in no index."""
-        index = None if self.tail is None else self.tail.index
-        return int(self.counts.shape[0]) + (0 if index is None else index.size)
+    def _uses(self, words: Int64Array, n_questions: int) -> Int64Array:
+        """Return from where to where each word stands in the first `n_questions` of `counts`."""
+        indptr, rows = self.counts.indptr, self.counts.indices
+        known = words < len(indptr) - 1
+        result = np.zeros((len(words), 2), dtype=np.int64)
+        for end in (0, 1):
+            result[known, end] = indptr[words[known] + end]
+        if n_questions < self.counts.shape[0]:
+            for use in result:
+                use[1] = use[0] + np.searchsorted(rows[use[0] : use[1]], n_questions)
+        return result
 
     def _lengths(self, present: BoolArray) -> tuple[Float64Array, float, float]:
         """Words of every question so far, and how length damps a count: intercept and slope."""

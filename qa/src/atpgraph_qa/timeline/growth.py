@@ -48,7 +48,13 @@ class Room:
         new = np.asarray(more, dtype=column.dtype)
         n, total = len(column), len(column) + len(new)
         buffer = self._buffers.get(name)
-        latest = buffer is not None and column.base is buffer and self._used[name] == n
+        latest = buffer is not None and _address(column) == _address(buffer)
+        latest = latest and self._used[name] == n
+        if buffer is None:
+            buffer = lent_space(column)
+            latest = buffer is not None
+            if buffer is not None:
+                self._buffers[name] = buffer
         if buffer is None or not latest or total > len(buffer):
             size = total + total // 4 + 64, *column.shape[1:]
             buffer = np.empty(size, dtype=column.dtype)
@@ -63,16 +69,40 @@ class Room:
         """The same for text."""
         kept = self._lines.get(name)
         if kept is None or not isinstance(lines, Lines) or not lines.ends(kept):
-            kept = self._lines[name] = list(lines)
+            kept = self._lines[name] = []
+            lines = Lines(lines, kept)
         kept.extend(more)
-        return Lines(kept, len(kept))
+        return Lines(lines.base, kept)
+
+
+class PackedLines(Sequence[str]):
+    """Lines of text in two arrays, which several processes can share."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+        self._ends = np.cumsum([0, *map(len, encoded)])
+        self._bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        at = range(len(self))[place]
+        part = self._bytes[self._ends[at] : self._ends[at + 1]]
+        return part.tobytes().decode("utf-8", "surrogatepass")
 
 
 class Lines(Sequence[str]):
-    """The first lines of a list that may have grown since."""
+    """Lines that never change, followed by the first of a list that may have grown since."""
 
-    def __init__(self, lines: list[str], size: int) -> None:
-        self._all, self._size = lines, size
+    def __init__(self, base: Sequence[str], more: list[str]) -> None:
+        self.base, self._more, self._size = base, more, len(base) + len(more)
 
     def __len__(self) -> int:
         return self._size
@@ -83,12 +113,32 @@ class Lines(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            start, stop, step = place.indices(self._size)
-            return self._all[start:stop:step] if step > 0 else self._all[: self._size][place]
-        if not -self._size <= place < self._size:
-            raise IndexError(place)
-        return self._all[place % self._size]
+            return [self[at] for at in range(*place.indices(self._size))]
+        at = range(self._size)[place]
+        return self.base[at] if at < len(self.base) else self._more[at - len(self.base)]
 
     def ends(self, lines: list[str]) -> bool:
-        """Whether these are all of a list, so that it may grow further."""
-        return self._all is lines and len(lines) == self._size
+        """Return whether these end where a list ends, so that it may grow further."""
+        return self._more is lines and len(self.base) + len(lines) == self._size
+
+
+_lent: dict[int, AnyArray] = {}  # space behind arrays in a file, by the address of the array
+
+
+def lend_space(space: AnyArray) -> None:
+    """Let the array at the start of some bytes grow in place, until it fills them."""
+    _lent[_address(space)] = space
+
+
+def lent_space(column: A) -> A | None:
+    """Return an array that begins with a column and has space behind it; None if there is none."""
+    space = _lent.get(_address(column)) if len(column) else None
+    if space is None:
+        return None
+    row = column[:1].nbytes
+    whole: Any = space[: len(space) // row * row].view(column.dtype).reshape(-1, *column.shape[1:])
+    return whole  # type: ignore[no-any-return]
+
+
+def _address(array: AnyArray) -> int:
+    return int(array.__array_interface__["data"][0])

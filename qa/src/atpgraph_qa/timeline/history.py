@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array
 from atpgraph.util.jit import kernel
-from atpgraph_qa.competition import Posts
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.records import Records, first_tags
 from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable
 from atpgraph_qa.timeline.visibility import FOREVER
+
+if TYPE_CHECKING:
+    from atpgraph_qa.competition import Posts
 
 T = TypeVar("T")
 
@@ -184,11 +186,12 @@ class History:
 
     def asked_by(self, code: int) -> Int64Array:
         """Positions of the questions that a user asked so far, by date."""
-        parts = []
-        for indptr, rows in (self.by_asker.base, self.by_asker.late):
-            known = rows[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else rows[:0]
-            parts.append(known[: int(np.searchsorted(known, self.n_questions))])
-        return np.concatenate(parts).astype(np.int64)
+        base = self.records.base
+        indptr, questions = base.by_asker
+        known = questions[indptr[code] : indptr[code + 1]] if code < len(base.users) else indptr[:0]
+        known = known[: int(np.searchsorted(known, self.n_questions))]
+        late = np.flatnonzero(self.questions.asker[len(base.questions) :] == code)
+        return np.append(known, len(base.questions) + late).astype(np.int64)
 
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
@@ -221,30 +224,6 @@ class History:
             weights = np.ones(self.n_answers)
         sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
         return total
-
-    @cached_property
-    def by_person(self) -> ByPerson:
-        """The answers given so far, person by person."""
-        if self.counts is not None:
-            return self.counts.by_person
-        indptr, answers = self.records.by_owner
-        if self.n_answers < len(self.records.answers):
-            known = answers < self.n_answers
-            indptr = np.concatenate([[0], np.cumsum(known)])[indptr]
-            answers = answers[known]
-        place = np.full(self.n_answers, NOBODY, dtype=np.int64)
-        place[answers] = np.arange(len(answers))
-        question = self.answers.question[answers].astype(np.int32)
-        late = np.zeros(0, dtype=np.int64)
-        return ByPerson(indptr, answers, question, self.is_accepted[answers], place, late)
-
-    @cached_property
-    def by_asker(self) -> ByAsker:
-        """The questions asked so far, person by person."""
-        base = self.records.base
-        late = self.questions.asker[len(base.questions) :]
-        indptr, place = _few_rows(late)
-        return ByAsker(base.by_asker, (indptr, (len(base.questions) + place).astype(np.int32)))
 
     @cached_property
     def n_given(self) -> Float64Array:
@@ -305,6 +284,8 @@ class History:
 
     def posts(self) -> Posts:
         """The posts as a site has them, for the competition graph."""
+        from atpgraph_qa.competition import Posts
+
         asked, given = self.questions, self.answers
         nothing = np.zeros(max(len(asked), len(given)), dtype=np.int64)
         unknown, scores = nothing[: len(asked)], nothing[: len(given)]
@@ -317,74 +298,6 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class ByPerson:
-    """Answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
-
-    After ``indptr[-1]`` come those that were given since, by date.
-
-    Attributes
-    ----------
-    indptr, answer : int64 arrays
-    question : int32 array
-        Question of every answer.
-    accepted : boolean array
-    place : int64 array
-        Where every answer of the history stands in this order, −1 for those without owner.
-    late_owner : int64 array
-        User codes of the answers from ``indptr[-1]`` on.
-    """
-
-    indptr: Int64Array
-    answer: Int64Array
-    question: Int32Array
-    accepted: BoolArray
-    place: Int64Array
-    late_owner: Int64Array
-
-    @cached_property
-    def base(self) -> Listed:
-        """The answers up to ``indptr[-1]``."""
-        end = int(self.indptr[-1])
-        return Listed(self.indptr, self.answer[:end], self.question[:end], self.accepted[:end])
-
-    @cached_property
-    def late(self) -> Listed:
-        """Those after it, person by person, too."""
-        indptr, place = _few_rows(self.late_owner)
-        place += int(self.indptr[-1])
-        return Listed(indptr, self.answer[place], self.question[place], self.accepted[place])
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Some answers person by person: those of user code p are ``indptr[p] : indptr[p + 1]``.
-
-    People after the end of `indptr` have none.
-    """
-
-    indptr: Int64Array
-    answer: Int64Array
-    question: Int32Array
-    accepted: BoolArray
-
-
-@dataclass(frozen=True, eq=False)
-class ByAsker:
-    """Questions person by person, in compressed rows by user code.
-
-    Attributes
-    ----------
-    base : int64 array, int32 array
-        Those of the records that were made at once, later ones than the history's included.
-    late : int64 array, int32 array
-        Those asked since; people after the end of the first have none.
-    """
-
-    base: tuple[Int64Array, Int32Array]
-    late: tuple[Int64Array, Int32Array]
-
-
-@dataclass(frozen=True, eq=False)
 class Counts:
     """What a history counts over all answers; see the properties of :class:`History`."""
 
@@ -393,7 +306,6 @@ class Counts:
     n_given: Float64Array
     n_won: Float64Array
     last_answer_ms: Int64Array
-    by_person: ByPerson
 
     @classmethod
     def of(cls, history: History) -> Counts:
@@ -404,16 +316,7 @@ class Counts:
             history.n_given,
             history.n_won,
             history.last_answer_ms,
-            history.by_person,
         )
-
-
-def _few_rows(keys: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Positions by key, in compressed rows up to the largest key; −1 is none."""
-    n = int(keys.max(initial=-1)) + 1
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys[keys >= 0], minlength=n), out=indptr[1:])
-    return indptr, np.argsort(keys, kind="stable")[int(np.count_nonzero(keys < 0)) :]
 
 
 @kernel

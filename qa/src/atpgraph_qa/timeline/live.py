@@ -37,11 +37,10 @@ from atpgraph_qa.timeline.events import (
     Voted,
 )
 from atpgraph_qa.timeline.growth import Room
-from atpgraph_qa.timeline.history import ByPerson, Counts, History
+from atpgraph_qa.timeline.history import Counts, History
 from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.records import Growth, Records, codes_of
 from atpgraph_qa.timeline.tables import (
-    AnswerTable,
     TextTable,
 )
 
@@ -293,33 +292,13 @@ class _Batch:
         owner = answers.owner[owned]
         np.add.at(n_given, owner, 1.0)
         last[owner] = answers.given_ms[owned]
-        mine = _grown_by_person(old.by_person, room, start, answers, owned)
         if len(fresh):
             is_accepted, best = is_accepted.copy(), best.copy()
             is_accepted[fresh] = True
             best[after.answers.question[fresh]] = fresh
             winner = after.answers.owner[fresh]
             np.add.at(n_won, winner[winner >= 0], 1.0)
-            marked = mine.accepted.copy()
-            marked[mine.place[fresh[winner >= 0]]] = True
-            mine = replace(mine, accepted=marked)
-        return Counts(is_accepted, best, n_given, n_won, last, mine)
-
-
-def _grown_by_person(
-    old: ByPerson, room: Room, start: int, answers: AnswerTable, owned: Any
-) -> ByPerson:
-    new = np.flatnonzero(owned)
-    place = np.full(len(answers), NOBODY, dtype=np.int64)
-    place[new] = len(old.answer) + np.arange(len(new))
-    return ByPerson(
-        old.indptr,
-        room.extend("person_answer", old.answer, start + new),
-        room.extend("person_question", old.question, answers.question[new]),
-        room.extend("person_accepted", old.accepted, np.zeros(len(new), dtype=np.bool_)),
-        room.extend("person_place", old.place, place),
-        room.extend("person_owner", old.late_owner, answers.owner[new]),
-    )
+        return Counts(is_accepted, best, n_given, n_won, last)
 
 
 def _wider(column: Any, n: int) -> Any:

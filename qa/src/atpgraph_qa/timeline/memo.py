@@ -48,6 +48,13 @@ class Memo:
         self._claimed = False
         self._lock = Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_shelves": self._shelves}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._shelves = state["_shelves"]
+
     def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
         """The result kept under `key`, or that of `make`, which is then kept.
 

@@ -110,6 +110,15 @@ class Query:
         return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
 
     @cached_property
+    def tag_shares(self) -> Float64Array:
+        """For every earlier question, the rarity of the tags it shares."""
+        n = self.history.n_questions
+        share = np.zeros(n)
+        for questions in self.tagged:
+            share[questions] += np.log1p(n / (1.0 + len(questions)))
+        return share
+
+    @cached_property
     def terms(self) -> tuple[Int64Array, Float64Array]:
         """Numbers of the known words and how often each occurs."""
         question = self.question

@@ -297,6 +297,16 @@ class Records:
         return _compressed(self.answers.owner[owned], owned, len(self.users))
 
     @cached_property
+    def owned_answers(self) -> Int32Array:
+        """Answers in the order of `by_owner`."""
+        return self.by_owner[1].astype(np.int32)
+
+    @cached_property
+    def owned_questions(self) -> Int32Array:
+        """The questions they answer."""
+        return self.answers.question[self.by_owner[1]].astype(np.int32)
+
+    @cached_property
     def by_asker(self) -> tuple[Int64Array, Int32Array]:
         """Questions of every user code, in compressed rows, by date."""
         asked = np.flatnonzero(self.questions.asker >= 0)

@@ -1,4 +1,4 @@
-"""What people have done so far, whatever is asked; and what they did for the asker.
+"""Counts and rates of people, whatever is asked.
 
 Counts enter as logarithms. Rates are drawn to the mean of the site, so that one lucky answer is not
 worth a hundred good ones; how much is estimated from how far people really differ (empirical Bayes,
@@ -12,17 +12,14 @@ import numpy as np
 from atpgraph.util.arrays import Float64Array
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.elo import elo_ratings
-from atpgraph_qa.ranking.names import ASKER
-from atpgraph_qa.ranking.similarity import Rare
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import Query
 
 _SHRINK = 5.0
 _LEAST_SPREAD, _LEAST_PULL = 1e-4, 0.5
 
 
-def standing(history: History) -> dict[str, Float64Array]:
-    """Popularity and habits of all users; the question plays no part in it."""
+def user_stats(history: History) -> dict[str, Float64Array]:
+    """Return popularity and habits of all users, by feature."""
     given = history.n_given
     asker = history.questions.asker
     asked = np.bincount(asker[asker >= 0], minlength=history.n_users)
@@ -106,19 +103,6 @@ def _pace(history: History) -> dict[str, Float64Array]:
     return {
         "speed": -(history.per_user(log_delay) + 3 * usual) / (given + 3.0),
         "first": (history.per_user(first) + 1.0) / (given + 2.0),
-    }
-
-
-def asker_features(query: Query) -> dict[str, Rare]:
-    """Who helped this asker before."""
-    history = query.history
-    answers = history.answers_to(query.earlier_by_asker)
-    answers = answers[history.answers.owner[answers] >= 0]
-    owner, best = history.answers.owner[answers], history.is_accepted[answers]
-    found = (np.unique(people) for people in (owner, owner[best]))
-    return {
-        name: Rare(people, np.ones(len(people)), 0.0)
-        for name, people in zip(ASKER, found, strict=True)
     }
 
 

@@ -1,0 +1,130 @@
+"""Choose how far the weights of a site may leave the shipped ones: never further than labels bear.
+
+A handful of validation questions would choose at random, and a wrong choice costs more than staying
+where other sites are. So below :data:`FEW` labeled questions the weights stay near the prior.
+Above, every setting is judged by cross-validation, and the one nearest to the prior is taken that
+is no worse than the best by more than a standard error of the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.threads import Workers
+from atpgraph_qa.ranking.conditional_logit import (
+    Choices,
+    ConditionalLogit,
+    LogitProblem,
+    question_losses,
+)
+
+FEW = 150
+STAY = 1000.0
+PENALTIES = (1000.0, 300.0, 100.0, 30.0, 10.0)
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How strongly weights are drawn to where they start: the prior, or 0."""
+
+    penalty: float
+    from_prior: bool
+
+
+# From the prior outward.
+SETTINGS = tuple(Setting(penalty, start) for start in (True, False) for penalty in PENALTIES)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A fitted model and how it was chosen.
+
+    Attributes
+    ----------
+    model : ConditionalLogit
+        Fitted to all questions.
+    setting : Setting
+    held_out : float64 array
+        Score of every row by a model that was fitted without its part of the questions.
+    """
+
+    model: ConditionalLogit
+    setting: Setting
+    held_out: Float64Array
+
+
+def select_model(
+    choices: Choices,
+    judged: BoolArray,
+    prior: Float64Array,
+    use: BoolArray | None = None,
+    stiff: Float64Array | None = None,
+) -> Selection:
+    """Choose a setting by cross-validation and fit it to all questions.
+
+    Parameters
+    ----------
+    choices : Choices
+        Labeled questions by date.
+    judged : boolean array
+        The questions that judge a setting: those with an accepted answer.
+    prior : float64 array
+        Shipped weights, of features before standardization.
+    use, stiff
+        As for :class:`~atpgraph_qa.ranking.conditional_logit.LogitProblem`.
+    """
+    enough = int(np.count_nonzero(judged)) >= FEW
+    settings = SETTINGS if enough else (Setting(STAY, True),)
+    parts = _folds(choices.n_questions)
+    scores = np.zeros((len(settings), len(choices.x)))
+
+    with Workers() as workers:
+        for part in parts:
+            held = np.zeros(choices.n_questions, dtype=np.bool_)
+            held[part] = True
+            problem = LogitProblem(choices.part(~held), use, stiff)
+            models = workers.map(partial(_fitted, problem, prior), settings)
+            rows = held[choices.group]
+            for place, model in enumerate(models):
+                scores[place, rows] = model.score(choices.x[rows])
+    chosen = 0
+    if len(settings) > 1:
+        losses = np.stack([question_losses(row, choices)[judged] for row in scores])
+        chosen = nearest_to_the_prior(losses)
+    setting = settings[chosen]
+    whole = _fitted(LogitProblem(choices, use, stiff), prior, setting)
+    return Selection(whole, setting, scores[chosen])
+
+
+def _fitted(problem: LogitProblem, prior: Float64Array, setting: Setting) -> ConditionalLogit:
+    return problem.fit(setting.penalty, prior if setting.from_prior else None)
+
+
+def nearest_to_the_prior(losses: Float64Array) -> int:
+    """Return the first row that is no worse than the best by more than a standard error.
+
+    Parameters
+    ----------
+    losses : float64 array of shape (settings, questions)
+        Settings come from the prior outward.
+
+    Examples
+    --------
+    >>> nearest_to_the_prior(np.array([[2.0, 2.1, 1.0], [2.0, 2.0, 1.1], [3.0, 3.0, 3.0]]))
+    0
+    """
+    best = losses[int(np.argmin(losses.mean(axis=1)))]
+    gaps = losses - best
+    error = gaps.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
+    return int(np.flatnonzero(gaps.mean(axis=1) <= error)[0])
+
+
+def _folds(n_questions: int) -> list[Int64Array]:
+    """Questions that are held out together: neighbors in time, since they share what is current."""
+    parts = np.array_split(np.arange(n_questions), min(FOLDS, n_questions) or 1)
+    return [part for part in parts if len(part)] if n_questions > 1 else []
