@@ -10,10 +10,13 @@ extrapolated from the seconds per pass; ``--cap inf`` runs it to the end.
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +306,82 @@ def _auc(name: str) -> list[list[float]]:
     return found
 
 
+def minima(report: Report, limit: float, ip_limit: int) -> None:
+    """Removed edges over the proven minimum on the FASP benchmarks, igraph beside ours."""
+    folder = (data_dir() or Path()) / "fasp"
+    if not folder.is_dir():
+        report.add("## Proven minima\n\nNot measured: no folder 'fasp' (set ATP_DATA).")
+        return
+    with (folder / "minima.csv").open(encoding="utf-8") as file:
+        listed = list(csv.DictReader(file))
+    graphs = [read_edgelist(folder / f"{row['graph']}.txt") for row in listed]
+    families = list(dict.fromkeys(row["family"] for row in listed))
+    runs: dict[str, Callable[[DiGraph], tuple[int | None, bool]]] = {
+        "igraph eades": lambda graph: (igraph_cut(graph, "eades", 60), False),
+        "igraph ip": lambda graph: (igraph_cut(graph, "ip", ip_limit), True),
+    }
+    for method in METHODS:
+
+        def run(graph: DiGraph, method: str = method) -> tuple[int, bool]:
+            found = CycleBreaker(graph, 0, time_limit=limit).run(method)
+            return len(found.removed), found.proved
+
+        run(graphs[0])  # compile
+        runs[f"`{method}`"] = run
+    rows = []
+    for name, run in runs.items():
+        ratios: dict[str, list[float]] = {family: [] for family in families}
+        seconds, proved, small = [], 0, 0
+        for row, graph in zip(listed, graphs, strict=True):
+            started = cpu_seconds()
+            size, sure = run(graph)
+            seconds.append(cpu_seconds() - started)
+            if graph.n_edges <= 2000:
+                small += 1
+                proved += size is not None and sure
+            if size is not None:
+                ratios[row["family"]].append(size / int(row["minimum"]))
+        cells = [
+            f"{np.mean(values):.3f}" + ("" if len(values) == 12 else f" ({len(values)})")
+            if values
+            else "–"
+            for values in ratios.values()
+        ]
+        share = f"{proved} of {small}" if proved else ""
+        rows.append([name, *cells, share, sum(seconds), max(seconds)])
+    report.add(
+        "## Proven minima\n\nMean ratio of removed edges to the proven minimum, 12 graphs of each "
+        "family of the FASP benchmarks (in brackets: how many were answered). CPU seconds, those "
+        f"of igraph with its start. `minimum` has {limit:g} s on the clock for each graph, `ip` of "
+        f"igraph {ip_limit} s of CPU time. Proved: of the graphs with up to 2,000 edges."
+    )
+    columns = ["method", *families, "proved", "CPU seconds in all", "most for a graph"]
+    report.add(markdown(columns, rows))
+
+
+def igraph_cut(graph: DiGraph, method: str, seconds: int) -> int | None:
+    """Edges that igraph removes; None if it needs more CPU seconds."""
+    program = (
+        "import json, resource, sys, igraph\n"
+        f"resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))\n"
+        "n, edges = json.load(sys.stdin)\n"
+        "graph = igraph.Graph(n, edges, directed=True)\n"
+        f"print(len(graph.feedback_arc_set(method='{method}')))\n"
+    )
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps([graph.n_nodes, edges]), stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    return int(done.stdout) if done.returncode == 0 else None
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the children it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def spread(values: list[float]) -> str:
     """Mean and standard deviation."""
     return f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}"
@@ -340,14 +419,19 @@ def main() -> None:
     )
     parser.add_argument("--largest", type=int, default=LARGE_EDGES[-1], help="edges, for 'auto'")
     parser.add_argument("--before", help="source folder of an earlier version, for 'auto'")
+    parser.add_argument("--limit", type=float, default=2.0, help="seconds of 'minimum' for a graph")
+    parser.add_argument("--ip-limit", type=int, default=2, help="CPU seconds of igraph's ip")
     options = parser.parse_args()
     if options.job:
         print(json.dumps(job(json.loads(options.job))))
         return
     command = f"python benchmarks/cycles.py --sections {options.sections} --cap {options.cap:g}"
+    if "minima" in options.sections:
+        command += f" --limit {options.limit:g} --ip-limit {options.ip_limit}"
     report = Report("Breaking cycles: measurements", command, options.output)
     sections = {
         "twin": lambda report: against_the_twin(report, options.cap),
+        "minima": lambda report: minima(report, options.limit, options.ip_limit),
         "flow": flow_solvers,
         "growth": growth,
         "real": real_graphs,
