@@ -8,7 +8,7 @@ that was cited among all others. Trivial methods take part: beat them, or use th
 import numpy as np
 
 from atpgraph import DiGraph
-from atpgraph.linkpred.laboratory import run
+from atpgraph.linkpred.benchmark import run
 
 FIELDS, PAPERS = 6, 900
 ROWS = ("atp-log", "hope-katz", "nrp", "svd", "common-neighbours", "preferential", "levels")

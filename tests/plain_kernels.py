@@ -38,7 +38,7 @@ from atpgraph.factorization._simd import LANES
 from atpgraph.graph.generators import plant_cycles, random_dag
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.linkpred.baselines import APP, LINE, NRP
-from atpgraph.linkpred.negatives import one_way_pairs
+from atpgraph.linkpred.protocols.negatives import one_way_pairs
 
 TEXTS = {
     "integers.txt": "# two columns\n1 2\n2\t3\n-5 1\n3 1\n",

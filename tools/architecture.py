@@ -114,8 +114,8 @@ PARTS: tuple[tuple[Part, ...], ...] = (
     (
         Part(
             "linkpred",
-            "the laboratory",
-            "protocols a method cannot cheat, ATP's predictors, baselines, the laboratory",
+            "predict links",
+            "`LinkPredictor`, its evidence, protocols a method cannot cheat, baselines, benchmarks",
         ),
     ),
     (

@@ -1,4 +1,4 @@
-"""ATP and its levels as rows of the laboratory."""
+"""ATP and its levels as rows of a benchmark."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pytest
 
 from atpgraph import ATP
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.atp import LevelDifference, PlainATP
-from atpgraph.linkpred.registry import choose
+from atpgraph.linkpred.registry import LevelDifference, PlainATP, choose
 from tests.linkpred.helpers import all_scores
 
 

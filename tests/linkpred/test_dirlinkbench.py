@@ -10,8 +10,8 @@ import pytest
 from atpgraph import ATP
 from atpgraph.errors import InputError
 from atpgraph.linkpred import EdgeSplit, LinkScorer, PairTest
-from atpgraph.linkpred.dirlinkbench import is_splits, read_splits
-from atpgraph.linkpred.laboratory import run
+from atpgraph.linkpred.benchmark import run
+from atpgraph.linkpred.protocols.dirlinkbench import is_splits, read_splits
 from tests.linkpred.helpers import hierarchy
 
 
@@ -64,3 +64,11 @@ def test_ranking_scores_an_estimator() -> None:
     assert mrr <= 0.1 + 0.9 * hits  # a rank past ten counts a tenth at the most
     with pytest.raises(InputError, match="did you mean 'mrr'"):
         LinkScorer("ranking", metric="mr")(model, held_out)
+
+
+def test_all_splits_of_a_folder_are_used(tmp_path: Path) -> None:
+    for number in range(7):
+        write(tmp_path / str(number))
+    splits = read_splits(tmp_path)
+    result = run(splits[0].train, "degree-product", ["dirlinkbench"], splits=splits)
+    assert result.seeds == list(range(7))

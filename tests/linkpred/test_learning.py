@@ -10,11 +10,10 @@ from atpgraph import LinkPredictor
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
-from atpgraph.linkpred.evidence import Collection
-from atpgraph.linkpred.evidence.candidates import choices
-from atpgraph.linkpred.evidence.collection import Settings
-from atpgraph.linkpred.logit import fit_choice, fit_pairs
-from atpgraph.linkpred.negatives import Pairs
+from atpgraph.linkpred.evidence import Collection, Settings
+from atpgraph.linkpred.learning import Plan, _sample, fit_pairs, hide
+from atpgraph.linkpred.ranking import fit_curve, fit_log_ratio
+from atpgraph.util.conditional_logit import Choices, fit_logit
 from tests.linkpred.helpers import hierarchy
 
 
@@ -35,38 +34,68 @@ def test_a_choice_is_the_minimum_of_its_loss() -> None:
     weight = np.log(rng.integers(1, 20, 4000).astype(float))
     utility = (terms @ [1.5, -0.5] + weight + rng.gumbel(size=4000)).reshape(-1, 8)
     best = utility.argmax(axis=1)
-    for row, chosen in enumerate(best):  # the chosen one comes first
-        swap = starts[row] + np.array([0, chosen])
-        terms[swap], weight[swap] = terms[swap[::-1]], weight[swap[::-1]]
-    head = fit_choice(terms, starts, weight, ridge=1.0)
-    assert head.weights == pytest.approx([1.5, -0.5], abs=0.2)
+    choices = Choices(terms, np.repeat(np.arange(500), 8), starts + best, weight)
+    found = fit_logit(choices, 1.0)
+    assert found.raw_weight == pytest.approx([1.5, -0.5], abs=0.2)
 
     def loss(w: np.ndarray) -> float:
-        score = (((terms - terms.mean(axis=0)) / terms.std(axis=0)) @ w + weight).reshape(-1, 8)
-        return float((np.logaddexp.reduce(score, axis=1) - score[:, 0]).sum() + w @ w / 2)
+        z = (terms - terms.mean(axis=0)) / terms.std(axis=0)
+        score = (z @ w + weight).reshape(-1, 8)
+        chosen = score[np.arange(500), best]
+        return float((np.logaddexp.reduce(score, axis=1) - chosen).sum() + w @ w / 2)
 
-    slow = minimize(loss, np.zeros(2)).x / terms.std(axis=0)
-    assert head.weights == pytest.approx(slow, abs=1e-3)
+    slow = minimize(loss, np.zeros(2)).x
+    assert found.weight == pytest.approx(slow, abs=1e-3)
+    assert found.loss(choices) == pytest.approx((loss(slow) - slow @ slow / 2) / 500, abs=1e-4)
+
+
+def test_weights_of_choices_count_them_several_times() -> None:
+    rng = np.random.default_rng(2)
+    x, group = rng.standard_normal((60, 3)), np.repeat(np.arange(10), 6)
+    chosen = np.arange(0, 60, 6) + rng.integers(6, size=10)
+    twice = np.concatenate([chosen, chosen[:4]])
+    weight = np.where(np.arange(10) < 4, 2.0, 1.0)
+    a = fit_logit(Choices(x, group, twice, np.zeros(60)), 1.0)
+    b = fit_logit(Choices(x, group, chosen, np.zeros(60), weight), 1.0)
+    assert np.allclose(a.weight, b.weight, atol=1e-6)
+    odd = np.arange(10) % 2 == 1
+    part = Choices(x, group, twice, np.zeros(60)).part(odd)
+    assert part.n_groups == 5
+    assert np.array_equal(part.x[part.chosen], x[twice[odd[group[twice]]]])
 
 
 def test_candidates_stand_for_all_nodes() -> None:
     graph = hierarchy()
-    evidence = Collection(["paths", "degrees"], Settings(4)).fit(graph)
-    some = np.array([0, 40, 80])
-    queries = Pairs(graph.sources[some].astype(np.int64), graph.targets[some].astype(np.int64))
+    hidden = hide(graph, 0.1, np.random.default_rng(0))
+    evidence = Collection(["paths", "degrees"], Settings(4)).fit(hidden.rest)
+    everyone = np.ones(graph.n_nodes, dtype=bool)
+    sample = _sample(hidden, evidence, Plan(), everyone, np.random.default_rng(1))
+    choices = sample.choices
+    other = np.ones(len(choices.x), dtype=bool)
+    other[choices.chosen] = False
+    stands = np.bincount(choices.group, np.exp(choices.offset) * other)
+    out = np.log1p(hidden.rest.out_degree)
+    column = evidence.term_names.index("log out-degree of u")
+    for group in range(choices.n_groups):  # all nodes but itself and its targets, hidden or not
+        u = choices.x[choices.group == group][0, column]
+        nodes = np.flatnonzero(np.isclose(out, u))
+        loops = graph.find_edges(nodes, nodes) >= 0
+        free = graph.n_nodes - 1 - graph.out_degree[nodes] + loops
+        assert np.isclose(stands[group], free).any()
+
+
+def test_curves_never_fall_and_follow_the_truth() -> None:
     rng = np.random.default_rng(0)
-    found = choices(graph, evidence, queries.sources, queries.targets, rng)
-    u, v, starts, weight, terms = found
-    assert np.array_equal(terms, evidence.terms(u, v))
-    for at, first in enumerate(starts):
-        last = starts[at + 1] if at + 1 < len(starts) else len(u)
-        assert (u[first], v[first]) == (queries.sources[at], queries.targets[at])
-        others = v[first + 1 : last]
-        assert len(set(others.tolist())) == len(others)
-        assert (graph.find_edges(np.full(len(others), u[first]), others) < 0).all()
-        free = graph.n_nodes - 1 - graph.out_degree[u[first]]
-        loops = graph.find_edges([u[first]], [u[first]])[0] >= 0
-        assert np.exp(weight[first + 1 : last]).sum() == pytest.approx(free + loops)
+    x = rng.random(5000)
+    curve = fit_curve(x, (rng.random(5000) < x**2).astype(float), np.ones(5000))
+    assert (np.diff(curve.y) >= 0).all()
+    at = np.linspace(0.1, 0.9, 9)
+    assert np.abs(curve(at) - at**2).max() < 0.08
+    good, bad = rng.normal(1, 1, 4000), rng.normal(-1, 1, 4000)
+    ratio = fit_log_ratio(good, np.ones(4000), bad, np.ones(4000))
+    at = np.linspace(-1.5, 1.5, 7)
+    assert np.abs(ratio(at) - 2 * at).max() < 0.5  # log of N(1, 1) / N(−1, 1)
+    assert (np.diff(ratio.y) >= 0).all()
 
 
 def planted(n: int, seed: int) -> tuple[DiGraph, np.ndarray]:

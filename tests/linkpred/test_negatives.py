@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.negatives import non_edges, one_way_pairs
+from atpgraph.linkpred.protocols.negatives import non_edges, one_way_pairs
 from tests.linkpred.helpers import as_set, brute_one_way, graphs
 
 
@@ -35,7 +35,7 @@ def test_one_way_pairs_of_some_nodes(graph: DiGraph, count: int, seed: int) -> N
 
 
 def test_one_way_pairs_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atpgraph.linkpred.negatives._BLOCK_BYTES", 1)
+    monkeypatch.setattr("atpgraph.linkpred.protocols.negatives._BLOCK_BYTES", 1)
     rng = np.random.default_rng(5)
     graph = DiGraph.from_codes(rng.integers(300, size=420), rng.integers(300, size=420), 300)
     truth = brute_one_way(graph)

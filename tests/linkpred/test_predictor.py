@@ -14,10 +14,9 @@ from atpgraph import LinkPredictor, citation_dag
 from atpgraph.errors import InputError, NotFittedError
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred import PairTest, make_split
-from atpgraph.linkpred.evidence.vectors import SpectralScore
-from atpgraph.linkpred.examples import hidden_edges
-from atpgraph.linkpred.splits import Split
+from atpgraph.linkpred import PairTest, Split, make_split
+from atpgraph.linkpred.evidence import SpectralScore
+from atpgraph.linkpred.learning import hide
 
 
 @pytest.fixture(scope="module")
@@ -53,19 +52,56 @@ def test_probabilities_follow_the_base_rate(model: LinkPredictor, split: Split) 
     assert np.allclose(rare, odds / (1 + odds))
     with pytest.raises(InputError, match="between 0 and 1"):
         model.predict_proba(u, v, base_rate=1)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        model.recommend(u[0], base_rate=0)
 
 
 def test_recommended_targets_are_new_and_in_order(model: LinkPredictor) -> None:
     graph = model.graph_
     for label in graph.labels[[0, 50, 399]].tolist():
-        names, chances = model.recommend(label, 7)
+        names, _ = model.recommend(label, 7)
         codes = graph.codes(names)
         assert len(set(names.tolist())) == 7
         assert label not in names
         assert (graph.find_edges(np.full(7, graph.code(label)), codes) < 0).all()
         scores = model.score_pairs(label, names, "target")
         assert (np.diff(scores) <= 1e-9).all()
-        assert np.allclose(chances, model.predict_proba(label, names))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 399), st.integers(1, 60), st.sampled_from([None, 0.5, 1e-4]))
+def test_the_number_shown_never_rises(
+    model: LinkPredictor, node: int, k: int, base_rate: float | None
+) -> None:
+    label = model.graph_.labels[node]
+    for known in (True, False):
+        _, rates = model.recommend(label, k, exclude_known=known, base_rate=base_rate)
+        assert (np.diff(rates) <= 0).all()
+        assert ((rates >= 0) & (rates <= 1)).all()
+    _, chances = model.recommend_sources(label, min(k, 5), base_rate=base_rate)
+    assert (np.diff(chances) <= 0).all()
+
+
+@pytest.mark.parametrize("k", [1, 7, 300])
+def test_the_number_of_top_links_never_rises(model: LinkPredictor, k: int) -> None:
+    sources, targets, rates = model.top_links(k)
+    assert len(sources) == len(targets) == len(rates) == k
+    assert (np.diff(rates) <= 0).all()
+    rare = model.top_links(k, base_rate=1e-5)
+    assert rare[0].tolist() == sources.tolist()
+    assert (rare[2] <= rates).all()
+    assert (np.diff(rare[2]) <= 0).all()
+
+
+def test_a_batch_is_its_single_lists(model: LinkPredictor) -> None:
+    some = model.graph_.labels[::23]
+    for batch in (some, some.tolist()):
+        lists = model.recommend(batch, 4)
+        assert len(lists) == len(some)
+        for label, (names, rates) in zip(some.tolist(), lists, strict=True):
+            alone = model.recommend(label, 4)
+            assert alone[0].tolist() == names.tolist()
+            assert alone[1].tolist() == rates.tolist()
 
 
 def test_candidates_hold_the_best_of_all_nodes(model: LinkPredictor) -> None:
@@ -90,23 +126,20 @@ def test_known_links_are_listed_on_request(model: LinkPredictor) -> None:
 def test_sources_are_ranked_by_the_link(model: LinkPredictor) -> None:
     names, chances = model.recommend_sources("p5", 5)
     assert len(names) == 5
-    assert (np.diff(chances) <= 0).all()
-    assert np.allclose(chances, model.predict_proba(names, "p5"))
+    assert np.allclose(chances, model.predict_proba(names, "p5", model.density_))
     known = model.graph_.find_edges(model.graph_.codes(names), model.graph_.codes(["p5"] * 5))
     assert (known < 0).all()
 
 
-def test_top_links_are_the_best_of_the_recommended(model: LinkPredictor) -> None:
-    sources, targets, chances = model.top_links(10)
-    assert (np.diff(chances) <= 0).all()
-    assert np.allclose(chances, model.predict_proba(sources, targets))
+def test_top_links_are_new_and_the_best_of_the_lists(model: LinkPredictor) -> None:
+    sources, targets, rates = model.top_links(10)
     codes = model.graph_.codes(sources), model.graph_.codes(targets)
     assert (model.graph_.find_edges(*codes) < 0).all()
     assert (model.score_pairs(sources, targets, "direction") >= 0).all()
     for label in model.graph_.labels[::40].tolist():
-        (name,), (chance,) = model.recommend(label, 1)
+        (name,), (rate,) = model.recommend(label, 1)
         if model.score_pairs(label, name, "direction")[0] >= 0:
-            assert chance <= chances[0] + 1e-9
+            assert rate <= rates[0] + 1e-9
 
 
 @settings(max_examples=40, deadline=None)
@@ -119,19 +152,47 @@ def test_explanations_name_real_nodes_and_add_up(
     why = model.explain(u, v)
     assert why.probability == pytest.approx(float(model.predict_proba(u, v)[0]))
     assert why.known == (graph.find_edges([source], [target])[0] >= 0)
-    usual = model.heads_["link"].score(model.heads_["link"].usual[None])[0]
-    total = usual + sum(reason.weight for reason in why.reasons)
-    assert total == pytest.approx(float(model.score_pairs(u, v)[0]), abs=1e-6)
+    total = why.base + sum(reason.weight for reason in why.reasons)
+    assert total == pytest.approx(why.score, abs=1e-6)
+    assert why.score == pytest.approx(float(model.score_pairs(u, v, "target")[0]), abs=1e-5)
     reasons = {reason.kind: reason for reason in why.reasons}
-    for between in graph.codes(reasons["paths"].nodes).tolist() if reasons["paths"].nodes else []:
-        assert graph.find_edges([source, between], [between, target]).min() >= 0
-    for other in graph.codes(reasons["citation"].nodes) if reasons["citation"].nodes else []:
-        both_point = graph.find_edges([source, target], [other, other]).min() >= 0
-        both_pointed_at = graph.find_edges([other, other], [source, target]).min() >= 0
-        assert both_point or both_pointed_at
-    edges = len(_out(graph, source))
-    assert f"{edges:,} out-edge{'' if edges == 1 else 's'}, " in reasons["degrees"].words
+    for reason in why.reasons:  # what is not there is no reason
+        assert " 0 " not in f" {reason.words} "
+        assert "no edge" not in reason.words
+    near = reasons.get("neighborhood")
+    for other in graph.codes(near.nodes).tolist() if near and near.nodes else []:
+        assert (
+            graph.find_edges([source, other], [other, target]).min() >= 0
+            or graph.find_edges([source, target], [other, other]).min() >= 0
+            or graph.find_edges([other, other], [source, target]).min() >= 0
+        )
     assert u in str(why)
+    assert why.to_dict()["reasons"][0]["kind"] in reasons
+
+
+def test_what_was_hidden_is_reported_both_ways(model: LinkPredictor) -> None:
+    told = model.validation_
+    assert set(told) == {"link", "connected", "direction", "order", "hits"}
+    assert set(told["link"]["errors"]) == {"0.5", "0.01", "0.001"}
+    ranks = told["hits"]["ranks"]
+    assert [row["rank"] for row in ranks] == list(range(1, 11))
+    assert all(0 <= row["stated"] <= 1 and 0 <= row["right"] <= 1 for row in ranks)
+
+
+def test_hit_rates_are_those_of_hidden_edges() -> None:
+    """Averaged over nodes, rates shown at a rank are near the share of suggestions that hit."""
+    graph = citation_dag(1500, 12000, random_state=5)
+    rest = hide(graph, 0.1, np.random.default_rng(9))
+    model = LinkPredictor(n_components=8).fit(rest.rest)
+    hidden = rest.left()
+    nodes = np.arange(0, 1500, 2)
+    lists = model.recommend(nodes, 10)
+    shown = np.array([rates for _, rates in lists])
+    right = np.array(
+        [hidden.find_edges(np.full(10, u), names) >= 0
+         for u, (names, _) in zip(nodes, lists, strict=True)]
+    )  # fmt: skip
+    assert np.abs(shown.mean(axis=0) - right.mean(axis=0)).max() < 0.05
 
 
 def test_the_same_seed_gives_the_same_bytes(split: Split, tmp_path: Path) -> None:
@@ -150,7 +211,7 @@ def test_a_file_keeps_every_answer(model: LinkPredictor, tmp_path: Path) -> None
     for mine, theirs in zip(model.recommend("p9", 5), again.recommend("p9", 5), strict=True):
         assert mine.tolist() == theirs.tolist()
     assert str(again.explain("p1", "p2")) == str(model.explain("p1", "p2"))
-    folded = (each.fold_in("new", ["p1", "p2"], ["p300"]) for each in (model, again))
+    folded = (each.with_node("new", ["p1", "p2"], ["p300"]) for each in (model, again))
     first, second = (each.recommend("new", 5) for each in folded)
     assert first[0].tolist() == second[0].tolist()
     again.save(tmp_path / "again.npz")
@@ -170,16 +231,19 @@ def test_a_damaged_file_is_refused(model: LinkPredictor, tmp_path: Path) -> None
 
 def test_a_new_node_is_seen_by_its_edges(model: LinkPredictor) -> None:
     old = model.graph_.n_edges
-    folded = model.fold_in("new", ["p1", "p2", "p3"], ["p390"])
+    folded = model.with_node("new", ["p1", "p2", "p3"], ["p390"])
     assert (folded.graph_.n_nodes, folded.graph_.n_edges) == (401, old + 4)
     assert model.graph_.n_edges == old
-    names, chances = folded.recommend("new", 5)
+    names, _ = folded.recommend("new", 5)
     assert not {"p1", "p2", "p3", "new"} & set(names)
-    assert chances[0] > folded.predict_proba("new", folded.graph_.labels[:400]).mean()
+    scores = folded.predict_proba("new", folded.graph_.labels[:400])
+    assert folded.predict_proba("new", names[0]) > scores.mean()
+    with pytest.warns(DeprecationWarning, match="with_node"):
+        assert model.fold_in("new", ["p1"]).graph_.n_nodes == 401
     with pytest.raises(InputError, match="already"):
-        model.fold_in("p1", ["p2"])
+        model.with_node("p1", ["p2"])
     with pytest.raises(InputError, match="no node 'nobody'"):
-        model.fold_in("new", ["nobody"])
+        model.with_node("new", ["nobody"])
 
 
 def test_manners_of_an_estimator(model: LinkPredictor) -> None:
@@ -225,10 +289,50 @@ def test_singular_vectors_that_the_solver_has_to_draw_are_the_same_again() -> No
 
 def test_a_forest_has_edges_to_hide() -> None:
     tree = DiGraph.from_codes(np.arange(1, 100), np.arange(1, 100) // 2, 100)
-    taken = hidden_edges(tree, 0.1, np.random.default_rng(0))
-    assert len(taken) == 10
+    assert len(hide(tree, 0.1, np.random.default_rng(0), keep_connected=True).edges) == 10
     labels, _ = LinkPredictor(n_components=4, max_pairs=50).fit(tree).recommend(99, 3)
     assert len(labels) == 3
+
+
+def test_a_source_without_edges_gets_popular_nodes() -> None:
+    codes = citation_dag(200, 1200, random_state=1)
+    graph = DiGraph.from_codes(codes.sources, codes.targets, 201)
+    times = np.arange(201.0)
+    plain = LinkPredictor(n_components=4).fit(graph)
+    timed = LinkPredictor(n_components=4).fit(graph, times=times)
+    assert plain.is_cold(200)
+    assert not plain.is_cold(150)
+    names, rates = plain.recommend(200, 5)
+    assert (np.diff(graph.in_degree[names]) <= 0).all()
+    assert graph.in_degree[names[0]] == graph.in_degree.max()
+    assert (np.diff(rates) <= 0).all()
+    why = plain.explain(200, int(names[0]))
+    assert why.reasons[0].weight == pytest.approx(why.score)
+    assert "nothing is known of the source" in str(why)
+    recent, _ = timed.recommend(200, 5)
+    assert len(set(recent.tolist())) == 5
+
+
+def test_times_of_nodes_and_edges(tmp_path: Path) -> None:
+    graph = citation_dag(300, 2000, random_state=1)
+    times = np.arange(300.0)
+    nodes = LinkPredictor(n_components=4).fit(graph, times=times)
+    assert "recency" in nodes.evidence_.kinds
+    same = LinkPredictor(n_components=4).fit(graph, times=dict(enumerate(times)))
+    assert np.array_equal(same.recommend(299)[0], nodes.recommend(299)[0])
+    edges = LinkPredictor(n_components=4).fit(graph, times=times[graph.sources])
+    edges.save(tmp_path / "timed.npz")
+    again = LinkPredictor.load(tmp_path / "timed.npz")
+    assert again.recommend(299)[0].tolist() == edges.recommend(299)[0].tolist()
+    newer = again.with_node(300, [1, 2])
+    assert (
+        newer.recommend(300, 3)[0].tolist()
+        == edges.with_node(300, [1, 2]).recommend(300, 3)[0].tolist()
+    )
+    with pytest.raises(InputError, match="7 times for 300 nodes"):
+        LinkPredictor().fit(graph, times=np.ones(7))
+    with pytest.raises(InputError, match="No time is a finite number"):
+        LinkPredictor().fit(graph, times=np.full(300, np.nan))
 
 
 def _out(graph: DiGraph, u: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PROTOCOLS, PairTest, RankingTest, make_split
-from atpgraph.linkpred.splits import removable_edges
+from atpgraph.linkpred.protocols.splits import removable_edges
 from tests.linkpred.helpers import as_networkx, as_set, brute_one_way, graphs
 
 

@@ -1,4 +1,4 @@
-"""``atp linkpred``: the link-prediction laboratory."""
+"""``atp linkpred``: compare link predictors on a graph."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from atpgraph.graph.digraph import DiGraph
-    from atpgraph.linkpred.laboratory import LabResult, MethodResult
-    from atpgraph.linkpred.splits import Split
+    from atpgraph.linkpred.benchmark import LabResult, MethodResult
+    from atpgraph.linkpred.protocols.splits import Split
 
 
 @reads_graph
@@ -40,7 +40,25 @@ def linkpred(
     dim: Annotated[
         str, typer.Option("--dim", help="Dimension per side; several by commas, the first leads.")
     ] = "64",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=1000, help="Number of splits.")] = 5,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            min=1,
+            max=1000,
+            help="Number of splits.",
+            show_default="5; all splits of a folder",
+        ),
+    ] = None,
+    times: Annotated[
+        Path | None,
+        typer.Option(
+            "--times",
+            help="Train on the past and predict the newest sources: a file of times of nodes "
+            "(label, time) or edges (source, target, time). Replaces --protocol.",
+            show_default=False,
+        ),
+    ] = None,
     fraction: Annotated[
         float, typer.Option("--fraction", help="Share of the edges taken out for testing.")
     ] = 0.1,
@@ -59,8 +77,8 @@ def linkpred(
 ) -> None:
     """Compare link predictors on a graph: every method, protocol and seed, with intervals."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.dirlinkbench import PUBLISHED, is_splits, read_splits
-        from atpgraph.linkpred.laboratory import run
+        from atpgraph.linkpred.benchmark import run
+        from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED, is_splits, read_splits
         from atpgraph.report.pages.linkpred import write_report
 
         dims = _dimensions(dim)
@@ -71,6 +89,15 @@ def linkpred(
             name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
         else:
             name, loaded = _load(graph, reading)
+        if times is not None:
+            from atpgraph.linkpred.evidence.files import read_times
+            from atpgraph.linkpred.protocols.splits import make_time_split
+
+            when = read_times(times, loaded)
+            splits = [
+                make_time_split(loaded, when, random_state=seed, max_queries=queries or None)
+                for seed in range(seeds or 5)
+            ]
         result = run(
             loaded,
             methods,
@@ -94,7 +121,7 @@ def linkpred(
             written = write_report(result, report, typed_command())
             payload["report"] = written
             out.note(f"report written to {written}")
-        theirs = PUBLISHED.get(name, {}) if splits else {}
+        theirs = PUBLISHED.get(name, {}) if is_splits(graph) else {}
         if theirs:
             payload["published"] = theirs
             told = ", ".join(f"{row} {value}" for row, value in theirs.items())

@@ -115,7 +115,7 @@ def _by_links(read: DiGraph, protocol: str, seed: int) -> tuple[DiGraph, Judge]:
     from atpgraph.errors import InputError
     from atpgraph.evaluation.metrics import auc, average_precision
     from atpgraph.linkpred.protocols import PairTest
-    from atpgraph.linkpred.splits import make_split
+    from atpgraph.linkpred.protocols.splits import make_split
 
     split = make_split(read, protocols=[protocol], random_state=seed)
     test = split.tests.get(protocol)

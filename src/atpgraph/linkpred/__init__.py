@@ -1,12 +1,21 @@
-"""Link prediction: protocols a method cannot cheat, baselines and the laboratory."""
+"""Link prediction: the predictor, protocols a method cannot cheat, baselines, benchmarks."""
 
-from atpgraph.linkpred.evaluation import Evaluation, evaluate
-from atpgraph.linkpred.method import EmbeddingMethod, Method
-from atpgraph.linkpred.model_selection import EdgeSplit, LinkScorer
-from atpgraph.linkpred.negatives import Pairs
 from atpgraph.linkpred.predictor import LinkPredictor
-from atpgraph.linkpred.protocols import PROTOCOLS, PairTest, Protocol, Ranking, RankingTest
-from atpgraph.linkpred.splits import Split, make_split
+from atpgraph.linkpred.protocols import (
+    PROTOCOLS,
+    EmbeddingMethod,
+    Evaluation,
+    Method,
+    Pairs,
+    PairTest,
+    Protocol,
+    Ranking,
+    RankingTest,
+    Split,
+    evaluate,
+    make_split,
+)
+from atpgraph.linkpred.protocols.model_selection import EdgeSplit, LinkScorer
 
 __all__ = [
     "PROTOCOLS",

@@ -1,36 +1,46 @@
-"""Why a link is likely: each evidence in numbers, and the nodes behind it by name."""
+"""Why a link is suggested: what each group of evidence adds to the score, in numbers and words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence import Collection, Levels, Walks
-from atpgraph.linkpred.logit import Head, log_odds
+from atpgraph.linkpred.evidence import Collection, Levels
+from atpgraph.linkpred.ranking import Head
 from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
+# Evidence that says the same in several ways is one reason.
+GROUPS = {
+    "neighborhood": ("proximity", "reach", "paths", "citation", "spectral", "atp"),
+    "reverse": ("reverse",),
+    "popularity": ("degrees",),
+    "time": ("recency",),
+    "hierarchy": ("levels",),
+    "attributes": ("attributes",),
+}
+# Groups whose contribution is measured against a typical candidate; the others against nothing.
+_AGAINST_USUAL = ("popularity", "time", "hierarchy", "attributes")
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One kind of evidence for a pair.
+    """What one group of evidence adds.
 
     Attributes
     ----------
     kind : str
-        The kind of evidence.
+        The group: one of :data:`GROUPS`.
     weight : float
-        By how much it raises (or lowers) the log-odds, against a usual pair without a link.
+        By how much it raises (or lowers) the score.
     values : dict
         The numbers found.
     words : str
     nodes : list of labels
-        The nodes in between, or nodes that both link to, as far as the evidence has any.
+        Nodes in between, or linked with both, as far as there are any.
     """
 
     kind: str
@@ -42,12 +52,18 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What speaks for and against a link.
+    """What speaks for and against suggesting a link.
 
     Attributes
     ----------
     source, target : labels
+    score : float
+        What orders the suggestions for the source: ``base`` and the weights of all reasons add up
+        to it.
+    base : float
+        The score of a typical candidate with no connection to the source.
     probability : float
+        That the pair is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
     known : bool
         Whether the graph has the edge already.
     reasons : list of Reason
@@ -56,107 +72,104 @@ class Explanation:
 
     source: Any
     target: Any
+    score: float
+    base: float
     probability: float
     known: bool
     reasons: list[Reason]
 
     def __str__(self) -> str:
         there = ", an edge already" if self.known else ""
-        lines = [f"{self.source} → {self.target}: {self.probability:.2f}{there}"]
+        lines = [f"{self.source} → {self.target}: score {self.score:.2f}{there}"]
         lines += [f"  {reason.weight:+.2f}  {reason.words}" for reason in self.reasons]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "probability": self.probability,
-            "known": self.known,
-            "reasons": [vars(reason) for reason in self.reasons],
-        }
+        """Return plain values, for JSON."""
+        return asdict(self)
 
 
-def explain(
-    graph: DiGraph,
-    evidence: Collection,
-    heads: Mapping[str, Head],
-    u: int,
-    v: int,
-    base_rate: float,
-) -> Explanation:
-    """The contributions of each kind of evidence to the log-odds of the link u → v."""
-    head = heads["link"]
+def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, float, list[Reason]]:
+    """Return the score of u → v, the score of a pair with no evidence, and the reasons between."""
+    graph = evidence.graph
     found = evidence.pairs(np.array([u]), np.array([v]))
-    terms = evidence.as_terms(found)
-    above = (terms[0] - head.usual) * head.weights
-    parts: dict[str, tuple[float, dict[str, float]]] = {}
-    for kind, part, numbers, columns in evidence.spans():
-        weight, values = parts.get(kind, (0.0, {}))
-        shown = dict(zip(part.names, found[0, numbers].tolist(), strict=True))
-        if kind == "attributes":
-            shown = {"similarity": shown["similarity"]}
-        parts[kind] = (weight + float(above[columns].sum()), values | shown)
-    reasons = [
-        Reason(kind, weight, values, *_words(graph, evidence, kind, values, u, v))
-        for kind, (weight, values) in parts.items()
-    ]
+    terms = evidence.as_terms(found)[0]
+    group_of = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
+    groups = np.array([group_of[kind] for kind in evidence.term_kinds])
+    nothing = evidence.as_terms(np.zeros_like(found))[0]
+    reference = np.where(np.isin(groups, _AGAINST_USUAL), head.usual, nothing)
+    above = (terms - reference) * head.weights
+    numbers = zip(evidence.names, evidence.number_kinds, found[0].tolist(), strict=True)
+    values: dict[str, dict[str, float]] = {}
+    for name, kind, value in numbers:
+        if value and not name.startswith("attributes "):
+            values.setdefault(group_of[kind], {})[name] = value
+    reasons = []
+    for group in GROUPS:
+        if (groups == group).any() and (values.get(group) or above[groups == group].any()):
+            shown = values.get(group, {})
+            words, nodes = _words(graph, evidence, group, shown, u, v)
+            reasons.append(Reason(group, float(above[groups == group].sum()), shown, words, nodes))
     reasons.sort(key=lambda reason: -abs(reason.weight))
-    odds = float(head.score(terms)[0]) + log_odds(base_rate)
-    labels = graph.labels.tolist()
-    known = bool(graph.find_edges([u], [v])[0] >= 0)
-    return Explanation(labels[u], labels[v], float(1.0 / (1.0 + np.exp(-odds))), known, reasons)
+    base = float(head.score(reference[None])[0])
+    return float(head.score(terms[None])[0]), base, reasons
+
+
+def popularity_reason(recent: int, horizon: float) -> tuple[str, dict[str, float]]:
+    """Return the reason for a suggestion to a source without edges."""
+    lately = "" if horizon >= 1 else f" among the latest {100 * horizon:g} % of all links"
+    told = f"nothing is known of the source; the target got {_count(recent, 'link')}{lately}"
+    return told, {"recent in-degree": float(recent)}
 
 
 def _words(
-    graph: DiGraph, evidence: Collection, kind: str, values: dict[str, float], u: int, v: int
+    graph: DiGraph, evidence: Collection, group: str, values: dict[str, float], u: int, v: int
 ) -> tuple[str, list[Any]]:
-    """A sentence, and the labels of the nodes it names."""
+    """Return facts that hold, in words, and the labels of the nodes they name."""
     out_u, in_v = _out(graph, u), _out(graph.reverse(), v)
-    if kind == "proximity":
-        return f"a walk from the source is at the target {_share(values['proximity'])}", []
-    if kind == "reach":
-        return (
-            f"walking forward, it is at the target {_share(values['reached'])}, walking backward "
-            f"{_share(values['reaching'])}"
-        ), []
-    if kind == "paths":
+    if group == "neighborhood":
         between = np.intersect1d(out_u, in_v)
-        names = _labels(graph, between)
-        told = f"{_count(len(between), 'path')} of two steps{_by(names)}"
-        walks = Walks("><>", damping=0.0).fit(graph).pairs(np.array([u]), np.array([v]))[0, 0]
-        alike = _count(round(walks), "walk")
-        return f"{told}; {alike} over somebody with the same target", names
-    if kind == "citation":
         same = np.intersect1d(out_u, _out(graph, v))
         together = np.intersect1d(_out(graph.reverse(), u), in_v)
-        names = _labels(graph, np.union1d(same, together))
-        return (
-            f"{_count(len(same), 'target')} in common, {_count(len(together), 'source')} in common"
-            f"{_by(names)}",
-            names,
-        )
-    if kind == "reverse":
-        there = values["<"] > 0
-        return "the edge the other way round is there" if there else "no edge the other way", []
-    if kind == "degrees":
-        return (
-            f"the source has {_count(len(out_u), 'out-edge')}, the target "
-            f"{_count(len(in_v), 'in-edge')}",
-            [],
-        )
-    if kind == "levels":
-        (level,) = (part.level_ for part in evidence if isinstance(part, Levels))
+        names = _labels(graph, between if len(between) else np.union1d(same, together))
+        facts = [
+            _count(len(nodes), what)
+            for nodes, what in (
+                (between, "path of two steps"),
+                (same, "target in common"),
+                (together, "source in common"),
+            )
+            if len(nodes)
+        ]
+        if values.get("><>", 0) and not facts:
+            facts.append("nodes with the same targets link to it")
+        if values.get("proximity", 0) >= 5e-5:
+            facts.append(f"a random walk is there {values['proximity']:.2%} of the time")
+        if values.get("spectral score", 0) >= 0.005:
+            facts.append(f"nodes like the source link to it ({values['spectral score']:.2f})")
+        by = f" ({', '.join(map(str, names))})" if names else ""
+        if not facts:
+            return "a distant connection", names
+        return ", ".join([facts[0] + by, *facts[1:]]), names
+    if group == "reverse":
+        return "the target links to the source", []
+    if group == "popularity":
+        ends = (("target", in_v, "in-edge"), ("source", out_u, "out-edge"))
+        degrees = [f"the {end} has {_count(len(e), what)}" for end, e, what in ends if len(e)]
+        return ", ".join(degrees) or "how active both nodes are", []
+    if group == "time":
+        names = [name for name in values if name.startswith("recent")]
+        recent = max((int(values[name]) for name in names), default=0)
+        age = "older" if values.get("age gap", 0) >= 0 else "newer"
+        return f"the target is {age} than the source and got {_count(recent, 'link')} lately", []
+    if group == "hierarchy":
+        part = evidence.part(Levels)
+        level = part.level_ if part is not None else np.zeros(graph.n_nodes)
         apart = int(level[v] - level[u])
         way = "above" if apart > 0 else "below"
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
         return f"level {int(level[v]):,}, {told}", []
-    if kind == "atp":
-        forth, back = values["ATP score"], values["ATP score of v → u"]
-        return f"ATP scores the link {forth:.2f}, its reverse {back:.2f}", []
-    if kind == "spectral":
-        return f"nodes like the source link to it with strength {values['spectral score']:.2f}", []
-    return f"attributes are alike by {values['similarity']:.2f}", []
+    return f"attributes are alike by {values.get('similarity', 0.0):.2f}", []
 
 
 def _out(graph: DiGraph, u: int) -> Int64Array:
@@ -164,18 +177,15 @@ def _out(graph: DiGraph, u: int) -> Int64Array:
 
 
 def _labels(graph: DiGraph, codes: Int64Array) -> list[Any]:
-    """The labels of a few of the nodes, the least popular first: they say most."""
+    """Return the labels of a few of the nodes, the least popular first: they say most."""
     few = codes[np.argsort(graph.in_degree[codes] + graph.out_degree[codes], kind="stable")]
     return list(graph.labels[few[:_NAMED]].tolist())
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    head, _, rest = what.partition(" ")
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {head}{plural}{' ' + rest if rest else ''}"
 
 
-def _share(value: float) -> str:
-    return f"{value:.2%} of the time" if value >= 5e-5 else "hardly ever"
-
-
-def _by(names: list[Any]) -> str:
-    return f" ({', '.join(map(str, names))})" if names else ""
+__all__ = ["GROUPS", "Explanation", "Reason", "explain", "popularity_reason"]

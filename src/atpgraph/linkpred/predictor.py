@@ -1,29 +1,37 @@
-"""LinkPredictor: likely links of a directed graph, with reasons and probabilities."""
+"""LinkPredictor: likely links of a directed graph, with reasons and expected hit rates."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import heapq
 import os
+import warnings
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 
 from atpgraph.embedding.base import Estimator
 from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
-from atpgraph.linkpred.evidence import KINDS, Attributes, Collection, Levels
+from atpgraph.linkpred.clock import Clock
+from atpgraph.linkpred.evidence import (
+    Attributes,
+    Collection,
+    Levels,
+    NewNode,
+    Settings,
+    select_kinds,
+)
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
-from atpgraph.linkpred.evidence.collection import Settings
-from atpgraph.linkpred.examples import Plan
-from atpgraph.linkpred.explanation import Explanation, explain
-from atpgraph.linkpred.fold import grown
-from atpgraph.linkpred.learning import QUESTIONS, learn
-from atpgraph.linkpred.logit import Head, log_odds
+from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.explanation import Explanation, Reason, explain, popularity_reason
+from atpgraph.linkpred.learning import Learned, Plan, learn
+from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
 from atpgraph.util.progress import stage
@@ -33,32 +41,35 @@ from atpgraph.util.registry import Registry
 from atpgraph.util.threads import thread_count
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
-_POPULAR = 100  # nodes that are candidates for everybody
 _PIECE = 2**15  # pairs whose terms are held at once
-_SOURCES = 200  # candidates of recommend_sources
+_SOURCES = 100  # candidates of recommend_sources
+_STEP = 256  # sources between two reports of progress
+_SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
 
 
 class LinkPredictor(Estimator):
     """Predict the links that a directed graph should have.
 
-    Some edges are hidden from the graph, evidence for links is computed from the rest (personalised
-    PageRank, short directed paths, co-citation, degrees, levels, ATP's vectors, singular vectors,
-    attributes), and linear models learn from the hidden edges what the evidence is worth: is there
-    a link at all, which way does it point, does it follow the order of the graph, and which target
-    would this source choose. Then the evidence is computed again from the whole graph.
+    Some edges are hidden from the graph, evidence for links is computed from the rest (personalized
+    PageRank, short directed paths, co-citation, degrees, singular vectors, times, attributes), and
+    linear models learn from the hidden edges what the evidence is worth: is there a link at all,
+    which way does it point, does it follow the order of the graph, and which target would this
+    source choose. Then the evidence is computed again from the whole graph.
 
     Parameters
     ----------
-    evidence : "all" or list of names
-        Kinds of evidence, out of :data:`atpgraph.linkpred.evidence.KINDS`.
+    evidence : "default", "all" or list of names
+        Kinds of evidence, out of :data:`atpgraph.linkpred.evidence.KINDS`. The default leaves out
+        ``levels`` and ``atp``, which take long on large graphs and rarely add anything.
     n_components : int
         Length of ATP's vectors; the singular vectors have twice as many.
     n_candidates : int
         How many nodes near a source are scored in full when targets are recommended.
     fraction : float
-        Share of the edges to hide while learning.
+        Share of the edges to hide while learning. The hit rates of suggestions suppose that the
+        graph lacks this share of its edges.
     max_pairs : int
-        Limit on the hidden edges that are learned from.
+        Limit on the sources that are learned from.
     n_jobs : int, optional
         Threads, by default all cores. The result does not depend on it.
     random_state : int
@@ -71,28 +82,31 @@ class LinkPredictor(Estimator):
     heads_ : dict from question to Head
         Weights of the terms for ``link``, ``direction``, ``order`` and ``target``.
     term_names_ : list of str
+    density_ : float
+        Share of missing links among all pairs without an edge, which hit rates suppose.
     validation_ : dict
-        For all questions but ``target``: AUC, calibration error and its bins, on hidden edges with
-        weights learned from others.
+        Measured on hidden edges of sources that were not learned from. ``link``: AUC, calibration
+        error and its bins, at several base rates, with near misses among the other pairs;
+        ``connected``: the same for hidden edges whose ends stay connected without them;
+        ``direction`` and ``order``; ``hits``: stated and observed hit rates by rank.
 
     Examples
     --------
     >>> from atpgraph import citation_dag
     >>> graph = citation_dag(300, 1500, random_state=0)
     >>> model = LinkPredictor(n_components=8).fit(graph)
-    >>> labels, chances = model.recommend(graph.labels[-1], 3)
-    >>> len(labels), bool((chances > 0).all())
+    >>> labels, rates = model.recommend(graph.labels[-1], 3)
+    >>> len(labels), bool((np.diff(rates) <= 0).all())
     (3, True)
     """
 
     graph_: DiGraph
-    heads_: dict[str, Head]
     evidence_: Collection
-    validation_: dict[str, dict[str, Any]]
+    learned_: Learned
 
     def __init__(
         self,
-        evidence: str | Sequence[str] = "all",
+        evidence: str | Sequence[str] = "default",
         *,
         n_components: int = 32,
         n_candidates: int = 500,
@@ -111,7 +125,7 @@ class LinkPredictor(Estimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, graph: Any, attributes: Any = None) -> Self:
+    def fit(self, graph: Any, attributes: Any = None, *, times: Any = None) -> Self:
         """Learn from a graph: anything :func:`atpgraph.as_graph` takes.
 
         Parameters
@@ -121,38 +135,67 @@ class LinkPredictor(Estimator):
             What is known of the nodes: a matrix, a table, a mapping from labels, or texts, see
             :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
             they help to find hidden edges, and left out where they do not.
+        times : optional
+            When nodes appeared or edges were made: a mapping from labels to numbers, or an array
+            with a number for each node, in the order of ``graph_.labels``, or for each edge, in
+            the order of ``graph_.edges()``. The predictor then learns from the newest sources what
+            comes next.
         """
         self._check()
         given = as_graph(graph)
         with Shown() if self.verbose else contextlib.nullcontext():
-            self._fit(given, attributes)
+            self._fit(given, attributes, times)
         return self
 
     def _check(self) -> None:
-        KINDS.select(self.evidence)
+        select_kinds(self.evidence)
         thread_count(self.n_jobs)
         for name in ("n_components", "n_candidates", "max_pairs"):
             whole_number(name, getattr(self, name))
         if not 0 < self.fraction < 1:
             raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
 
-    def _fit(self, graph: DiGraph, attributes: Any) -> None:
+    def _fit(self, graph: DiGraph, attributes: Any, times: Any) -> None:
         plan_rng, seeds = generator(self.random_state).spawn(2)
         seed = int(seeds.integers(2**31))
-        settings = Settings(self.n_components, self.n_jobs, seed)
         known = None
         if attributes is not None:
             known = Attributes(attribute_vectors(attributes, graph, random_state=seed))
-        plan = Plan(self.fraction, self.max_pairs)
-        heads, learned, judged = learn(
-            graph, lambda: Collection(self.evidence, settings, known), plan, plan_rng
+        clock = None if times is None else Clock(_times(times, graph), graph)
+        settings = Settings(self.n_components, self.n_jobs, seed, known, clock, graph)
+        plan = Plan(self.fraction, self.max_pairs, self.n_candidates)
+        learned, hidden = learn(
+            graph, lambda: Collection(self.evidence, settings), plan, plan_rng, clock
         )
-        kinds = [kind for kind in learned.parts if kind != "attributes"]
-        found = Collection(kinds, settings, known).fit(graph)
-        if list(found.parts) != list(learned.parts):
+        found = Collection(self.evidence, settings).fit(graph)
+        if found.term_names != hidden.term_names:
             raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
-        self.graph_, self.heads_, self.evidence_ = graph, heads, found
-        self.validation_ = judged
+        self._use(graph, found, learned)
+
+    def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
+        """Take a graph, its evidence, and what was learned."""
+        self.graph_, self.evidence_, self.learned_ = graph, evidence, learned
+        self._ranker = Ranker(
+            graph, evidence, learned.heads["target"], self.n_candidates, learned.horizon
+        )
+
+    @property
+    def heads_(self) -> dict[str, Head]:
+        """The linear model of each question."""
+        self._fitted()
+        return self.learned_.heads
+
+    @property
+    def validation_(self) -> dict[str, Any]:
+        """What was measured on hidden edges."""
+        self._fitted()
+        return self.learned_.validation
+
+    @property
+    def density_(self) -> float:
+        """Share of missing links among the pairs without an edge that hit rates suppose."""
+        self._fitted()
+        return self.learned_.hits.density
 
     @property
     def term_names_(self) -> list[str]:
@@ -164,11 +207,11 @@ class LinkPredictor(Estimator):
     def levels_(self) -> IntArray | None:
         """Level of every node, or None where levels are no evidence."""
         self._fitted()
-        found = [part for part in self.evidence_ if isinstance(part, Levels)]
-        return found[0].level_.astype(np.int64) if found else None
+        part = self.evidence_.part(Levels)
+        return None if part is None else part.level_.astype(np.int64)
 
     def score_pairs(self, u: Labels, v: Labels, question: str = "link") -> Float64Array:
-        """Log-odds of every pair.
+        """Return the log-odds of every pair.
 
         Parameters
         ----------
@@ -181,12 +224,12 @@ class LinkPredictor(Estimator):
         return self.score_codes(*self._fitted().pair_codes(u, v), question)
 
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
-        """:meth:`score_pairs` of node indices, a bounded number at a time."""
+        """Return :meth:`score_pairs` of node indices, a bounded number at a time."""
         Registry("question", self.heads_)[question]  # an unknown name is refused
         return self.score_all(u, v)[:, list(self.heads_).index(question)]
 
     def score_all(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Log-odds of pairs of node indices for all questions, in the order of `heads_`."""
+        """Return log-odds of pairs of node indices for all questions, in the order of `heads_`."""
         # Sorted by source, so that pieces of bounded size share few rows of evidence.
         order = np.argsort(u, kind="stable")
         scores = np.empty((len(u), len(self.heads_)))
@@ -198,96 +241,209 @@ class LinkPredictor(Estimator):
         return scores
 
     def predict_proba(self, u: Labels, v: Labels, base_rate: float = 0.5) -> Float64Array:
-        """Probability of a link u → v, for every pair.
+        """Return the probability of a link u → v, for every pair.
 
         Parameters
         ----------
         u, v : labels
         base_rate : float in (0, 1)
-            Share of links among the pairs you ask about. A half suits pairs that somebody already
-            thinks likely; among all pairs of nodes it is nearer to ``edges / nodes²``.
+            Share of links among the pairs you ask about, the others being drawn from all pairs
+            without an edge. A half suits pairs that somebody already thinks likely; among all
+            pairs of nodes it is ``density_``.
 
         Notes
         -----
         An edge that the graph has speaks for itself: ask about pairs that are not edges.
         """
-        prior = log_odds(base_rate)
-        return _probability(self.score_pairs(u, v) + prior)
+        return self._probability(self.score_pairs(u, v), log_odds(base_rate))
+
+    def _probability(self, scores: Float64Array, prior: float) -> Float64Array:
+        return np.asarray(expit(self.learned_.ratio(scores) + prior))
 
     def recommend(
-        self, u: Hashable, k: int = 10, *, exclude_known: bool = True, base_rate: float = 0.5
-    ) -> tuple[AnyArray, Float64Array]:
-        """The k targets that u would most likely choose, best first, and how likely each link is.
+        self,
+        u: Labels,
+        k: int = 10,
+        *,
+        exclude_known: bool = True,
+        base_rate: float | None = None,
+    ) -> Any:
+        """Return the k targets that u would most likely choose, and the hit rate of each.
 
-        Candidates are the nodes near u (by PageRank and short paths) and the most popular ones.
-        The order answers "which target", the probability "is it a link rather than a random
-        pair", so probabilities need not fall strictly.
+        Parameters
+        ----------
+        u : label, or list or array of labels
+            Several sources are ranked at once, on all threads.
+        k : int
+        exclude_known : bool
+            Leave out targets that u has already.
+        base_rate : float, optional
+            Share of missing links among the pairs without an edge; ``density_`` by default.
+
+        Returns
+        -------
+        labels, rates : arrays
+            Best first. A rate is how often a suggestion with such a score, at this rank, was a
+            hidden edge; it never rises along the list. For a list of sources, a list of pairs of
+            such arrays.
+
+        Notes
+        -----
+        Candidates are the nodes near u (by PageRank and short paths) and the most popular ones. A
+        source without edges gets the most popular nodes (of late, if the model knows times), see
+        :meth:`is_cold`.
         """
-        code, prior = self._fitted().code(u), log_odds(base_rate)
-        nodes, terms = self._best_targets(code, whole_number("k", k), exclude_known)
-        chance = _probability(self.heads_["link"].score(terms) + prior)
-        return self.graph_.labels[nodes], chance
+        graph = self._fitted()
+        whole_number("k", k)
+        if base_rate is not None:
+            log_odds(base_rate)
+        several = isinstance(u, (list, np.ndarray))
+        asked: Any = u if several else [u]
+        codes = np.atleast_1d(graph.codes(asked)).astype(np.int64)
+        found = [
+            (graph.labels[ranked.nodes], self._rates(int(code), ranked, base_rate))
+            for code, ranked in zip(codes, self._ranked(codes, k, exclude_known), strict=True)
+        ]
+        return found if several else found[0]
+
+    def is_cold(self, u: Hashable) -> bool:
+        """Return whether u has no edges, so that its suggestions are the most popular nodes."""
+        return self._ranker.is_cold(self._fitted().code(u))
+
+    def popularity_of(self, code: int) -> Float64Array | None:
+        """Return the scores of all targets of a source without edges; None for any other."""
+        return self._ranker.popularity.scores(code) if self._ranker.is_cold(code) else None
 
     def recommend_sources(
-        self, v: Hashable, k: int = 10, *, exclude_known: bool = True, base_rate: float = 0.5
+        self,
+        v: Hashable,
+        k: int = 10,
+        *,
+        exclude_known: bool = True,
+        base_rate: float | None = None,
     ) -> tuple[AnyArray, Float64Array]:
-        """The k nodes likeliest to link to v, best first, and the probability of each link."""
+        """Return the k nodes likeliest to link to v, best first, and the probability of each link.
+
+        Candidates are nodes near v and those with the most targets. Probabilities suppose that
+        ``base_rate`` (by default ``density_``) of all pairs without an edge are missing links.
+        """
         graph = self._fitted()
-        code, prior = graph.code(v), log_odds(base_rate)
+        code = graph.code(v)
+        prior = log_odds(self.density_ if base_rate is None else base_rate)
         whole_number("k", k)
-        room = np.zeros(graph.n_nodes)
-        near = self.evidence_.near(code, self._symmetric_weights(), room)
-        near = near[np.argsort(-room[near], kind="stable")[: max(_SOURCES, k)]]
-        active = _largest(graph.out_degree, _POPULAR)
-        nodes = self._free(np.union1d(near, active), code, graph.reverse(), exclude_known)
+        limit = max(_SOURCES, k)
+
+        def visit(_: int, room: Room) -> Int64Array:
+            weights = np.ones(3 * len(self.evidence_.local.columns))
+            best = largest(self.evidence_.near_scores(room, weights), limit)
+            return room.near[best].astype(np.int64)
+
+        (near,) = self.evidence_.local.scan(np.array([code]), visit)
+        taken = [code]
+        if exclude_known:
+            back = graph.reverse()
+            taken += back.targets[back.indptr[code] : back.indptr[code + 1]].tolist()
+        nodes = np.setdiff1d(np.union1d(near, largest(graph.out_degree, limit)), taken)
         scores = self.score_codes(nodes, np.full(len(nodes), code))
         order = np.argsort(-scores, kind="stable")[:k]
-        return graph.labels[nodes[order]], _probability(scores[order] + prior)
+        return graph.labels[nodes[order]], self._probability(scores[order], prior)
 
     def top_links(
-        self, k: int = 100, *, base_rate: float = 0.5
+        self, k: int = 100, *, base_rate: float | None = None
     ) -> tuple[AnyArray, AnyArray, Float64Array]:
-        """The k likeliest links of the whole graph that are not there: sources, targets, chances.
+        """Return the k likeliest links of the whole graph that are not there.
 
-        Every node's best candidates are looked at, so this takes n times as long as
-        :meth:`recommend`. A pair that would rather be a link the other way round is left out.
+        Sources, targets and hit rates, best first. Short walks find out which sources have likely
+        links, and only those are ranked in full. A pair that would rather be a link the other way
+        round is left out.
         """
-        graph, prior = self._fitted(), log_odds(base_rate)
+        graph = self._fitted()
         whole_number("k", k)
-        best: list[tuple[float, int, int]] = []
-        with stage("sources", graph.n_nodes) as progress:
-            for code in range(graph.n_nodes):
-                nodes, terms = self._best_targets(code, min(k, 20), True)
-                right_way = self.heads_["direction"].score(terms) >= 0
-                nodes, scores = nodes[right_way], self.heads_["link"].score(terms[right_way])
-                for node, score in zip(nodes.tolist(), scores.tolist(), strict=True):
-                    item = (score, -code, -node)
-                    if len(best) < k:
-                        heapq.heappush(best, item)
-                    elif item > best[0]:
-                        heapq.heapreplace(best, item)
-                progress.advance()
-        best.sort(reverse=True)
-        found = np.array([(-u, -v) for _, u, v in best], dtype=np.int64).reshape(-1, 2)
-        chance = _probability(np.array([score for score, _, _ in best]) + prior)
-        return graph.labels[found[:, 0]], graph.labels[found[:, 1]], chance
+        if base_rate is not None:
+            log_odds(base_rate)
+        sources = self._promising(_SHORTLIST * k + 100)
+        direction = self.heads_["direction"]
+        rows: list[tuple[Float64Array, Int64Array, Int64Array, Float64Array]] = []
+
+        def visit(part: Int64Array, at: int, room: Room) -> tuple[Ranked, Float64Array]:
+            ranked = self._ranker.rank(int(part[at]), room, min(k, 20))
+            terms = self._ranker.terms(int(part[at]), ranked.nodes, room)
+            return ranked, direction.score(terms)
+
+        with stage("ranking sources", len(sources)) as progress:
+            for part in np.array_split(sources, -(-len(sources) // _STEP)):
+                found = self.evidence_.local.scan(part, partial(visit, part))
+                for code, (ranked, way) in zip(part.tolist(), found, strict=True):
+                    order = self.learned_.hits.order(ranked, source_features(graph, code))
+                    rates = self._rates(code, ranked, base_rate)
+                    right = way >= 0
+                    u = np.full(int(right.sum()), code)
+                    rows.append((order[right], u, ranked.nodes[right], rates[right]))
+                progress.advance(len(part))
+        order, u, v, rates = (np.concatenate(column) for column in zip(*rows, strict=True))
+        best = np.lexsort([v, u, -order])[:k]
+        return graph.labels[u[best]], graph.labels[v[best]], rates[best]
+
+    def _promising(self, count: int) -> Int64Array:
+        """Return sources with edges that have the likeliest links by short walks alone."""
+        graph, hits = self.graph_, self.learned_.hits
+        active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
+        if len(active) <= count:
+            return active
+        cheap = self.evidence_.local.cheaper()
+        weights = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
+        best: list[float] = []
+
+        def visit(part: Int64Array, at: int, room: Room) -> float:
+            code = int(part[at])
+            scores = self.evidence_.weigh(room, weights, cheap.floors)
+            low, high = graph.indptr[code], graph.indptr[code + 1]
+            known = np.isin(room.near, graph.targets[low:high]) | (room.near == code)
+            scores = scores[~known]
+            if not len(scores):
+                return -np.inf
+            top = float(scores.max())
+            share = -float(np.log(np.exp(scores - top).sum() + 1.0))
+            one = Ranked(np.zeros(1, np.int64), np.array([top]), np.array([share]), False)
+            return float(hits.order(one, source_features(graph, code))[0])
+
+        with stage("searching sources", len(active)) as progress:
+            for part in np.array_split(active, -(-len(active) // (16 * _STEP))):
+                best += cheap.scan(part, partial(visit, part))
+                progress.advance(len(part))
+        return active[np.sort(largest(np.array(best), count))]
 
     def explain(self, u: Hashable, v: Hashable, base_rate: float = 0.5) -> Explanation:
-        """Which evidence speaks for or against a link u → v, in numbers and words."""
-        graph = self._fitted()
-        return explain(graph, self.evidence_, self.heads_, graph.code(u), graph.code(v), base_rate)
+        """Return which evidence decides where v stands among the suggestions for u.
 
-    def fold_in(
+        The weights of the reasons and the base add up to the score that orders :meth:`recommend`;
+        ``base_rate`` is that of the probability beside it.
+        """
+        graph = self._fitted()
+        codes = graph.code(u), graph.code(v)
+        known = bool(graph.find_edges([codes[0]], [codes[1]])[0] >= 0)
+        probability = float(self.predict_proba(u, v, base_rate)[0])
+        if self._ranker.is_cold(codes[0]):
+            popularity = self._ranker.popularity
+            score = float(popularity.scores(codes[0])[codes[1]])
+            recent = int(popularity.counts(codes[0])[codes[1]])
+            words, values = popularity_reason(recent, popularity.horizon)
+            reasons = [Reason("popularity", score, values, words, [])]
+            return Explanation(u, v, score, 0.0, probability, known, reasons)
+        score, base, reasons = explain(self.evidence_, self.heads_["target"], *codes)
+        return Explanation(u, v, score, base, probability, known, reasons)
+
+    def with_node(
         self,
         node: Hashable,
         out_edges: Sequence[Hashable] = (),
         in_edges: Sequence[Hashable] = (),
         attributes: Any = None,
     ) -> LinkPredictor:
-        """A predictor that knows one node more, by its edges; this one stays as it is.
+        """Return a predictor that knows one node more, by its edges; this one does not change.
 
-        What was learned is kept. The new node gets vectors by one solve each, all others keep
-        theirs.
+        What was learned is kept. The new node gets vectors by one projection each, all others keep
+        theirs. Where the model knows times, the node is the newest.
 
         Parameters
         ----------
@@ -300,11 +456,40 @@ class LinkPredictor(Estimator):
         """
         graph = self._fitted()
         if graph.codes_or_minus_one([node])[0] >= 0:
-            raise InputError(f"The graph has a node {node!r} already; fold in a new one.")
-        out, into = (graph.codes(list(side)).astype(np.int64) for side in (out_edges, in_edges))
+            raise InputError(f"The graph has a node {node!r} already; name a new one.")
+        sides = [list(side) for side in (out_edges, in_edges)]
+        out, into = (
+            graph.codes(side).astype(np.int64) if side else np.empty(0, np.int64) for side in sides
+        )
+        n = graph.n_nodes
+        labels = np.empty(n + 1, dtype=graph.labels.dtype)
+        if graph.labels.dtype != object and not isinstance(node, (int, np.integer)):
+            labels = np.empty(n + 1, dtype=object)
+        labels[:n], labels[n] = graph.labels, node
+        larger = DiGraph.from_codes(
+            np.concatenate([graph.sources, np.full(len(out), n), into]),
+            np.concatenate([graph.targets, out, np.full(len(into), n)]),
+            labels,
+        )
         other = copy.copy(self)
-        other.graph_, other.evidence_ = grown(self.evidence_, node, out, into, attributes)
+        evidence = self.evidence_.grown(NewNode(graph, larger, out, into, attributes))
+        other._use(larger, evidence, self.learned_)
         return other
+
+    def fold_in(
+        self,
+        node: Hashable,
+        out_edges: Sequence[Hashable] = (),
+        in_edges: Sequence[Hashable] = (),
+        attributes: Any = None,
+    ) -> LinkPredictor:
+        """Return :meth:`with_node`; the name is deprecated, as ATP's returns vectors."""
+        warnings.warn(
+            "LinkPredictor.fold_in is now with_node; the old name goes after 0.3.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.with_node(node, out_edges, in_edges, attributes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to one ``.npz`` file: no pickle, safe to load from a stranger."""
@@ -316,33 +501,13 @@ class LinkPredictor(Estimator):
         """Read a predictor that :meth:`save` wrote."""
         return predictor_file.load(cls, path)
 
-    def _best_targets(
-        self, code: int, k: int, exclude_known: bool
-    ) -> tuple[Int64Array, Float64Array]:
-        """The best k targets of a node and the terms of the pairs, by the model for targets."""
-        graph, head = self.graph_, self.heads_["target"]
-        room = np.zeros(graph.n_nodes)
-        near = self.evidence_.near(code, head.weights, room)
-        near = near[np.argsort(-room[near], kind="stable")[: max(self.n_candidates, k)]]
-        nodes = np.union1d(near, _largest(graph.in_degree, max(_POPULAR, k)))
-        nodes = self._free(nodes, code, graph, exclude_known)
-        terms = self.evidence_.terms(np.full(len(nodes), code), nodes)
-        order = np.argsort(-head.score(terms), kind="stable")[:k]
-        return nodes[order], terms[order]
+    def _ranked(self, codes: Int64Array, k: int, exclude_known: bool) -> list[Ranked]:
+        return self.evidence_.local.scan(
+            codes, lambda at, room: self._ranker.rank(int(codes[at]), room, k, not exclude_known)
+        )
 
-    def _free(self, nodes: IntArray, code: int, graph: DiGraph, exclude_known: bool) -> Int64Array:
-        taken = [code]
-        if exclude_known:
-            taken += graph.targets[graph.indptr[code] : graph.indptr[code + 1]].tolist()
-        return np.setdiff1d(nodes, taken).astype(np.int64)
-
-    def _symmetric_weights(self) -> Float64Array:
-        """Weights that find nodes near v whichever way links point: proximity and shared links."""
-        weights = np.zeros(len(self.evidence_.term_names))
-        for kind, _, _, terms in self.evidence_.spans():
-            if kind in ("proximity", "citation"):
-                weights[terms] = 1.0
-        return weights
+    def _rates(self, code: int, ranked: Ranked, base_rate: float | None) -> Float64Array:
+        return self.learned_.hits.rates(ranked, source_features(self.graph_, code), base_rate)
 
     def _fitted(self) -> DiGraph:
         if not self.__sklearn_is_fitted__():
@@ -357,15 +522,30 @@ class LinkPredictor(Estimator):
         return super().__repr__() + fitted
 
 
-def _probability(score: Float64Array) -> Float64Array:
-    """The probability of a link: a score is log odds, those of the base rate added."""
-    return np.asarray(1.0 / (1.0 + np.exp(-score)))
+def log_odds(base_rate: float) -> float:
+    """Return what a share of links among the pairs adds to the scores of all.
+
+    Examples
+    --------
+    >>> log_odds(0.5)
+    0.0
+    """
+    if not 0 < base_rate < 1:
+        raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
+    return float(np.log(base_rate / (1.0 - base_rate)))
 
 
-def _largest(degree: Int64Array, k: int) -> Int64Array:
-    """The nodes of the largest degrees."""
-    k = min(k, len(degree))
-    return np.argpartition(-degree, k - 1)[:k].astype(np.int64) if k else np.empty(0, np.int64)
-
-
-__all__ = ["QUESTIONS", "LinkPredictor"]
+def _times(times: Any, graph: DiGraph) -> Float64Array:
+    """Return times as an array: of nodes if they are a mapping from labels."""
+    if isinstance(times, dict):
+        labels = list(times)
+        codes = graph.codes_or_minus_one(labels)
+        found = np.full(graph.n_nodes, np.nan)
+        found[codes[codes >= 0]] = [
+            float(times[x]) for x, c in zip(labels, codes, strict=True) if c >= 0
+        ]
+        return found
+    try:
+        return np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("times must be numbers, one for each node or for each edge.") from None

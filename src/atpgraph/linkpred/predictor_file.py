@@ -10,40 +10,44 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph.embedding import ATP
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
+from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import (
-    AtpScore,
     Attributes,
     Collection,
     Levels,
-    SpectralScore,
+    Recency,
+    Settings,
+    VectorEvidence,
 )
-from atpgraph.linkpred.evidence.collection import Settings
-from atpgraph.linkpred.learning import QUESTIONS
-from atpgraph.linkpred.logit import Head
+from atpgraph.linkpred.learning import QUESTIONS, Learned
+from atpgraph.linkpred.ranking import FEATURES, Curve, Head, HitRates
 from atpgraph.util.archive import Field, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray
 
 M = TypeVar("M")
 
 FORMAT = "atpgraph-links"
-VERSION = 1
+VERSION = 2
 _HINT = "a link predictor; make one with 'atp links fit'"
 # n nodes, m edges, t terms; k, s and a: lengths of ATP's, singular and attribute vectors.
 _FIELDS = GRAPH_FIELDS | {
     **{f"{question}_weights": Field("f", ("t",)) for question in QUESTIONS},
     **{f"{question}_usual": Field("f", ("t",)) for question in QUESTIONS},
     "intercepts": Field("f", (len(QUESTIONS),)),
+    "ratio": Field("f", (2, None)),
+    "hit_weights": Field("f", (len(FEATURES),)),
+    "hit_curve": Field("f", (2, None)),
+    "cold_rates": Field("f", (None,), low=0, high=1),
+    "edge_times": Field("f", ("m",), low=0, optional=True),
+    "start_times": Field("f", ("n",), low=0, optional=True),
+    "source_times": Field("f", ("n",), low=0, optional=True),
     "levels": Field("f", ("n",), low=0, optional=True),
     "attributes": Field("f", ("n", "a"), optional=True),
     "spectral_source": Field("f", ("n", "s"), optional=True),
     "spectral_target": Field("f", ("n", "s"), optional=True),
     "atp_source": Field("f", ("n", "k"), optional=True),
     "atp_target": Field("f", ("n", "k"), optional=True),
-    "atp_levels": Field("i", ("n",), low=1, optional=True),
-    "atp_removed": Field("i", (None,), low=0, high="m", unique=True, optional=True),
-    "atp_kernel": Field("f", (None,), low=0, optional=True),
 }
 
 
@@ -54,34 +58,34 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         params["random_state"] = None
     if not isinstance(params["evidence"], str):
         params["evidence"] = list(params["evidence"])
+    learned: Learned = model.learned_
+    evidence: Collection = model.evidence_
     arrays: dict[str, AnyArray] = graph_arrays(model.graph_)
     description: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "params": params,
-        "validation": model.validation_,
-        "kinds": [kind for kind in model.evidence_.parts if kind != "attributes"],
+        "validation": learned.validation,
+        "kinds": [kind for kind in evidence.kinds if kind not in ("attributes", "recency")],
+        "density": learned.hits.density,
+        "horizon": learned.horizon,
     }
-    for question, head in model.heads_.items():
+    for question, head in learned.heads.items():
         arrays[f"{question}_weights"], arrays[f"{question}_usual"] = head.weights, head.usual
-    arrays["intercepts"] = np.array([model.heads_[name].intercept for name in QUESTIONS])
-    for part in model.evidence_:
+    arrays["intercepts"] = np.array([learned.heads[name].intercept for name in QUESTIONS])
+    arrays["ratio"] = np.stack([learned.ratio.x, learned.ratio.y])
+    arrays["hit_weights"], arrays["cold_rates"] = learned.hits.weights, learned.hits.cold
+    arrays["hit_curve"] = np.stack([learned.hits.curve.x, learned.hits.curve.y])
+    for part in evidence.others:
         if isinstance(part, Levels):
             arrays["levels"] = part.level_
         elif isinstance(part, Attributes):
             arrays["attributes"] = part.vectors_
-        elif isinstance(part, SpectralScore):
-            arrays["spectral_source"], arrays["spectral_target"] = part.source_, part.target_
-        elif isinstance(part, AtpScore):
-            atp = part.model_
-            arrays["atp_source"], arrays["atp_target"] = part.source_, part.target_
-            arrays["atp_levels"], arrays["atp_removed"] = atp.levels_, atp.removed_
-            arrays["atp_kernel"] = atp.kernel_table_
-            description["atp"] = {
-                "params": atp.get_params() | {"n_jobs": None},  # says nothing of the vectors
-                "zero_weight": atp.zero_weight_,
-                "regularization": atp.regularization_,
-            }
+        elif isinstance(part, Recency):
+            arrays |= part.arrays(model.graph_)
+        elif isinstance(part, VectorEvidence):
+            name = part.kinds[0]
+            arrays[f"{name}_source"], arrays[f"{name}_target"] = part.source_, part.target_
     write_archive(path, description, arrays)
 
 
@@ -91,9 +95,8 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         model: Any = kind()
         model.set_params(**description["params"])
-        model.graph_ = graph_from(arrays)
-        model.validation_ = dict(description["validation"])
-        model.heads_ = {
+        graph = graph_from(arrays)
+        heads = {
             question: Head(
                 arrays[f"{question}_weights"].astype(np.float64),
                 float(arrays["intercepts"][at]),
@@ -101,43 +104,45 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
             )
             for at, question in enumerate(QUESTIONS)
         }
-        model.evidence_ = _collection(model, description, arrays)
-        terms = len(model.evidence_.term_names)
-        if len(model.heads_["link"].weights) != terms:
+        hits = HitRates(
+            arrays["hit_weights"],
+            Curve(*arrays["hit_curve"]),
+            arrays["cold_rates"],
+            float(description["density"]),
+        )
+        if not 0 < hits.density < 1 or not len(hits.cold) or not arrays["ratio"].shape[1]:
+            raise ValueError("its hit rates mean nothing")
+        learned = Learned(
+            heads, Curve(*arrays["ratio"]), hits, float(description["horizon"]),
+            dict(description["validation"]),
+        )  # fmt: skip
+        evidence = _collection(model, graph, description, arrays)
+        if len(heads["link"].weights) != len(evidence.term_names):
             raise ValueError("its weights do not fit its evidence")
+        model._use(graph, evidence, learned)
         restored: M = model
         return restored
 
     return read_archive(path, FORMAT, VERSION, _HINT, _FIELDS, restore)
 
 
-def _collection(model: Any, description: dict[str, Any], arrays: dict[str, AnyArray]) -> Collection:
-    settings = Settings(model.n_components, model.n_jobs, 0)
+def _collection(
+    model: Any, graph: Any, description: dict[str, Any], arrays: dict[str, AnyArray]
+) -> Collection:
     known = Attributes(arrays["attributes"]) if "attributes" in arrays else None
-    found = Collection([str(kind) for kind in description["kinds"]], settings, known)
-    found.graph = model.graph_
-    for part in found:
+    clock = None
+    if "edge_times" in arrays:
+        names = ("edge_times", "start_times", "source_times")
+        clock = Clock.of(*(arrays[name].astype(np.float64) for name in names))
+    settings = Settings(model.n_components, model.n_jobs, 0, known, clock, graph)
+    found = Collection([str(kind) for kind in description["kinds"]], settings)
+    found.graph = graph
+    found.local.fit(graph)
+    for part in found.others:
         if isinstance(part, Levels):
             part.use(arrays["levels"])
-        elif isinstance(part, SpectralScore):
-            part.use(arrays["spectral_source"], arrays["spectral_target"])
-        elif isinstance(part, AtpScore):
-            part.use(arrays["atp_source"], arrays["atp_target"])
-            part.model_ = _atp(model.graph_, description["atp"], arrays)
+        elif isinstance(part, VectorEvidence):
+            part.use(*(arrays[f"{part.kinds[0]}_{side}"] for side in ("source", "target")))
         else:
-            part.fit(model.graph_)
+            part.fit(graph)
     return found
-
-
-def _atp(graph: Any, about: dict[str, Any], arrays: dict[str, AnyArray]) -> ATP:
-    """As much of ATP's model as folding in a node needs."""
-    atp = ATP().set_params(**about["params"])
-    atp.graph_ = graph
-    atp.source_, atp.target_ = arrays["atp_source"], arrays["atp_target"]
-    atp.levels_ = arrays["atp_levels"].astype(np.int32)
-    atp.removed_ = arrays["atp_removed"].astype(np.int64)
-    atp.kernel_table_ = arrays["atp_kernel"]
-    atp.solver_, atp.margin_ = "nnls", 0.0
-    atp.zero_weight_ = float(about["zero_weight"])
-    atp.regularization_ = float(about["regularization"])
-    return atp

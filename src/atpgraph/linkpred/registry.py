@@ -1,17 +1,23 @@
-"""The rows of the table: names under which methods are asked for, and how to make each."""
+"""The rows of a benchmark: names, how to make each, and what turns our models into rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
-from atpgraph.linkpred.atp import LevelDifference, PlainATP
+import numpy as np
+
+from atpgraph.cycles import CycleBreaker
+from atpgraph.embedding import ATP
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
 from atpgraph.linkpred.baselines import (
     APP,
     HOPE,
     LINE,
     NRP,
+    STRAP,
     AdjacencySVD,
     AnyNeighbours,
     CommonNeighbours,
@@ -19,11 +25,200 @@ from atpgraph.linkpred.baselines import (
     ItemCosine,
     PreferentialAttachment,
     Proximity,
+    RecentItemCosine,
+    RecentPopularity,
     ThreeSteps,
 )
-from atpgraph.linkpred.learned import LearnedLinks
-from atpgraph.linkpred.method import Method
+from atpgraph.linkpred.predictor import LinkPredictor
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, Method, check_components
+from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 from atpgraph.util.registry import Registry
+
+
+class LevelDifference(EmbeddingMethod):
+    """level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
+
+    Written as an inner product, (−level(u), 1) · (1, level(v)).
+
+    Parameters
+    ----------
+    method : str
+        How cycles are broken; see :func:`atpgraph.cycles.break_cycles`.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 0], 4).without_edges([2])
+    >>> LevelDifference().fit(chain).score(np.array([0, 2]), np.array([2, 0])).tolist()
+    [2.0, -2.0]
+    """
+
+    name = "difference of levels"
+
+    def __init__(self, method: str = "h-voting", random_state: int = 0) -> None:
+        self.method = method
+        self.random_state = random_state
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Break cycles and find the levels."""
+        dag = CycleBreaker(graph, self.random_state).run(self.method).dag
+        level = levels(dag).astype(np.float64)
+        one = np.ones(len(level))
+        self.source_ = np.column_stack([-level, one])
+        self.target_ = np.column_stack([one, level])
+        return self
+
+
+class PlainATP(EmbeddingMethod):
+    """:class:`atpgraph.ATP` for links, as a row of a benchmark.
+
+    Parameters
+    ----------
+    n_components : int
+    kernel : str
+        f, the weight of a reachable pair.
+    solver : {"nnls", "svd"}
+        ``svd`` is the row the paper calls SVDM.
+    random_state : int
+
+    Examples
+    --------
+    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
+    >>> atp = PlainATP(4, "harmonic").fit(chain)
+    >>> there, back = atp.score(np.array([0, 3]), np.array([3, 0]))
+    >>> bool(there > 1.0 > 0.1 > back)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        kernel: str = "log",
+        solver: str = "nnls",
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = check_components(n_components)
+        self.kernel = kernel
+        self.solver = solver
+        self.random_state = random_state
+        self.name = f"{'SVDM' if solver == 'svd' else 'ATP'}-{kernel}"
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Run the four steps of ATP."""
+        atp = ATP(
+            self.n_components,
+            purpose="links",
+            kernel=self.kernel,
+            solver=self.solver,
+            random_state=self.random_state,
+        ).fit(graph)
+        self.source_, self.target_ = atp.source_, atp.target_
+        return self
+
+
+# What each protocol asks.
+ASKED = Registry(
+    "protocol",
+    {
+        "paper": "order",
+        "random": "link",
+        "reversed": "direction",
+        "ranking": "target",
+        "dirlinkbench": "link",
+        "time": "target",
+        "time-cold": "target",
+    },
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The scores of a fitted predictor for one of its questions."""
+
+    name: str
+    model: LinkPredictor
+    question: str
+    seen: dict[bytes, Float64Array]  # scores for all questions of the pairs asked about last
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Log-odds of the pairs."""
+        key = u.tobytes() + v.tobytes()
+        if key not in self.seen:
+            while len(self.seen) > 1:  # the positives, which several protocols share, and one more
+                del self.seen[next(reversed(self.seen))]
+            self.seen[key] = self.model.score_all(u, v)
+        return np.asarray(self.seen[key][:, list(self.model.heads_).index(self.question)])
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Log-odds against all nodes."""
+        head = self.model.heads_[self.question]
+        scores = self.model.evidence_.score_from(u, head.weights) + head.intercept
+        for row, source in enumerate(u.tolist() if self.question == "target" else []):
+            popular = self.model.popularity_of(source)
+            if popular is not None:
+                scores[row] = popular
+        return scores
+
+
+class LearnedLinks:
+    """:class:`~atpgraph.LinkPredictor`, judged by the question a protocol asks.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimension of the table; ATP's vectors have half of it, the singular vectors all of it.
+    evidence : "default", "all" or names
+    random_state : int
+
+    Examples
+    --------
+    >>> from atpgraph import citation_dag
+    >>> row = LearnedLinks(8).fit(citation_dag(200, 1000, random_state=0))
+    >>> row.under("reversed").score(np.array([0]), np.array([1])).shape
+    (1,)
+    """
+
+    note = (
+        "one linear model for each protocol's question (is it a link, which way, in which order, "
+        "which target), learned on edges hidden from the training graph"
+    )
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        evidence: str | Sequence[str] = "default",
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.evidence = evidence
+        self.random_state = random_state
+        self.name = "LinkPredictor"
+
+    uses_times = True
+
+    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
+        """Learn from the training graph."""
+        self.model_ = LinkPredictor(
+            self.evidence,
+            n_components=max(self.n_components // 2, 1),
+            random_state=self.random_state,
+        ).fit(graph, times=times)
+        self._seen: dict[bytes, Float64Array] = {}
+        return self
+
+    def under(self, protocol: str) -> Answers:
+        """The scores to use under a protocol."""
+        return Answers(self.name, self.model_, ASKED[protocol], self._seen)
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Whether it is a link."""
+        return self.under("random").score(u, v)
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Whether it is a link, against all nodes."""
+        return self.under("random").score_from(u)
+
 
 Make = Callable[[int, int], Method]
 
@@ -71,6 +266,7 @@ ROWS = Registry(
             Row("line", "rival", lambda k, seed: LINE(k, random_state=seed)),
             Row("app", "rival", lambda k, seed: APP(k, random_state=seed)),
             Row("nrp", "rival", lambda k, seed: NRP(k, random_state=seed)),
+            Row("strap", "rival", lambda k, seed: STRAP(k, random_state=seed)),
             Row("hope-katz", "rival", _hope("katz")),
             Row("hope-cn", "rival", _hope("common-neighbours")),
             Row("hope-aa", "rival", _hope("adamic-adar")),
@@ -84,6 +280,9 @@ ROWS = Registry(
             Row("ppr", "trivial", lambda k, seed: Proximity(), False),
             Row("ppr-degree", "trivial", lambda k, seed: Proximity(by_degree=True), False),
             Row("degree-product", "trivial", lambda k, seed: DegreeProduct(), False),
+            Row("popularity", "trivial", lambda k, seed: RecentPopularity(1.0), False),
+            Row("recent-popularity", "trivial", lambda k, seed: RecentPopularity(), False),
+            Row("recent-cosine", "trivial", lambda k, seed: RecentItemCosine(), False),
             Row("preferential", "trivial", lambda k, seed: PreferentialAttachment(), False),
         ]
     },

@@ -16,6 +16,7 @@ from atpgraph.linkpred.baselines import (
     HOPE,
     LINE,
     NRP,
+    STRAP,
     AdjacencySVD,
 )
 
@@ -42,6 +43,7 @@ def two_communities() -> tuple[DiGraph, np.ndarray, np.ndarray]:
         APP(8, walks=300),
         NRP(2, regularization=0.1),
         HOPE(2, "katz"),
+        STRAP(2),
         AdjacencySVD(2),
     ],
     ids=lambda method: method.name,
@@ -53,7 +55,7 @@ def test_blocks_are_found(method: Method) -> None:
     assert auc(good, method.score(across[:, 0], across[:, 1])) > 0.99
 
 
-@pytest.mark.parametrize("make", [LINE, APP, NRP, HOPE, AdjacencySVD])
+@pytest.mark.parametrize("make", [LINE, APP, NRP, HOPE, STRAP, AdjacencySVD])
 def test_dimension_must_be_positive(make: type) -> None:
     with pytest.raises(InputError, match="at least 1"):
         make(0)

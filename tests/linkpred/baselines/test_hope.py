@@ -8,13 +8,13 @@ import pytest
 from atpgraph.cycles import break_cycles
 from atpgraph.errors import AtpError
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.atp import LevelDifference
 from atpgraph.linkpred.baselines import (
     HOPE,
     CommonNeighbours,
 )
 from atpgraph.linkpred.baselines.hope import spectral_radius
 from atpgraph.linkpred.factor import singular_factors
+from atpgraph.linkpred.registry import LevelDifference
 from tests.linkpred.helpers import all_scores, dense
 
 PROXIMITIES = ["katz", "common-neighbours", "adamic-adar", "rooted-pagerank"]

@@ -15,11 +15,11 @@ from atpgraph.linkpred.evidence import (
     Attributes,
     Collection,
     Degrees,
-    Levels,
+    Settings,
     SpectralScore,
+    select_kinds,
 )
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
-from atpgraph.linkpred.evidence.collection import Settings
 from tests.linkpred.helpers import dense, hierarchy
 
 
@@ -27,46 +27,32 @@ from tests.linkpred.helpers import dense, hierarchy
 def everything() -> Collection:
     graph = hierarchy()
     known = Attributes(np.random.default_rng(0).standard_normal((graph.n_nodes, 3)))
-    return Collection("all", Settings(n_components=4), known).fit(graph)
+    return Collection("all", Settings(n_components=4, attributes=known)).fit(graph)
 
 
 def test_every_part_names_its_columns(everything: Collection) -> None:
     u, v = np.array([0, 1, 2]), np.array([3, 4, 5])
     assert everything.pairs(u, v).shape == (3, len(everything.names))
     assert everything.terms(u, v).shape == (3, len(everything.term_names))
-    assert list(everything.parts) == [*KINDS, "attributes"]
-    for _, part, _, _ in everything.spans():
+    assert set(everything.kinds) == {*KINDS, "attributes"}
+    for part in everything.parts:
         assert part.pairs(u, v).shape == (3, len(part.names))
+        assert len(part.kinds) == len(part.names)
+        assert len(part.term_kinds) == len(part.term_names)
 
 
 def test_a_row_is_the_terms_of_all_pairs_weighed(everything: Collection) -> None:
     n = everything.graph.n_nodes
     weights = np.random.default_rng(1).standard_normal(len(everything.term_names))
-    for u in (0, 7, n - 1):
-        line = np.zeros(n)
-        everything.add_rows(u, weights, line)
+    sources = np.array([0, 7, n - 1])
+    for u, line in zip(sources, everything.score_from(sources, weights), strict=True):
         expected = everything.terms(np.full(n, u), np.arange(n)) @ weights
-        assert np.allclose(line, expected, atol=1e-4)
+        assert np.allclose(line, expected, atol=1e-3)
 
 
-def test_near_are_the_nodes_that_local_evidence_finds(everything: Collection) -> None:
-    n = everything.graph.n_nodes
-    room = np.zeros(n)
-    near = everything.near(3, np.ones(len(everything.term_names)), room)
-    names = everything.names
-    local = [at for at, name in enumerate(names) if set(name) & set("<>") and "of" not in name]
-    local += [names.index(name) for name in ("proximity", "reached", "reaching")]
-    local = [at for at in local if "score" not in names[at]]
-    found = everything.pairs(np.full(n, 3), np.arange(n))[:, local]
-    assert near.tolist() == np.flatnonzero((found > 0).any(axis=1)).tolist()
-
-
-def test_levels_of_atp_are_used(everything: Collection) -> None:
-    (atp,) = (part for part in everything if isinstance(part, AtpScore))
-    (levels,) = (part for part in everything if isinstance(part, Levels))
-    assert levels.level_.tolist() == atp.model_.levels_.tolist()
-    alone = Levels(random_state=0).fit(everything.graph)
-    assert alone.level_.tolist() == levels.level_.tolist()
+def test_the_default_leaves_the_slow_kinds_out() -> None:
+    assert set(KINDS) - set(select_kinds("default")) == {"levels", "atp"}
+    assert select_kinds("default,levels") == [kind for kind in KINDS if kind != "atp"]
 
 
 def test_degrees_and_spectral_against_the_adjacency() -> None:
@@ -94,7 +80,7 @@ def test_atp_without_memory_is_left_out(
     monkeypatch.setattr(AtpScore, "fit", refuse)
     with caplog.at_level(logging.WARNING):
         found = Collection(["degrees", "levels", "atp"]).fit(hierarchy())
-    assert list(found.parts) == ["degrees", "levels"]
+    assert found.kinds == ["degrees", "levels"]
     assert "left out: too large" in caplog.text
 
 

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.evidence import LocalEvidence, PersonalisedPageRank, Walks
-from atpgraph.linkpred.evidence._rows import best_of
+from atpgraph.linkpred.evidence import Local, PageRank, Walk
+from atpgraph.linkpred.evidence.collection import _LOCAL
+from atpgraph.linkpred.evidence.kernels import Room, best_of
 from tests.linkpred.helpers import dense
 
 
-def all_pairs(evidence: LocalEvidence, n: int) -> np.ndarray:
+def all_pairs(evidence: Local, n: int) -> np.ndarray:
     u, v = np.divmod(np.arange(n * n), n)
-    return evidence.pairs(u, v)[:, 0].reshape(n, n)
+    return evidence.pairs(u, v).reshape(n, n, -1)
 
 
 def graphs() -> st.SearchStrategy[DiGraph]:
@@ -41,37 +42,27 @@ def pagerank(graph: DiGraph, direction: str, restart: float) -> np.ndarray:
 
 
 @given(graphs(), st.sampled_from(["both", "out", "in"]), st.sampled_from([0.15, 0.5]))
-def test_push_is_personalised_pagerank(graph: DiGraph, direction: str, restart: float) -> None:
-    evidence = PersonalisedPageRank(direction, restart=restart, tolerance=1e-9).fit(graph)
+def test_push_is_personalized_pagerank(graph: DiGraph, direction: str, restart: float) -> None:
+    column = PageRank(direction, restart=restart, tolerance=1e-9)  # type: ignore[arg-type]
     expected = pagerank(graph, direction, restart)
-    assert np.allclose(all_pairs(evidence, graph.n_nodes), expected, atol=1e-6)
+    found = all_pairs(Local([column]).fit(graph), graph.n_nodes)[:, :, 0]
+    assert np.allclose(found, expected, atol=1e-6)
 
 
 @given(graphs(), st.sampled_from([0.05, 0.01, 1e-3]))
 def test_push_errs_by_no_more_than_its_tolerance_allows(graph: DiGraph, tolerance: float) -> None:
-    evidence = PersonalisedPageRank("both", tolerance=tolerance).fit(graph)
     degree = np.maximum(matrix(graph, "both").sum(axis=1), 1)
     exact = pagerank(graph, "both", 0.15)
-    found = all_pairs(evidence, graph.n_nodes)
+    found = all_pairs(Local([PageRank(tolerance=tolerance)]).fit(graph), graph.n_nodes)[:, :, 0]
     assert (found <= exact + 1e-6).all()  # mass not yet spread is missing, never too much
     # By reversibility Σ_x r(x) p_x(v) ≤ tolerance · d(v) for r(x) ≤ tolerance · d(x).
     assert (exact - found <= tolerance * degree + 1e-6).all()
 
 
-@given(
-    graphs(),
-    st.text("<>", min_size=1, max_size=3),
-    st.sampled_from([0.0, 0.5, 1.0]),
-    st.sampled_from([2, 1000]),
-    st.sampled_from([3, 10**6]),
-    st.sampled_from([0.0, 0.5]),
-)
-def test_walks_are_products_of_matrices(
-    graph: DiGraph, pattern: str, damping: float, hub: int, budget: int, arrival: float
-) -> None:
+def walks_naively(graph: DiGraph, column: Walk, hub: int, budget: int) -> np.ndarray:
     n = graph.n_nodes
     expected = np.eye(n)
-    for at, arrow in enumerate(pattern):
+    for at, arrow in enumerate(column.pattern):
         step = matrix(graph, "out" if arrow == ">" else "in")
         degree = step.sum(axis=1)
         limit = np.full((n, 1), hub if at else n)  # of a node that is passed, for every source
@@ -80,58 +71,71 @@ def test_walks_are_products_of_matrices(
                 row //= 2
         passed = np.where(degree <= limit, expected, 0.0)
         size = np.maximum(degree, 1)[:, None]
-        expected = passed @ (step / size ** (damping if at else 0.0))
-    expected = expected / np.maximum(step.sum(axis=0), 1) ** arrival
-    walks = Walks(pattern, damping=damping, hub=hub, budget=budget, arrival=arrival).fit(graph)
-    assert np.allclose(all_pairs(walks, n), expected, rtol=1e-5)
+        expected = passed @ (step / size ** (column.damping[at - 1] if at else 0.0))
+    return np.asarray(expected / np.maximum(step.sum(axis=0), 1) ** column.arrival)
 
 
-@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 6), st.integers(0, 2**32))
+@given(graphs(), st.sampled_from([2, 1000]), st.sampled_from([3, 10**6]))
+def test_walks_that_share_steps_are_products_of_matrices(
+    graph: DiGraph, hub: int, budget: int
+) -> None:
+    columns = [c for kind in _LOCAL.values() for c in kind if isinstance(c, Walk)]
+    found = all_pairs(Local(columns, hub=hub, budget=budget).fit(graph), graph.n_nodes)
+    for at, column in enumerate(columns):
+        expected = walks_naively(graph, column, hub, budget)
+        assert np.allclose(found[:, :, at], expected, rtol=1e-4, atol=1e-6), column
+
+
+@given(
+    graphs(), st.text("<>", min_size=1, max_size=3), st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.5]),
+)  # fmt: skip
+def test_any_pattern_and_damping(
+    graph: DiGraph, pattern: str, damping: float, arrival: float
+) -> None:
+    column = Walk(pattern, damping=(damping,) * (len(pattern) - 1), arrival=arrival)
+    found = all_pairs(Local([column]).fit(graph), graph.n_nodes)[:, :, 0]
+    assert np.allclose(found, walks_naively(graph, column, 1000, 10**6), rtol=1e-4, atol=1e-6)
+
+
+@given(st.lists(st.integers(1, 5), max_size=30), st.integers(1, 6), st.integers(0, 2**32))
 def test_best_of_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: int) -> None:
     values = np.array(found, dtype=np.float32)
     nodes = np.random.default_rng(seed).permutation(len(found)).astype(np.int32)
     free = np.random.default_rng(seed + 1).random(len(found)) < 0.7
     best = np.empty(k, dtype=np.int64)
-    count = best_of(nodes, values, free, best, np.empty(k))
+    count = best_of(nodes, values, free, best, np.empty(k, dtype=np.float32))
     expected = [nodes[i] for i in np.argsort(-values, kind="stable") if free[nodes[i]]][:k]
     assert best[:count].tolist() == expected
 
 
-def test_rows_and_pairs_agree_for_any_number_of_threads() -> None:
+def test_scans_agree_for_any_number_of_threads() -> None:
     rng = np.random.default_rng(0)
-    graph = DiGraph.from_codes(*rng.integers(500, size=(2, 3000)), 500)
-    for evidence in (PersonalisedPageRank(), Walks("><>")):
-        evidence.fit(graph)
-        one = evidence.rows(np.arange(500), n_jobs=1)
-        two = evidence.rows(np.arange(500), n_jobs=3)
-        assert [a.tobytes() for a in one] == [b.tobytes() for b in two]
-        line = np.zeros((500, 500))
-        line[np.repeat(np.arange(500), np.diff(one.indptr)), one.nodes] = one.values
-        u, v = rng.integers(500, size=(2, 4000))
-        assert np.array_equal(evidence.pairs(u, v, n_jobs=2)[:, 0], line[u, v])
+    graph = DiGraph.from_codes(*rng.integers(300, size=(2, 2000)), 300)
+    columns = [PageRank(), Walk("><>")]
+
+    def visit(_: int, room: Room) -> np.ndarray:
+        return room.table.copy()
+
+    one, many = (
+        np.stack(Local(columns, n_jobs=jobs).fit(graph).scan(np.arange(300), visit))
+        for jobs in (1, 3)
+    )
+    assert one.tobytes() == many.tobytes()
+    u, v = rng.integers(300, size=(2, 4000))
+    assert np.array_equal(Local(columns).fit(graph).pairs(u, v), one[u, v])
 
 
-def test_a_row_that_does_not_fit_begins_a_new_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from atpgraph.linkpred.evidence import base
-
-    graph = DiGraph.from_codes(*np.divmod(np.arange(400), 20), 20)  # everybody reaches everybody
-    wide = Walks(">>").fit(graph).rows(np.arange(20))
-    monkeypatch.setattr(base, "_ENTRIES", 45)
-    assert [a.tolist() for a in Walks(">>").fit(graph).rows(np.arange(20))] == [
-        a.tolist() for a in wide
-    ]
-
-
-@pytest.mark.parametrize("pattern", ["", "x", "> <"])
+@pytest.mark.parametrize("pattern", ["", "x", "> <", ">>>>"])
 def test_a_pattern_is_made_of_arrows(pattern: str) -> None:
-    with pytest.raises(InputError, match="no row of"):
-        Walks(pattern)
+    with pytest.raises(InputError, match="is not made of"):
+        Walk(pattern)
 
 
 def test_bad_parameters_are_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'both'"):
-        PersonalisedPageRank("bot")
+        PageRank("bot")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="restart is 1"):
-        PersonalisedPageRank(restart=1)
-    with pytest.raises(InputError, match="2 dampings for the 3 steps"):
-        Walks("><>", damping=(1.0, 1.0))
+        PageRank(restart=1)
+    with pytest.raises(InputError, match="1 dampings for the 2 steps"):
+        Walk("><>", damping=(1.0,))

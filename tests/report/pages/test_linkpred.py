@@ -1,4 +1,4 @@
-"""The page of the laboratory."""
+"""the page of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import noisy_hierarchy
 from atpgraph.linkpred.baselines import DegreeProduct
-from atpgraph.linkpred.laboratory import LabResult, run
+from atpgraph.linkpred.benchmark import LabResult, run
 from atpgraph.linkpred.registry import Row
 from atpgraph.report.pages.linkpred import render, write_report
 from tests.linkpred.helpers import hierarchy
@@ -27,7 +27,7 @@ def test_page_is_self_contained_and_escaped(result: LabResult, tmp_path) -> None
     assert "a &lt;graph&gt;" in html
     assert "a <graph>" not in html
     assert not re.search(r"https?://|<script|src=|@import|url\(", html)
-    for kind, number in [("bars", 6), ("lines", 4 + 6), ("points", 6), ("histogram", 4 * 12)]:
+    for kind, number in [("bars", 6), ("lines", 4 + 6), ("points", 6), ("histogram", 4 * 15)]:
         assert html.count(f'class="chart {kind}"') == number
     assert html.count("<b>") >= 5
 

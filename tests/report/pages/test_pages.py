@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from atpgraph import ATP, DiGraph, break_cycles, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
-from atpgraph.linkpred.laboratory import run
+from atpgraph.linkpred.benchmark import run
 from atpgraph.report import Section, table, write_page
 from atpgraph.report import page as whole_page
 from atpgraph.report.pages.cycles import write_report as write_cycles

@@ -15,11 +15,16 @@ BaseRate = Annotated[
     float,
     typer.Option("--base-rate", help="Share of links among the pairs you ask about, in (0, 1)."),
 ]
+Density = Annotated[
+    float | None,
+    typer.Option(
+        "--base-rate",
+        help="Share of missing links among all pairs without an edge, in (0, 1).",
+        show_default="as many as were hidden to learn",
+    ),
+]
 
-_ORDER = (
-    "in the order in which {} would choose them; the probability tells each link from a random "
-    "pair, so it need not fall"
-)
+_COLD = "{} has no edges: these are the nodes that got the most links of late"
 
 
 def predict(
@@ -105,7 +110,7 @@ def recommend(
     include_known: Annotated[
         bool, typer.Option("--include-known", help="List nodes that have the link already, too.")
     ] = False,
-    base_rate: BaseRate = 0.5,
+    base_rate: Density = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -116,36 +121,40 @@ def recommend(
         loaded = LinkPredictor.load(model)
         (label,) = known_labels(loaded.graph_, [node])
         find = loaded.recommend_sources if sources else loaded.recommend
-        names, chances = find(label, top, exclude_known=not include_known, base_rate=base_rate)
+        names, rates = find(label, top, exclude_known=not include_known, base_rate=base_rate)
         rows: list[dict[str, Any]] = [
-            {"node": name, "probability": float(chance)}
-            for name, chance in zip(names.tolist(), chances, strict=True)
+            {"node": name, "rate": float(rate)}
+            for name, rate in zip(names.tolist(), rates, strict=True)
         ]
         told: list[str] = []
         if explain:
             for row in rows:
                 ends = (row["node"], label) if sources else (label, row["node"])
-                why = loaded.explain(*ends, base_rate)
+                why = loaded.explain(*ends)
                 row["reasons"] = why.to_dict()["reasons"]
                 told.append(str(why))
+        cold = not sources and loaded.is_cold(label)
         payload = {
             "node": label,
             "direction": "sources" if sources else "targets",
-            "base_rate": base_rate,
+            "base_rate": loaded.density_ if base_rate is None else base_rate,
+            "cold": cold,
             "recommended": rows,
         }
         shown = table(
-            ["node", "probability"],
-            [[str(row["node"]), row["probability"]] for row in rows],
+            ["node", "probability" if sources else "hit rate"],
+            [[str(row["node"]), row["rate"]] for row in rows],
             f"{payload['direction']} for {label}",
         )
-        out.result(payload, shown, *([] if sources else [_ORDER.format(label)]), *told)
+        if cold:
+            out.note(_COLD.format(label))
+        out.result(payload, shown, *told)
 
 
 def top(
     model: Model,
     top: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    base_rate: BaseRate = 0.5,
+    base_rate: Density = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -156,11 +165,11 @@ def top(
         loaded = LinkPredictor.load(model)
         found = loaded.top_links(top, base_rate=base_rate)
         rows = [
-            {"source": u, "target": v, "probability": float(chance)}
-            for u, v, chance in zip(found[0].tolist(), found[1].tolist(), found[2], strict=True)
+            {"source": u, "target": v, "rate": float(rate)}
+            for u, v, rate in zip(found[0].tolist(), found[1].tolist(), found[2], strict=True)
         ]
-        shown = [[str(row["source"]), str(row["target"]), row["probability"]] for row in rows]
+        shown = [[str(row["source"]), str(row["target"]), row["rate"]] for row in rows]
         out.result(
-            {"base_rate": base_rate, "links": rows},
-            table(["source", "target", "probability"], shown),
+            {"base_rate": loaded.density_ if base_rate is None else base_rate, "links": rows},
+            table(["source", "target", "hit rate"], shown),
         )

@@ -25,9 +25,17 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    times: Annotated[
+        Path | None,
+        typer.Option(
+            help="When nodes appeared (label, time) or edges were made (source, target, time), a "
+            "line each.",
+            show_default=False,
+        ),
+    ] = None,
     evidence: Annotated[
-        str, typer.Option(help="Kinds of evidence, separated by commas, or 'all'.")
-    ] = "all",
+        str, typer.Option(help="Kinds of evidence, separated by commas, 'default' or 'all'.")
+    ] = "default",
     dim: Annotated[int, typer.Option(min=1, help="Length of ATP's vectors.")] = 32,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
@@ -42,14 +50,14 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.attribute_file import read_attributes
+        from atpgraph.linkpred.evidence.files import read_attributes, read_times
         from atpgraph.linkpred.predictor import LinkPredictor
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import peak_megabytes
 
         check_writable(output)
         model = LinkPredictor(
-            [part.strip() for part in evidence.split(",") if part.strip()],
+            evidence,
             n_components=dim,
             n_jobs=threads,
             random_state=seed,
@@ -57,13 +65,14 @@ def fit(
         started = time.perf_counter()
         read = reading.read(graph)
         known = None if attributes is None else read_attributes(attributes, read)
-        model.fit(read, known)
+        when = None if times is None else read_times(times, read)
+        model.fit(read, known, times=when)
         seconds = time.perf_counter() - started
         model.save(output)
         payload: dict[str, Any] = {
             "nodes": read.n_nodes,
             "edges": read.n_edges,
-            "evidence": list(model.evidence_.parts),
+            "evidence": model.evidence_.kinds,
             "validation": model.validation_,
             "seconds": round(seconds, 3),
             "peak_memory_mb": round(peak_megabytes(), 1),
@@ -74,15 +83,21 @@ def fit(
 
             payload["report"] = write_report(model, report, typed_command(), name=graph.name)
             out.note(f"report written to {payload['report']}")
-        judged = [
-            [question, values["auc"], values["error"]]
-            for question, values in model.validation_.items()
-        ]
+        told = model.validation_
+        names = {
+            "link": "any edge hidden",
+            "connected": "its ends still connected",
+            "direction": "against its reverse",
+            "order": "against pairs joined the other way",
+        }
+        judged = [[name, told[key]["auc"], told[key]["error"]] for key, name in names.items()]
+        ranks = [[row["rank"], row["stated"], row["right"]] for row in told["hits"]["ranks"]]
         out.result(
             payload,
             f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
-            f"{', '.join(model.evidence_.parts)}",
+            f"{', '.join(model.evidence_.kinds)}",
             table(["on hidden edges", "AUC", "calibration error"], judged),
+            table(["suggestion at rank", "stated hit rate", "observed"], ranks),
             f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
             f"{output}: written; next: atp links recommend {output} NODE",
         )

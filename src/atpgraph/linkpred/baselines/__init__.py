@@ -10,6 +10,8 @@ from atpgraph.linkpred.baselines.local import (
     ThreeSteps,
 )
 from atpgraph.linkpred.baselines.nrp import NRP
+from atpgraph.linkpred.baselines.recent import RecentItemCosine, RecentPopularity
+from atpgraph.linkpred.baselines.strap import STRAP
 from atpgraph.linkpred.baselines.trivial import (
     AdjacencySVD,
     CommonNeighbours,
@@ -22,6 +24,7 @@ __all__ = [
     "HOPE",
     "LINE",
     "NRP",
+    "STRAP",
     "AdjacencySVD",
     "AnyNeighbours",
     "CommonNeighbours",
@@ -29,5 +32,7 @@ __all__ = [
     "ItemCosine",
     "PreferentialAttachment",
     "Proximity",
+    "RecentItemCosine",
+    "RecentPopularity",
     "ThreeSteps",
 ]

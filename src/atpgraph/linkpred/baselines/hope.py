@@ -12,7 +12,7 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 from atpgraph.linkpred.factor import Product, singular_factors
-from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry

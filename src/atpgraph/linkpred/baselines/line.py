@@ -10,7 +10,7 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.baselines._skipgram import CHUNK, noise_table, train
-from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import Int32Array
 from atpgraph.util.random import RandomState, generator
 

@@ -7,43 +7,40 @@ from typing import Self
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.base import LocalEvidence
-from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
-from atpgraph.linkpred.evidence.walks import Walks
+from atpgraph.linkpred.evidence import Local, PageRank, Walk
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 
 
 class LocalMethod:
-    """Local evidence times a factor of the target, nothing learned."""
+    """One column of local evidence times a factor of the target, nothing learned."""
 
     name: str
 
-    def __init__(self, evidence: LocalEvidence) -> None:
-        self._evidence = evidence
+    def __init__(self, column: PageRank | Walk) -> None:
+        self._evidence = Local([column])
 
     def fit(self, graph: DiGraph) -> Self:
         """Keep the adjacency and the factors."""
         self._evidence.fit(graph)
         self._factor = self._factors(graph)
-        self._extra = self._extras(graph)
+        self._extra = np.zeros(graph.n_nodes)
         return self
 
     def _factors(self, graph: DiGraph) -> Float64Array:
         return np.ones(graph.n_nodes)
 
-    def _extras(self, graph: DiGraph) -> Float64Array:
-        return np.zeros(graph.n_nodes)
-
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """The evidence of the pairs, times the factor of the target."""
+        """Return the evidence of the pairs, times the factor of the target."""
         return self._evidence.pairs(u, v)[:, 0] * self._factor[v] + self._extra[v]
 
     def score_from(self, u: IntArray) -> FloatArray:
-        """The same for all targets."""
-        rows = self._evidence.rows(u)
-        scores = np.zeros((len(u), self._evidence.n_nodes))
-        scores[np.repeat(np.arange(len(u)), np.diff(rows.indptr)), rows.nodes] = rows.values
-        return scores * self._factor + self._extra
+        """Return the same for all targets."""
+
+        def visit(_: int, room: Room) -> FloatArray:
+            return room.table[:, 0] * self._factor + self._extra
+
+        return np.stack(self._evidence.scan(u, visit))
 
 
 class ThreeSteps(LocalMethod):
@@ -59,7 +56,7 @@ class ThreeSteps(LocalMethod):
     name = "path u → x ← y → v"
 
     def __init__(self) -> None:
-        super().__init__(Walks("><>", damping=(0.0, 1.0, 0.0)))
+        super().__init__(Walk("><>", damping=(1.0, 0.0)))
 
 
 class ItemCosine(LocalMethod):
@@ -75,11 +72,11 @@ class ItemCosine(LocalMethod):
     name = "item-item cosine"
 
     def __init__(self) -> None:
-        super().__init__(Walks("><>", damping=(0.0, 0.5, 0.0), arrival=0.5))
+        super().__init__(Walk("><>", damping=(0.5, 0.0), arrival=0.5))
 
 
 class Proximity(LocalMethod):
-    """Personalised PageRank on the graph without directions.
+    """Personalized PageRank on the graph without directions.
 
     Parameters
     ----------
@@ -95,9 +92,9 @@ class Proximity(LocalMethod):
     """
 
     def __init__(self, by_degree: bool = False) -> None:
-        super().__init__(PersonalisedPageRank("both"))
+        super().__init__(PageRank("both"))
         self.by_degree = by_degree
-        self.name = "PageRank × log in-degree" if by_degree else "personalised PageRank"
+        self.name = "PageRank × log in-degree" if by_degree else "personalized PageRank"
 
     def _factors(self, graph: DiGraph) -> Float64Array:
         return np.log1p(graph.in_degree) if self.by_degree else super()._factors(graph)
@@ -119,7 +116,7 @@ class AnyNeighbours(LocalMethod):
     name = "common neighbours, any direction"
 
     def __init__(self) -> None:
-        super().__init__(Walks(">>", damping=0.0))
+        super().__init__(Walk(">>", damping=(0.0,)))
 
     def fit(self, graph: DiGraph) -> Self:
         """Forget directions, but for the in-degrees."""

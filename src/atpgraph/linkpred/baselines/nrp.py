@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.factor import singular_factors
-from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.factor import singular_factors
-from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import FloatArray, IntArray
 from atpgraph.util.random import RandomState, generator
 

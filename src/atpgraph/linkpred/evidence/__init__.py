@@ -1,14 +1,14 @@
 """Evidence for links: one small class for each kind, and the collection that a model weighs."""
 
 from atpgraph.linkpred.evidence.attributes import Attributes
-from atpgraph.linkpred.evidence.base import Evidence, LocalEvidence, Rows
-from atpgraph.linkpred.evidence.collection import KINDS, Collection
-from atpgraph.linkpred.evidence.nodes import Degrees, Levels
-from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
+from atpgraph.linkpred.evidence.base import Evidence, NewNode
+from atpgraph.linkpred.evidence.collection import DEFAULT, KINDS, Collection, Settings, select_kinds
+from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
+from atpgraph.linkpred.evidence.nodes import Degrees, Levels, Recency
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore, VectorEvidence
-from atpgraph.linkpred.evidence.walks import Walks
 
 __all__ = [
+    "DEFAULT",
     "KINDS",
     "AtpScore",
     "Attributes",
@@ -16,10 +16,13 @@ __all__ = [
     "Degrees",
     "Evidence",
     "Levels",
-    "LocalEvidence",
-    "PersonalisedPageRank",
-    "Rows",
+    "Local",
+    "NewNode",
+    "PageRank",
+    "Recency",
+    "Settings",
     "SpectralScore",
     "VectorEvidence",
-    "Walks",
+    "Walk",
+    "select_kinds",
 ]

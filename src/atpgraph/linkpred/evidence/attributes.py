@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.linkpred.factor import singular_factors
 from atpgraph.util.arrays import Float32Array, Float64Array, IntArray
 from atpgraph.util.random import generator
@@ -44,6 +44,7 @@ class Attributes(Evidence):
         self._norm = np.maximum(np.linalg.norm(self.vectors_, axis=1), 1e-12)
         forms = ("attributes in common", "attributes apart")
         self.names = ("similarity", *(f"{form}, {at + 1}" for form in forms for at in range(k)))
+        self.kinds = ("attributes",) * len(self.names)
         self.term_names = self.names
 
     def fit(self, graph: DiGraph) -> Self:
@@ -55,19 +56,25 @@ class Attributes(Evidence):
             )
         return self
 
-    def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
-        """Cosine, products and differences."""
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return the cosine, products and differences."""
         a, b = self.vectors_[u], self.vectors_[v]
         product = (a * b).astype(np.float64)
         cosine = product.sum(axis=1) / (self._norm[u] * self._norm[v])
         return np.concatenate([cosine[:, None], product, b - a], axis=1)
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """As they are."""
+        """Return them as they are."""
         return found
 
-    def with_row(self, row: Float32Array) -> Attributes:
-        """The same with one more node."""
+    def grown(self, new: NewNode) -> Attributes:
+        """Return the evidence with the attributes of the node, zero if they are not given."""
+        width = self.vectors_.shape[1]
+        row = np.zeros(width, dtype=np.float32)
+        if new.attributes is not None:
+            row = np.asarray(new.attributes, dtype=np.float32).reshape(-1)
+        if len(row) != width:
+            raise InputError(f"The attributes of the new node are {len(row)} numbers, not {width}.")
         return Attributes(np.concatenate([self.vectors_, row[None]]))
 
 

@@ -2,59 +2,104 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence.attributes import Attributes
-from atpgraph.linkpred.evidence.base import Evidence, LocalEvidence, local_pairs
-from atpgraph.linkpred.evidence.nodes import Degrees, Levels
-from atpgraph.linkpred.evidence.proximity import PersonalisedPageRank
+from atpgraph.linkpred.evidence.base import Evidence, NewNode
+from atpgraph.linkpred.evidence.kernels import Room, weigh
+from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
+from atpgraph.linkpred.evidence.nodes import Degrees, Levels, Recency
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore
-from atpgraph.linkpred.evidence.walks import Walks
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
+from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import Registry
 
 log = logging.getLogger(__name__)
+E = TypeVar("E", bound=Evidence)
+
+# Local evidence by kind, computed together; then the kinds that are classes of their own.
+_LOCAL: dict[str, tuple[PageRank | Walk, ...]] = {
+    "proximity": (PageRank("both"),),
+    "reach": (PageRank("out", "reached", "reach"), PageRank("in", "reaching", "reach")),
+    "paths": (
+        Walk(">>"),
+        Walk(">>>"),
+        Walk("><>", damping=(1.0, 0.0)),
+        Walk("><>", "><> damped", damping=(0.5, 0.5)),
+        Walk("><>", "item-item cosine", damping=(0.5, 0.0), arrival=0.5),
+    ),
+    "citation": (
+        Walk("<>", kind="citation"),
+        Walk("><", kind="citation"),
+        Walk("<>>", kind="citation"),
+    ),
+    "reverse": (Walk("<", kind="reverse"),),
+}
+KINDS: Registry[str] = Registry(
+    "evidence",
+    {
+        "proximity": "personalized PageRank on the graph without directions",
+        "reach": "personalized PageRank forward and backward",
+        "paths": "directed paths of two and three steps, item-item cosine",
+        "citation": "targets and sources in common",
+        "reverse": "the edge v → u",
+        "degrees": "degrees of both nodes",
+        "spectral": "a low-rank approximation of the adjacency matrix",
+        "levels": "levels of both nodes once cycles are broken",
+        "atp": "ATP's vectors for links",
+    },
+)
+DEFAULT = tuple(kind for kind in KINDS if kind not in ("levels", "atp"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Settings:
-    """What the constructors of evidence may need."""
+    """What the constructors of evidence may need.
+
+    Attributes
+    ----------
+    n_components : int
+        Of ATP's vectors; the singular vectors have twice as many.
+    n_jobs : int, optional
+    random_state : int
+    attributes : Attributes, optional
+    clock : Clock, optional
+    whole : DiGraph, optional
+        The graph whose edges the clock knows.
+    """
 
     n_components: int = 32
     n_jobs: int | None = None
     random_state: int = 0
+    attributes: Attributes | None = None
+    clock: Clock | None = None
+    whole: DiGraph | None = None
 
 
-Make = Callable[[Settings], list[Evidence]]
+def select_kinds(kinds: str | Iterable[str]) -> list[str]:
+    """Return kinds by name; "default" stands for :data:`DEFAULT`, "all" for all.
 
-KINDS: Registry[Make] = Registry(
-    "evidence",
-    {
-        "proximity": lambda s: [PersonalisedPageRank("both")],
-        "reach": lambda s: [PersonalisedPageRank("out"), PersonalisedPageRank("in")],
-        "paths": lambda s: [
-            Walks(">>"),
-            Walks(">>>"),
-            Walks("><>", damping=(0.0, 1.0, 0.0)),
-            Walks("><>", damping=0.5, name="><> damped"),
-            Walks("><>", damping=(0.0, 0.5, 0.0), arrival=0.5, name="item-item cosine"),
-        ],
-        "citation": lambda s: [Walks("<>"), Walks("><"), Walks("<>>")],
-        "reverse": lambda s: [Walks("<")],
-        "degrees": lambda s: [Degrees()],
-        "levels": lambda s: [Levels(random_state=s.random_state)],
-        "atp": lambda s: [AtpScore(s.n_components, n_jobs=s.n_jobs, random_state=s.random_state)],
-        "spectral": lambda s: [SpectralScore(2 * s.n_components, random_state=s.random_state)],
-    },
-)
+    Examples
+    --------
+    >>> select_kinds("degrees,paths")
+    ['paths', 'degrees']
+    """
+    wanted = [part.strip() for part in kinds.split(",")] if isinstance(kinds, str) else list(kinds)
+    named = [name for name in wanted if name not in ("default", "all") and KINDS[name]]
+    groups = [k for name, k in (("default", DEFAULT), ("all", KINDS)) if name in wanted]
+    chosen = {name for group in groups for name in group} | set(named)
+    if not chosen:
+        raise InputError(f"Name evidence to weigh; there are {', '.join(KINDS)}.")
+    return [kind for kind in KINDS if kind in chosen]
 
 
 class Collection:
@@ -62,10 +107,9 @@ class Collection:
 
     Parameters
     ----------
-    kinds : "all" or names out of :data:`KINDS`
+    kinds : "default", "all" or names out of :data:`KINDS`
     settings : Settings
-    attributes : Attributes, optional
-        Evidence of node attributes, one row for each node of the graph.
+        Attributes and a clock add evidence of their own.
 
     Examples
     --------
@@ -75,123 +119,143 @@ class Collection:
     True
     """
 
+    graph: DiGraph
+
     def __init__(
-        self,
-        kinds: str | Iterable[str] = "all",
-        settings: Settings | None = None,
-        attributes: Attributes | None = None,
+        self, kinds: str | Iterable[str] = "default", settings: Settings | None = None
     ) -> None:
-        self.settings = settings or Settings()
-        self.parts: dict[str, list[Evidence]] = {
-            name: make(self.settings) for name, make in KINDS.select(kinds).items()
-        }
-        if attributes is not None:
-            self.parts["attributes"] = [attributes]
-        if not self.parts:
-            raise InputError(f"Name evidence to weigh; there are {', '.join(KINDS)}.")
+        self.settings = s = settings or Settings()
+        chosen = select_kinds(kinds)
+        columns = [column for kind in chosen for column in _LOCAL.get(kind, ())]
+        self.local = Local(columns, n_jobs=s.n_jobs)
+        self.others: list[Evidence] = []
+        if "degrees" in chosen:
+            self.others.append(Degrees())
+        if s.clock is not None and s.whole is not None:
+            self.others.append(Recency(s.clock, s.whole))
+        if "levels" in chosen:
+            self.others.append(Levels(random_state=s.random_state))
+        if "atp" in chosen:
+            self.others.append(
+                AtpScore(s.n_components, n_jobs=s.n_jobs, random_state=s.random_state)
+            )
+        if "spectral" in chosen:
+            self.others.append(SpectralScore(2 * s.n_components, random_state=s.random_state))
+        if s.attributes is not None:
+            self.others.append(s.attributes)
 
     def fit(self, graph: DiGraph) -> Self:
-        """Fit every evidence to the graph; what ATP found about levels is used twice."""
+        """Fit every evidence to the graph."""
         self.graph = graph
-        with stage("evidence", len(self.parts)) as progress:
-            level = None
-            for name in sorted(self.parts, key=lambda kind: kind != "atp"):
-                for part in self.parts[name]:
-                    if isinstance(part, Levels) and level is not None:
-                        part.use(level)
-                        continue
-                    try:
-                        part.fit(graph)
-                    except BudgetError as error:
-                        if name != "atp":
-                            raise
-                        log.warning("Evidence of ATP is left out: %s", error)
-                        continue
-                    if isinstance(part, AtpScore):
-                        level = part.model_.levels_
+        with stage("evidence", 1 + len(self.others)) as progress:
+            self.local.fit(graph)
+            for part in list(self.others):
                 progress.advance()
-        if "atp" in self.parts and level is None:
-            del self.parts["atp"]
+                try:
+                    part.fit(graph)
+                except BudgetError as error:
+                    if not isinstance(part, AtpScore):
+                        raise
+                    log.warning("Evidence of ATP is left out: %s", error)
+                    self.others.remove(part)
         return self
 
-    def __iter__(self) -> Iterator[Evidence]:
-        return (part for parts in self.parts.values() for part in parts)
+    def grown(self, new: NewNode) -> Collection:
+        """Return the evidence of the graph with one node more; this one does not change."""
+        other = copy.copy(self)
+        other.graph = new.graph
+        other.local = self.local.grown(new)
+        other.others = [part.grown(new) for part in self.others]
+        return other
+
+    def part(self, kind: type[E]) -> E | None:
+        """Return the evidence of a class, or None."""
+        return next((part for part in self.others if isinstance(part, kind)), None)
 
     @property
-    def local(self) -> list[LocalEvidence]:
-        """The evidence whose rows are sparse."""
-        return [part for part in self if isinstance(part, LocalEvidence)]
+    def parts(self) -> list[Evidence]:
+        """All evidence, the local one first."""
+        return [self.local, *self.others]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of evidence that were fitted."""
+        return list(dict.fromkeys(kind for part in self.parts for kind in part.kinds))
 
     @property
     def names(self) -> list[str]:
         """Names of all numbers, in the order of :meth:`pairs`."""
-        return [name for part in self for name in part.names]
+        return [name for part in self.parts for name in part.names]
+
+    @property
+    def number_kinds(self) -> list[str]:
+        """The kind of each number."""
+        return [kind for part in self.parts for kind in part.kinds]
 
     @property
     def term_names(self) -> list[str]:
         """Names of all terms, in the order of :meth:`terms`."""
-        return [name for part in self for name in part.term_names]
+        return [name for part in self.parts for name in part.term_names]
 
-    def spans(self) -> list[tuple[str, Evidence, slice, slice]]:
-        """For every evidence its kind, itself, and its columns among the numbers and the terms."""
-        found, low, first = [], 0, 0
-        for kind, parts in self.parts.items():
-            for part in parts:
-                high, last = low + len(part.names), first + len(part.term_names)
-                found.append((kind, part, slice(low, high), slice(first, last)))
-                low, first = high, last
-        return found
+    @property
+    def term_kinds(self) -> list[str]:
+        """The kind of each term."""
+        return [kind for part in self.parts for kind in part.term_kinds]
 
     def columns_of(self, *kinds: str) -> BoolArray:
-        """Which terms belong to evidence of these kinds."""
-        chosen = np.zeros(len(self.term_names), dtype=bool)
-        for kind, _, _, terms in self.spans():
-            chosen[terms] = kind in kinds
-        return chosen
+        """Return which terms belong to evidence of these kinds."""
+        return np.array([kind in kinds for kind in self.term_kinds], dtype=bool)
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        """All numbers of the pairs."""
-        jobs = self.settings.n_jobs
-        return self.with_local(local_pairs(self.local, u, v, n_jobs=jobs), u, v)
-
-    def with_local(self, near: Float64Array, u: IntArray, v: IntArray) -> Float64Array:
-        """All numbers of the pairs, where those of local evidence are known."""
-        columns = iter(near.T)
-        return np.column_stack(
-            [
-                next(columns) if isinstance(part, LocalEvidence)
-                else part.pairs(u, v, n_jobs=self.settings.n_jobs)
-                for part in self
-            ]
-        )  # fmt: skip
+        """Return all numbers of the pairs."""
+        return self.numbers(self.local.pairs(u, v), u, v)
 
     def terms(self, u: IntArray, v: IntArray) -> Float64Array:
-        """All terms of the pairs."""
+        """Return all terms of the pairs."""
         return self.as_terms(self.pairs(u, v))
 
+    def numbers(self, near: Float64Array, u: IntArray, v: IntArray) -> Float64Array:
+        """Return all numbers of the pairs, given those of local evidence."""
+        return np.concatenate([near, *(part.pairs(u, v) for part in self.others)], axis=1)
+
     def as_terms(self, found: Float64Array) -> Float64Array:
-        """Numbers as terms."""
+        """Turn numbers into terms."""
+        bounds = np.cumsum([0, *(len(part.names) for part in self.parts)])
         return np.concatenate(
-            [part.terms(found[:, numbers]) for _, part, numbers, _ in self.spans()], axis=1
-        )
+            [part.terms(found[:, low:high])
+             for part, low, high in zip(self.parts, bounds[:-1], bounds[1:], strict=True)],
+            axis=1,
+        )  # fmt: skip
 
-    def add_rows(self, u: int, weights: Float64Array, line: Float64Array) -> None:
-        """Add the weighted terms of (u, v), for every node v, to `line`."""
-        for _, part, _, terms in self.spans():
-            if weights[terms].any():
-                part.add_row(u, weights[terms], line)
+    def near_scores(self, room: Room, weights: Float64Array) -> Float64Array:
+        """Return the weighted terms of local evidence, for the nodes that are near."""
+        return self.weigh(room, self.local_weights(weights, self.local), self.local.floors)
 
-    def near(self, u: int, weights: Float64Array, room: Float64Array) -> Int64Array:
-        """The nodes near u by any local evidence; the weighted terms of that are left in `room`.
+    def local_weights(self, weights: Float64Array, local: Local) -> Float64Array:
+        """Return the weights of the terms of some columns of the local evidence."""
+        at = [self.local.names.index(name) for name in local.names]
+        return np.ascontiguousarray(weights[: 3 * len(self.local.columns)].reshape(-1, 3)[at])
 
-        `room` holds a number for every node and is 0 before; whoever calls clears it.
-        """
-        found = []
-        for _, part, _, terms in self.spans():
-            if isinstance(part, LocalEvidence):
-                rows = part.rows(np.array([u]))
-                room[rows.nodes] += (
-                    part.terms(rows.values[:, None].astype(np.float64)) @ weights[terms]
-                )
-                found.append(rows.nodes)
-        return np.unique(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
+    def weigh(self, room: Room, weights: Float64Array, floors: Float64Array) -> Float64Array:
+        """Return the weighted terms of the local evidence in a room."""
+        scores = np.empty(len(room.near))
+        weigh(room, weights, floors, scores)
+        return scores
+
+    def score_from(self, sources: IntArray, weights: Float64Array) -> Float64Array:
+        """Return the weighted terms of each source with all nodes, one row for each source."""
+        everyone = np.arange(self.graph.n_nodes)
+        scores = np.zeros((len(sources), self.graph.n_nodes))
+        first = 3 * len(self.local.columns)
+
+        def visit(at: int, room: Room) -> None:
+            scores[at, room.near] = self.near_scores(room, weights)
+            u, low = np.full(len(everyone), sources[at]), first
+            for part in self.others:
+                own = weights[low : low + len(part.term_names)]
+                low += len(own)
+                if own.any():
+                    scores[at] += part.terms(part.pairs(u, everyone)) @ own
+
+        self.local.scan(sources, visit)
+        return scores

@@ -5,6 +5,7 @@ Scores of the reverse pair are evidence too: the model weighs one against the ot
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from typing import Self
 
@@ -14,9 +15,9 @@ import scipy.sparse as sp
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.base import Evidence
+from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.linkpred.factor import singular_factors
-from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, IntArray
+from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.random import generator
 
 
@@ -27,25 +28,27 @@ class VectorEvidence(Evidence):
     target_: Float32Array
 
     def use(self, source: FloatArray, target: FloatArray) -> Self:
-        """Take vectors that are there already."""
+        """Take vectors that were computed before."""
         self.source_ = np.ascontiguousarray(source, dtype=np.float32)
         self.target_ = np.ascontiguousarray(target, dtype=np.float32)
         return self
 
-    def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
-        """Inner products there and back."""
-        return np.column_stack(
-            [
-                pair_scores(self.source_, self.target_, np.asarray(u), np.asarray(v)),
-                pair_scores(self.source_, self.target_, np.asarray(v), np.asarray(u)),
-            ]
-        )
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return inner products there and back."""
+        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+        scores = [
+            pair_scores(self.source_, self.target_, *p) for p in ((there, back), (back, there))
+        ]
+        return np.column_stack(scores)
 
-    def add_row(self, u: int, weights: Float64Array, line: Float64Array) -> None:
-        """Add the weighted terms of all targets, by two matrix-vector products."""
-        there = self.target_ @ self.source_[u]
-        back = self.source_ @ self.target_[u]
-        line += self.terms(np.column_stack([there, back]).astype(np.float64)) @ weights
+    def grown(self, new: NewNode) -> Self:
+        """Return the evidence with vectors for the node; others keep theirs."""
+        vectors = zip((self.source_, self.target_), self.fold_in(new.out, new.into), strict=True)
+        return copy.copy(self).use(*(np.concatenate([old, row[None]]) for old, row in vectors))
+
+    def fold_in(self, out: Int64Array, into: Int64Array) -> tuple[FloatArray, FloatArray]:
+        """Return the vectors of a node with edges to `out` and from `into`."""
+        raise NotImplementedError
 
 
 class AtpScore(VectorEvidence):
@@ -66,6 +69,7 @@ class AtpScore(VectorEvidence):
     """
 
     names = ("ATP score", "ATP score of v → u")
+    kinds = ("atp",) * 2
     term_names = ("log ATP score", "log ATP score of v → u")
 
     def __init__(
@@ -83,12 +87,18 @@ class AtpScore(VectorEvidence):
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         ).fit(graph)
-        self.model_ = model
         return self.use(model.source_, model.target_)
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """log(1 + score): the vectors are not negative."""
+        """Return log(1 + score): the vectors are not negative."""
         return np.log1p(np.maximum(found, 0.0))
+
+    def fold_in(self, out: Int64Array, into: Int64Array) -> tuple[FloatArray, FloatArray]:
+        """Return vectors as large, in each component, as those of the nodes next to it.
+
+        The node reaches all that its targets reach, and is reached by all that reach its sources.
+        """
+        return self.source_[out].max(axis=0, initial=0.0), self.target_[into].max(axis=0, initial=0)
 
 
 class SpectralScore(VectorEvidence):
@@ -110,6 +120,7 @@ class SpectralScore(VectorEvidence):
     [1.0, 0.0]
     """
 
+    kinds = ("spectral",) * 5
     names = (
         "spectral score",
         "spectral score of v → u",
@@ -140,8 +151,8 @@ class SpectralScore(VectorEvidence):
         )
         return self.use(source, target)
 
-    def pairs(self, u: IntArray, v: IntArray, *, n_jobs: int | None = None) -> Float64Array:
-        """Inner products there and back, then of the first components."""
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return inner products there and back, then of the first components."""
         there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
         parts = [
             pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
@@ -151,22 +162,24 @@ class SpectralScore(VectorEvidence):
         reverse = pair_scores(self.source_, self.target_, back, there)
         return np.column_stack([sums[3], reverse, *sums[:3]])
 
-    def add_row(self, u: int, weights: Float64Array, line: Float64Array) -> None:
-        """Add the weighted terms of all targets, by a matrix-vector product for each block."""
-        parts = [
-            self.target_[:, low:high] @ self.source_[u, low:high] for low, high in self._blocks()
-        ]
-        sums = np.cumsum(parts, axis=0, dtype=np.float64)
-        back = self.source_ @ self.target_[u]
-        line += self.terms(np.column_stack([sums[3], back, *sums[:3]])) @ weights
+    def fold_in(self, out: Int64Array, into: Int64Array) -> tuple[FloatArray, FloatArray]:
+        """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
+        sides = ((self.target_, out), (self.source_, into))
+        # V √Σ is what is known; its columns have norm √σ.
+        scales = [(side.astype(np.float64) ** 2).sum(axis=0) for side, _ in sides]
+        source, target = (
+            np.asarray(side[nodes].sum(axis=0) / np.where(scale > 0, scale, 1.0))
+            for (side, nodes), scale in zip(sides, scales, strict=True)
+        )
+        return source, target
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """The components of the first eighth, and of what each further sum adds."""
+        """Return the components of the first eighth, and of what each further sum adds."""
         k = self.source_.shape[1]
         bounds = [0, -(-k // 8), -(-k // 4), -(-k // 2), k]
         return list(pairwise(bounds))
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """The scores, their roots and their logarithms, cut at a thousandth."""
+        """Return the scores, their roots and their logarithms, cut at a thousandth."""
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from atpgraph.evaluation.intervals import Interval
-from atpgraph.linkpred.laboratory import LabResult, MethodResult
+from atpgraph.linkpred.benchmark import LabResult, MethodResult
 from atpgraph.report import (
     Bar,
     Line,

@@ -41,12 +41,12 @@ def render(model: LinkPredictor, command: str = "", *, name: str = "a graph") ->
     graph = model.graph_
     subtitle = f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
     judged = [
-        (f"{question}: {label}", values[key])
-        for question, values in model.validation_.items()
+        (f"{question}: {label}", model.validation_[question][key])
+        for question in ("link", "connected", "direction", "order")
         for key, label in (("auc", "AUC on hidden edges"), ("error", "calibration error"))
     ]
     sections = [
-        Section("In short", facts([("evidence", ", ".join(model.evidence_.parts)), *judged])),
+        Section("In short", facts([("evidence", ", ".join(model.evidence_.kinds)), *judged])),
         Section("What evidence is worth", _worth(model)),
         Section("Stated and observed", _calibration(model)),
         Section("For the busiest nodes", _examples(model)),
@@ -63,12 +63,13 @@ def _worth(model: LinkPredictor) -> str:
     u = np.concatenate([graph.sources[some], rng.integers(graph.n_nodes, size=len(some))])
     v = np.concatenate([graph.targets[some], rng.integers(graph.n_nodes, size=len(some))])
     terms = model.evidence_.terms(u, v)
+    kinds = np.array(model.evidence_.term_kinds)
     figures = []
     for question, head in model.heads_.items():
-        spread: dict[str, float] = {}
-        for kind, _, _, columns in model.evidence_.spans():
-            part = terms[:, columns] @ head.weights[columns]
-            spread[kind] = spread.get(kind, 0.0) + float(part.std())
+        spread = {
+            kind: float((terms[:, kinds == kind] @ head.weights[kinds == kind]).std())
+            for kind in model.evidence_.kinds
+        }
         bars = [Bar(kind, value) for kind, value in sorted(spread.items(), key=lambda x: -x[1])]
         chart = bar_chart(bars, title=question, unit="log-odds")
         figures.append(figure(question, chart, "Standard deviation of what each kind adds."))
@@ -77,12 +78,20 @@ def _worth(model: LinkPredictor) -> str:
 
 def _calibration(model: LinkPredictor) -> str:
     bins = model.validation_["link"]["bins"]
-    stated, right = [b["stated"] for b in bins], [b["right"] for b in bins]
-    lines = [Line("links", stated, right, 0), Line("if stated were true", [0, 1], [0, 1], None)]
-    chart = line_chart(
-        lines, title="Stated and observed share of links", x_label="stated", y_label="observed"
-    )
-    return figure("Hidden edges and as many random pairs", chart)
+    ranks = model.validation_["hits"]["ranks"]
+    figures = []
+    for title, rows in (("Hidden edges and as many other pairs", bins), ("By rank", ranks)):
+        stated, right = [row["stated"] for row in rows], [row["right"] for row in rows]
+        top = max([*stated, *right, 0.01])
+        lines = [
+            Line("links", stated, right, 0),
+            Line("if stated were true", [0, top], [0, top], None),
+        ]
+        chart = line_chart(
+            lines, title="Stated and observed share of links", x_label="stated", y_label="observed"
+        )
+        figures.append(figure(title, chart))
+    return grid(figures)
 
 
 def _examples(model: LinkPredictor) -> str:
@@ -90,9 +99,9 @@ def _examples(model: LinkPredictor) -> str:
     rows = []
     for code in np.argsort(-graph.out_degree, kind="stable")[:_EXAMPLES].tolist():
         label = graph.labels.tolist()[code]
-        names, chances = model.recommend(label, 3)
+        names, rates = model.recommend(label, 3)
         told = ", ".join(
-            f"{name} ({chance:.2f})" for name, chance in zip(names.tolist(), chances, strict=True)
+            f"{name} ({rate:.2f})" for name, rate in zip(names.tolist(), rates, strict=True)
         )
         rows.append([escape(str(label)), escape(told)])
     return table(["node", "likeliest new targets"], rows)

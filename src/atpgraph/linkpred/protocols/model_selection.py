@@ -16,10 +16,14 @@ from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
 from atpgraph.graph.digraph import DiGraph, pair_array
-from atpgraph.linkpred.measures import ranking_measures
-from atpgraph.linkpred.negatives import Pairs
-from atpgraph.linkpred.protocols import PROTOCOLS, PairProtocol, RankingTest
-from atpgraph.linkpred.splits import removable_edges
+from atpgraph.linkpred.protocols.judging import (
+    PROTOCOLS,
+    PairProtocol,
+    RankingTest,
+    ranking_measures,
+)
+from atpgraph.linkpred.protocols.negatives import Pairs
+from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.util.arrays import AnyArray, FloatArray, Int64Array, IntArray
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry

@@ -14,15 +14,20 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.negatives import Pairs
-from atpgraph.linkpred.protocols import (
+from atpgraph.linkpred.clock import Clock
+from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
+    Evaluation,
+    Measures,
     PairTest,
     Protocol,
+    Ranking,
     RankingTest,
     choose_protocols,
 )
-from atpgraph.util.arrays import Int64Array
+from atpgraph.linkpred.protocols.method import Method, under
+from atpgraph.linkpred.protocols.negatives import Pairs
+from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.random import RandomState, generator
 
 
@@ -41,6 +46,8 @@ class Split:
     requested : int
         How many test edges were asked for; fewer are taken where the graph has fewer edges
         outside a spanning forest.
+    times : array or None
+        Of the nodes or edges of the training graph.
     """
 
     train: DiGraph
@@ -48,6 +55,7 @@ class Split:
     tests: Mapping[str, PairTest | RankingTest]
     unavailable: Mapping[str, str] = field(default_factory=dict)
     requested: int = 0
+    times: Float64Array | None = None
 
     def validation(
         self, protocols: Iterable[str | Protocol] = PROTOCOLS, random_state: RandomState = 0
@@ -125,6 +133,66 @@ def make_split(
     return Split(graph.without_edges(taken), positives, tests, unavailable, requested)
 
 
+def make_time_split(
+    graph: DiGraph,
+    times: Float64Array,
+    *,
+    fraction: float = 0.05,
+    random_state: RandomState = 0,
+    max_queries: int | None = None,
+) -> Split:
+    """Train on the past and ask for the targets of the newest sources.
+
+    The newest nodes with out-edges are test sources. Of a random half of them, half of the edges
+    stay in the training graph (``time``); of the others none does (``time-cold``). Each hidden
+    target is ranked among all nodes that its source has no edge to.
+
+    Parameters
+    ----------
+    graph : DiGraph
+    times : array with a number for each node, or for each edge
+    fraction : float
+        Share of the nodes with out-edges that are test sources.
+    random_state : int, Generator or None
+    max_queries : int, optional
+        Rank only a random sample of this many targets in each test.
+    """
+    if not 0 < fraction < 1:
+        raise InputError(f"The test fraction is {fraction}; it must be between 0 and 1.")
+    rng = generator(random_state)
+    given = np.asarray(times, dtype=np.float64).reshape(-1)
+    now = Clock(given, graph).now
+    active = np.flatnonzero(graph.out_degree > 0)
+    newest = active[np.argsort(-now[active], kind="stable")]
+    newest = rng.permutation(newest[: max(2, round(fraction * len(active)))])
+    cold = np.zeros(graph.n_nodes, dtype=bool)
+    cold[newest[: len(newest) // 2]] = True
+    half = np.zeros(graph.n_nodes, dtype=bool)
+    half[newest[len(newest) // 2 :]] = True
+    place = rng.permutation(graph.n_edges)
+    order = np.lexsort((place, graph.sources))  # edges of a source together, in random order
+    rank = np.empty(graph.n_edges, dtype=np.int64)
+    rank[order] = np.arange(graph.n_edges) - graph.indptr[graph.sources[order]]
+    real = graph.sources != graph.targets
+    hidden = half[graph.sources] & (2 * rank + 1 >= graph.out_degree[graph.sources]) & real
+    taken = {
+        "time": np.flatnonzero(hidden & (graph.out_degree[graph.sources] > 1)),
+        "time-cold": np.flatnonzero(cold[graph.sources] & real),
+    }
+    tests: dict[str, PairTest | RankingTest] = {}
+    for name, edges in taken.items():
+        ends = (graph.sources[edges].astype(np.int64), graph.targets[edges].astype(np.int64))
+        test = Ranking(max_queries=max_queries).test(graph, Pairs(*ends), rng)
+        if test is not None:
+            tests[name] = test
+    if not tests:
+        raise InputError("The newest sources have no edges to hide; give a larger fraction.")
+    gone = np.concatenate(list(taken.values()))
+    known = given if len(given) == graph.n_nodes else np.delete(given, gone)
+    ends = (graph.sources[gone].astype(np.int64), graph.targets[gone].astype(np.int64))
+    return Split(graph.without_edges(gone), Pairs(*ends), tests, {}, len(gone), known)
+
+
 def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int64Array:
     """The first `count` edges, in random order, that can go one after another.
 
@@ -155,3 +223,15 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     removable[tried[m - forest]] = False
     taken: Int64Array = tried[removable[tried]][:count].astype(np.int64)
     return taken
+
+
+def evaluate(method: Method, split: Split) -> Evaluation:
+    """Evaluate a method, fitted on ``split.train``, under all protocols of the split."""
+    measured: dict[str, Measures] = {}
+    for name, test in split.tests.items():
+        measured |= test.judge(under(method, name), name)
+    return Evaluation(
+        {name: part.metrics for name, part in measured.items()},
+        {name: part.headline for name, part in measured.items()},
+        {name: part.curves for name, part in measured.items() if part.curves is not None},
+    )

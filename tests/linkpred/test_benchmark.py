@@ -1,4 +1,4 @@
-"""The laboratory: evaluation against brute force, failures, JSON, and the page."""
+"""Benchmarks: evaluation against brute force, failures, JSON, and the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, RankingTest, evaluate, make_split
 from atpgraph.linkpred.baselines import DegreeProduct, PreferentialAttachment
-from atpgraph.linkpred.laboratory import LabResult, run
+from atpgraph.linkpred.benchmark import LabResult, run
 from atpgraph.linkpred.registry import Row
 from tests.linkpred.helpers import hierarchy
 

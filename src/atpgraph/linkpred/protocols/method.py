@@ -8,7 +8,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import FloatArray, IntArray
+from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 
 _CHUNK = 2**16
 
@@ -50,6 +50,24 @@ class PerProtocol(Protocol):
 def under(method: Method, protocol: str) -> Scorer:
     """What a method is judged by under a protocol: itself, unless it is :class:`PerProtocol`."""
     return method.under(protocol) if isinstance(method, PerProtocol) else method
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A method that can use times of nodes or edges."""
+
+    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
+        """Learn from the graph, and from when it grew."""
+
+    uses_times: bool
+
+
+def fit_method(method: Method, graph: DiGraph, times: Float64Array | None) -> None:
+    """Fit a method, with times if there are any that it can use."""
+    if times is not None and isinstance(method, Timed):
+        method.fit(graph, times=times)
+    else:
+        method.fit(graph)
 
 
 class EmbeddingMethod:

@@ -9,9 +9,9 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.negatives import Pairs
-from atpgraph.linkpred.protocols import DirLinkBench, PairTest
-from atpgraph.linkpred.splits import Split
+from atpgraph.linkpred.protocols.judging import DirLinkBench, PairTest
+from atpgraph.linkpred.protocols.negatives import Pairs
+from atpgraph.linkpred.protocols.splits import Split
 from atpgraph.util.archive import load_array
 from atpgraph.util.arrays import Int64Array
 

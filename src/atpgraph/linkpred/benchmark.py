@@ -1,0 +1,354 @@
+"""Run methods over seeds and protocols, and summarise the results."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from atpgraph.errors import AtpError, InputError
+from atpgraph.evaluation.comparison import Comparison, compare
+from atpgraph.evaluation.intervals import Interval, interval
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, Curves, Protocol, choose_protocols
+from atpgraph.linkpred.protocols.method import Method, fit_method
+from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
+from atpgraph.linkpred.registry import Row, choose
+from atpgraph.util.memory import peak_memory
+from atpgraph.util.progress import stage
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One method fitted on one split.
+
+    Attributes
+    ----------
+    seed : int
+    seconds : float
+        Time of the fit alone.
+    memory : int or None
+        Rise of the resident memory during the fit, in bytes.
+    metrics : mapping from protocol to mapping from metric to value
+    """
+
+    seed: int
+    seconds: float
+    memory: int | None
+    metrics: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """All runs of one row at one dimension.
+
+    Attributes
+    ----------
+    key, name, group : str
+    dim : int or None
+        None for rows without a dimension.
+    runs : list of Run
+    failure : str
+        Why the row has no result, or empty.
+    headlines : mapping from protocol to the metric it is judged by
+    curves : mapping from protocol to Curves
+        Of the first seed.
+    note : str
+        What a reader of the table has to know about the row, or empty.
+    """
+
+    key: str
+    name: str
+    group: str
+    dim: int | None
+    runs: list[Run]
+    failure: str = ""
+    headlines: dict[str, str] = field(default_factory=dict)
+    curves: dict[str, Curves] = field(default_factory=dict)
+    note: str = ""
+
+    def values(self, protocol: str, metric: str) -> list[float]:
+        """The metric of every seed."""
+        return [run.metrics[protocol][metric] for run in self.runs]
+
+    def interval(self, protocol: str, metric: str) -> Interval:
+        """Mean and 95 % interval over the seeds."""
+        return interval(self.values(protocol, metric), within=(0.0, 1.0))
+
+    @property
+    def seconds(self) -> Interval:
+        """Time of a fit."""
+        return interval([run.seconds for run in self.runs], within=(0.0, np.inf))
+
+    @property
+    def memory(self) -> int | None:
+        """Largest rise of memory during a fit, in bytes."""
+        known = [run.memory for run in self.runs if run.memory is not None]
+        return max(known) if known else None
+
+
+@dataclass(frozen=True, eq=False)
+class LabResult:
+    """What a benchmark measured.
+
+    Attributes
+    ----------
+    graph : str
+        Name of the graph.
+    nodes, edges, test_edges, requested : int
+        Size of the graph; test edges taken, and how many were asked for.
+    dims, seeds : lists of int
+    headlines : mapping from protocol to the metric it is judged by
+        The protocols that have results; ``ranking`` is against all nodes, ``ranking-100`` against
+        a sample.
+    unavailable : mapping from protocol to reason
+    methods : list of MethodResult
+    """
+
+    graph: str
+    nodes: int
+    edges: int
+    test_edges: int
+    requested: int
+    dims: list[int]
+    seeds: list[int]
+    headlines: dict[str, str]
+    unavailable: dict[str, str]
+    methods: list[MethodResult]
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols that have results."""
+        return list(self.headlines)
+
+    def headline(self, protocol: str) -> str:
+        """The metric a protocol is judged by: MRR for rankings, AUC for the rest."""
+        return self.headlines[protocol]
+
+    def main(self) -> list[MethodResult]:
+        """The rows of the table: those of the first dimension, and those without one."""
+        return [row for row in self.methods if row.dim in (None, self.dims[0])]
+
+    def best(self, protocol: str, metric: str) -> MethodResult | None:
+        """The row with the highest mean, or None if all failed."""
+        rows = [row for row in self.main() if not row.failure]
+        return max(rows, key=lambda row: row.interval(protocol, metric).mean, default=None)
+
+    def compare(self, first: str, second: str, protocol: str, metric: str) -> Comparison:
+        """Paired comparison of two rows of the table over the seeds."""
+        by_key = {row.key: row for row in self.main() if not row.failure}
+        for key in (first, second):
+            if key not in by_key:
+                raise InputError(f"The table has no result for {key!r}.")
+        return compare(
+            by_key[first].values(protocol, metric), by_key[second].values(protocol, metric)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the curves, as plain lists and dictionaries.
+
+        ``methods`` holds the rows of the table; under ``protocols`` each has, for every protocol,
+        the mean, low and high of every metric and of the seconds, the values of the seeds, and the
+        paired comparison with the best row. ``other_dims`` holds the rows of further dimensions.
+        """
+        return {
+            "graph": self.graph,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "test_edges": self.test_edges,
+            "test_edges_requested": self.requested,
+            "seeds": self.seeds,
+            "dims": self.dims,
+            "protocols": self.protocols,
+            "unavailable": self.unavailable,
+            "methods": {row.key: self._row_json(row) for row in self.main()},
+            "other_dims": [
+                {"method": row.key} | self._row_json(row)
+                for row in self.methods
+                if row not in self.main()
+            ],
+        }
+
+    def _row_json(self, row: MethodResult) -> dict[str, Any]:
+        about: dict[str, Any] = {
+            "name": row.name,
+            "group": row.group,
+            "dim": row.dim,
+        }
+        if row.note:
+            about["note"] = row.note
+        if row.failure:
+            return about | {"failure": row.failure}
+        about["peak_memory_bytes"] = row.memory
+        results: dict[str, Any] = {}
+        for protocol in self.protocols:
+            metrics = row.runs[0].metrics[protocol]
+            results[protocol] = {
+                metric: row.interval(protocol, metric).to_json()
+                | {"values": row.values(protocol, metric)}
+                for metric in metrics
+            }
+            results[protocol]["seconds"] = row.seconds.to_json()
+            top = self.best(protocol, self.headline(protocol))
+            if row in self.main() and top is not None and top is not row:
+                versus = compare(
+                    row.values(protocol, self.headline(protocol)),
+                    top.values(protocol, self.headline(protocol)),
+                )
+                p = versus.p_value
+                results[protocol]["against_best"] = versus.difference.to_json() | {
+                    "best": top.key,
+                    "p_value": p if np.isfinite(p) else None,
+                }
+        return about | {"protocols": results}
+
+
+def run(
+    graph: DiGraph,
+    methods: str | Sequence[str] | Sequence[Row] = "all",
+    protocols: Iterable[str | Protocol] = PROTOCOLS,
+    *,
+    dim: int | Sequence[int] = 64,
+    seeds: int | Sequence[int] | None = None,
+    fraction: float = 0.1,
+    max_queries: int | None = 2000,
+    name: str = "graph",
+    splits: Sequence[Split] = (),
+) -> LabResult:
+    """Measure link predictors on a graph.
+
+    For each seed one split is made; every method is fitted once on its training graph and then
+    judged under all protocols. A method that fails gets a row that says why, and the others go on.
+
+    Parameters
+    ----------
+    graph : DiGraph
+    methods : "all", names of rows or groups, or :class:`~atpgraph.linkpred.registry.Row` objects
+    protocols : names out of :data:`~atpgraph.linkpred.protocols.PROTOCOLS`, or protocols
+    dim : int or list of int
+        Dimensions; the table shows the first.
+    seeds : int or list of int, optional
+        How many seeds (0, 1, …), or which; by default one for each of `splits`, or five.
+    fraction : float
+        Share of the edges that are test edges.
+    max_queries : int or None
+        The ranking protocol ranks a random sample of at most this many test edges per seed; None
+        ranks all.
+    name : str
+        What to call the graph in the results.
+    splits : sequence of Split
+        Splits made elsewhere, in place of those of `graph`; one for each seed, and their own tests.
+
+    Returns
+    -------
+    LabResult
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> graph = DiGraph.from_codes(rng.integers(60, size=600), rng.integers(60, size=600), 60)
+    >>> result = run(graph, "degree-product", ["random"], seeds=2)
+    >>> result.methods[0].name, result.protocols
+    ('out × in degree', ['random'])
+    """
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    seeds = (len(splits) or 5) if seeds is None else seeds
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    numbers = numbers[: len(splits)] if splits else numbers
+    if not numbers or not dims:
+        raise InputError("At least one seed and one dimension are needed.")
+    rows = _rows(methods)
+    chosen = choose_protocols(protocols)
+    if not chosen:
+        raise InputError(f"Name a protocol; there are {', '.join(PROTOCOLS)}.")
+    plan = [(row, k) for row in rows for k in (dims if row.has_dimension else [None])]
+    results = [_empty(row, k, row.make(k or dims[0], 0)) for row, k in plan]
+    unavailable: dict[str, str] = {}
+    with stage("link prediction", len(plan) * len(numbers)) as progress:
+        for at_seed, seed in enumerate(numbers):
+            split = (
+                splits[at_seed]
+                if splits
+                else make_split(
+                    graph,
+                    fraction=fraction,
+                    protocols=chosen,
+                    random_state=seed,
+                    max_queries=max_queries,
+                )
+            )
+            unavailable |= split.unavailable
+            for at, (row, k) in enumerate(plan):
+                if not results[at].failure:
+                    results[at] = _one_run(row, k or dims[0], seed, split, results[at])
+                progress.advance()
+    if {protocol.name for protocol in chosen} <= set(unavailable):
+        reasons = "; ".join(f"{p}: {why}" for p, why in unavailable.items())
+        raise InputError(f"No protocol can be run on this graph ({reasons}).")
+    results = [_without(row, unavailable) for row in results]
+    headlines = {p: metric for row in results for p, metric in row.headlines.items()}
+    return LabResult(
+        name,
+        graph.n_nodes,
+        graph.n_edges,
+        len(split.positives),
+        split.requested,
+        dims,
+        numbers,
+        headlines,
+        unavailable,
+        results,
+    )
+
+
+def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:
+    if isinstance(methods, str):
+        return choose(methods)
+    names = [entry for entry in methods if isinstance(entry, str)]
+    made = [entry for entry in methods if isinstance(entry, Row)]
+    return (choose(names) if names else []) + made
+
+
+def _empty(row: Row, k: int | None, method: Method) -> MethodResult:
+    note = str(getattr(method, "note", ""))
+    return MethodResult(row.key, method.name, row.group, k, [], note=note)
+
+
+def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) -> MethodResult:
+    try:
+        method = row.make(k, seed)
+        with stage(f"{so_far.name}, seed {seed}"):
+            with peak_memory() as peak:
+                started = time.perf_counter()
+                fit_method(method, split.train, split.times)
+                seconds = time.perf_counter() - started
+            result = evaluate(method, split)
+    except Exception as error:  # whatever a method does, the other rows go on
+        if not isinstance(error, AtpError):
+            log.exception("%s failed", row.key)
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        failure = str(error) if isinstance(error, AtpError) else reason
+        return replace(so_far, runs=[], failure=failure)
+    return replace(
+        so_far,
+        runs=[*so_far.runs, Run(seed, seconds, peak.bytes, result.metrics)],
+        headlines=so_far.headlines | result.headlines,
+        curves=so_far.curves or result.curves,
+    )
+
+
+def _without(row: MethodResult, unavailable: dict[str, str]) -> MethodResult:
+    """A protocol that one seed could not run is left out for all, so that means stay comparable."""
+    runs = [replace(run, metrics=_leave_out(run.metrics, unavailable)) for run in row.runs]
+    return replace(row, runs=runs, headlines=_leave_out(row.headlines, unavailable))
+
+
+def _leave_out(mapping: dict[str, T], keys: Container[str]) -> dict[str, T]:
+    return {key: value for key, value in mapping.items() if key not in keys}

@@ -1,0 +1,108 @@
+"""Predicting what comes next: splits by time, rows that know times, times from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from atpgraph import citation_dag
+from atpgraph.errors import InputError
+from atpgraph.graph import DiGraph
+from atpgraph.linkpred import RankingTest
+from atpgraph.linkpred.baselines import RecentItemCosine, RecentPopularity
+from atpgraph.linkpred.benchmark import run
+from atpgraph.linkpred.clock import Clock
+from atpgraph.linkpred.evidence import Recency
+from atpgraph.linkpred.evidence.files import read_times
+from atpgraph.linkpred.protocols.splits import make_time_split
+
+
+@pytest.fixture(scope="module")
+def graph() -> DiGraph:
+    return citation_dag(300, 2500, random_state=1)
+
+
+def test_only_the_newest_sources_are_asked_about(graph: DiGraph) -> None:
+    times = -np.arange(300.0)  # node 0 is the newest
+    split = make_time_split(graph, times, fraction=0.1, random_state=1)
+    warm, cold = split.tests["time"], split.tests["time-cold"]
+    assert isinstance(warm, RankingTest)
+    assert isinstance(cold, RankingTest)
+    asked = np.union1d(warm.queries.sources, cold.queries.sources)
+    others = np.setdiff1d(np.flatnonzero(graph.out_degree > 0), asked)
+    assert asked.max() < np.quantile(others, 0.2)
+    assert not set(warm.queries.sources.tolist()) & set(cold.queries.sources.tolist())
+    assert (split.train.out_degree[np.unique(cold.queries.sources)] == 0).all()
+    left = split.train.out_degree[np.unique(warm.queries.sources)]
+    assert (left >= 1).all()
+    whole = graph.out_degree[np.unique(warm.queries.sources)]
+    assert (np.abs(whole - 2 * left) <= 1).all()
+    assert split.train.n_edges + len(split.positives) == graph.n_edges
+
+
+def test_times_of_edges_stay_with_their_edges(graph: DiGraph) -> None:
+    times = np.random.default_rng(0).random(graph.n_edges)
+    split = make_time_split(graph, times, fraction=0.1)
+    assert split.times is not None
+    at = graph.find_edges(split.train.sources, split.train.targets)
+    assert np.array_equal(split.times, times[at])
+
+
+def test_recent_links_are_counted_before_the_source_chooses() -> None:
+    rng = np.random.default_rng(3)
+    graph = DiGraph.from_codes(rng.integers(30, size=200), rng.integers(30, size=200), 30)
+    times = rng.permutation(graph.n_edges).astype(float)
+    clock = Clock(times, graph)
+    found = Recency(clock, graph).fit(graph).pairs(*np.divmod(np.arange(900), 30))
+    share = times / graph.n_edges
+    for u in range(30):
+        own = times[graph.sources == u]
+        now = own.max() / graph.n_edges if len(own) else 1.0
+        for v in range(30):
+            into = share[graph.targets == v]
+            got = found[30 * u + v]
+            assert got[0] == ((into < now) & (into >= now - 0.02 - 1e-12)).sum()
+            assert got[3] == (into < now).sum()
+
+
+def test_rows_with_times_in_a_benchmark(graph: DiGraph) -> None:
+    splits = [
+        make_time_split(graph, np.arange(300.0), fraction=0.1, random_state=seed)
+        for seed in range(2)
+    ]
+    rows = "links,ppr,recent-popularity,recent-cosine,popularity"
+    result = run(graph, rows, ["ranking"], splits=splits, dim=8)
+    assert result.seeds == [0, 1]
+    assert {"time", "time-cold"} <= set(result.protocols)
+    found = {row.key: row.interval("time", "mrr").mean for row in result.methods}
+    assert not any(row.failure for row in result.methods)
+    assert found["links"] > found["popularity"]
+    cold = {row.key: row.interval("time-cold", "mrr").mean for row in result.methods}
+    assert cold["links"] > cold["ppr"]
+
+
+def test_rows_agree_with_themselves(graph: DiGraph) -> None:
+    for row in (RecentPopularity(), RecentItemCosine()):
+        row.fit(graph, times=np.arange(300.0))
+        u, v = np.repeat([7, 280], 300), np.tile(np.arange(300), 2)
+        assert np.allclose(row.score(u, v).reshape(2, 300), row.score_from(np.array([7, 280])))
+
+
+def test_times_from_files(tmp_path: Path) -> None:
+    graph = DiGraph.from_edges([("a", "b"), ("b", "c")])
+    file = tmp_path / "times.txt"
+    file.write_text("# label time\na 1\nb 2.5\nnobody 3\n")
+    assert np.allclose(read_times(file, graph), [1, 2.5, np.nan], equal_nan=True)
+    file.write_text("b,c,7\na,b,5\nc,a,1\n")
+    assert read_times(file, graph).tolist() == [5, 7]
+    for text, why in (
+        ("a later\n", "row 1: the time 'later' is no number"),
+        ("x 1\n", "names no node"),
+        ("a\n", "has 1 fields"),
+        ("", "is empty"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=why):
+            read_times(file, graph)
