@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import duckdb
 import igraph
 import networkx as nx
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import rustworkx as rx
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,14 +76,132 @@ def test_tables(at):
     assert parts(as_graph(frames(weighted)[at])) == ([1, 2], [(1, 2)], [2.0])
 
 
+def relations(columns: dict):
+    """The same table from every library that has Arrow streams."""
+    relation = duckdb.from_arrow(pa.table(columns))
+    return [
+        *frames(columns),
+        pl.DataFrame(columns).lazy(),
+        relation,
+        pa.table(columns).to_reader(),
+        pa.RecordBatch.from_pydict(columns),
+        Stream(pa.table(columns)),
+    ]
+
+
+class Stream:
+    """What a driver hands out: nothing but a stream."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_columns_of_any_table(at):
+    columns = {
+        "when": [2020, 2021, 2021],
+        "pkg": ["a", "b", "a"],
+        "needs": ["b", "é", "b"],
+        "cost": [1, 2, 4],
+        "kind": ["is_a", "part_of", "has"],
+    }
+    graph = as_graph(
+        relations(columns)[at], source="pkg", target="needs", weight="cost", type="kind"
+    )
+    assert parts(graph) == (["a", "b", "é"], [("a", "b"), ("b", "é")], [5.0, 2.0])
+    assert sorted(graph.keep_edges(graph.has_type("has")).edges()) == [("a", "b")]
+    assert parts(as_graph(relations(columns)[at], source=2, target=3, weight=False))[2] is None
+    integers = as_graph(relations({"citing": [30, 10], "cited": [10, 20]})[at])
+    assert integers.labels.tolist() == [30, 10, 20]
+    assert integers.labels.dtype == np.int64
+    mixed = as_graph(relations({"user": [7, 8], "item": ["7", "x"]})[at])
+    assert mixed.labels.tolist() == [7, "7", 8, "x"]
+    with pytest.raises(InputError, match=r"'when', 'pkg', .*--source and --target"):
+        as_graph(relations(columns)[at])
+    with pytest.raises(InputError, match=r"Row 1 of the table has nothing in 'b'"):
+        as_graph(relations({"a": ["x", "y"], "b": ["z", ""]})[at])
+
+
+def test_columns_that_databases_make():
+    relation = duckdb.sql("select i::hugeint as a, (i + 1)::double as b from range(3) t(i)")
+    assert parts(as_graph(relation)) == ([0, 1, 2, 3], [(0, 1), (1, 2), (2, 3)], None)
+    with pytest.raises(InputError, match="not all integers"):
+        as_graph(duckdb.sql("select 1.5::double as a, 2 as b"))
+    with pytest.raises(InputError, match="ids of nodes are integers or text"):
+        as_graph(duckdb.sql("select date '2020-01-01' as a, 2 as b"))
+    with pytest.raises(InputError, match="is not a table"):
+        as_graph(pl.Series([1, 2]))
+
+
+def test_pandas_frames_that_arrow_cannot_hold():
+    frame = pd.DataFrame({"a": [("x", 1), "y"], "b": ["y", ("x", 1)], "weight": [1, 2]})
+    expected = ([("x", 1), "y"], {(("x", 1), "y"), ("y", ("x", 1))}, [1.0, 2.0])
+    graph = as_graph(frame, type=None)
+    assert (graph.labels.tolist(), set(graph.edges()), graph.weights.tolist()) == expected
+    kept = pd.DataFrame({"a": [1, 2, 3], "b": [2, 3, 4]})[1:]  # an index that is not 0, 1, …
+    assert sorted(as_graph(kept).edges()) == [(2, 3), (3, 4)]
+
+
+def test_options_for_what_has_no_columns():
+    for thing, options in (
+        ([(1, 2)], {"source": "a", "target": "b"}),
+        (nx.DiGraph([(1, 2)]), {"source": "a", "target": "b"}),
+        ([(1, 2)], {"weight": "cost"}),
+        (pd.DataFrame({"a": [1], "b": [2]}), {"delimiter": ","}),
+    ):
+        with pytest.raises(InputError, match=r"columns|text files"):
+            as_graph(thing, **options)
+
+
+def test_attributes_of_graphs():
+    attributes = [{"cost": 2, "kind": "x"}, {"cost": 3, "kind": "y"}]
+    pairs = [("a", "b"), ("b", "c")]
+    first = nx.DiGraph([(*pair, each) for pair, each in zip(pairs, attributes, strict=True)])
+    second = igraph.Graph(
+        [(0, 1), (1, 2)],
+        directed=True,
+        vertex_attrs={"name": ["a", "b", "c"]},
+        edge_attrs={"cost": [2, 3], "kind": ["x", "y"]},
+    )
+    third = rx.PyDiGraph()
+    third.add_nodes_from(["a", "b", "c"])
+    third.add_edges_from([(0, 1, attributes[0]), (1, 2, attributes[1])])
+    for graph in (first, second, third):
+        read = as_graph(graph, weight="cost", type="kind")
+        assert parts(read) == (["a", "b", "c"], pairs, [2.0, 3.0])
+        assert list(read.keep_edges(read.has_type("y")).edges()) == [("b", "c")]
+        assert as_graph(graph).weights is None
+        with pytest.raises(InputError, match="Edge 0 has no attribute 'price'"):
+            as_graph(graph, weight="price")
+
+
+def test_rustworkx():
+    graph = rx.PyDiGraph()
+    graph.add_nodes_from(["a", "b", "c", "d"])
+    graph.add_edges_from([(0, 1, 2.5), (1, 2, 1.5), (0, 1, 1.0)])
+    assert parts(as_graph(graph)) == (["a", "b", "c", "d"], [("a", "b"), ("b", "c")], [3.5, 1.5])
+    assert as_graph(graph, weight=False).weights is None
+    graph.remove_node(0)
+    assert parts(as_graph(graph)) == (["b", "c", "d"], [("b", "c")], [1.5])
+    plain = rx.PyDiGraph()
+    plain.add_nodes_from([{"name": "a"}, {"name": "b"}])
+    plain.add_edges_from_no_data([(1, 0)])
+    assert parts(as_graph(plain)) == ([0, 1], [(1, 0)], None)
+    with pytest.raises(InputError, match="not a directed graph"):
+        as_graph(rx.PyGraph())
+
+
 @pytest.mark.parametrize("at", range(3))
 def test_bad_tables(at):
     for columns, message in (
-        ({"source": ["a"]}, "1 column"),
+        ({"source": ["a"]}, "one column"),
         ({"source": ["a", None], "target": ["b", "c"]}, "Row 1 .*'source'"),
         ({"source": [1, 2], "target": [3, None]}, "Row 1 .*'target'"),
-        ({"source": [1], "target": [2], "weight": ["heavy"]}, "not all numbers"),
-        ({"source": [1], "target": [2], "weight": [float("nan")]}, "finite"),
+        ({"source": [1], "target": [2], "weight": ["heavy"]}, "not numbers"),
+        ({"source": [1], "target": [2], "weight": [float("nan")]}, "finite|no 'weight'"),
         ({"weight": [1], "node": [2]}, "weight"),
     ):
         with pytest.raises(InputError, match=message):
@@ -94,8 +214,6 @@ def test_other_objects_of_table_libraries():
         as_graph(nullable)
     with pytest.raises(InputError, match="not a table"):
         as_graph(pd.Series([1, 2]))
-    with pytest.raises(InputError, match="collect"):
-        as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy())
     categories = pd.DataFrame({"source": ["x", "y"], "target": ["y", "x"]}, dtype="category")
     assert as_graph(categories).labels.tolist() == ["x", "y"]
 

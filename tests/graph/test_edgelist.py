@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from atpgraph import DiGraph, InputError, read_edgelist, write_edgelist
+from atpgraph.graph.edgelist import read_pairs
 
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -52,7 +53,9 @@ def edges(graph: DiGraph):
         ("café Žižek\nŽižek 東京\n", [("café", "Žižek"), ("Žižek", "東京")]),
         ('"" b\nb c\n', [("", "b"), ("b", "c")]),
         ("a,b,\nb,c,\n", [("a", "b"), ("b", "c")]),
-        ("a b likes {}\nb c hates {}\n", [("a", "b"), ("b", "c")]),
+        ("a b {}\nb c {'since': 2019}\n", [("a", "b"), ("b", "c")]),
+        ("1 2 likes {}\n2 3 hates {}\n", [(1, 2), (2, 3)]),
+        ("subject,predicate,object\na,is_a,b\n", [("a", "b")]),
         ("1 1\n1 2\n1 2\n", [(1, 1), (1, 2)]),
     ],
 )
@@ -80,7 +83,7 @@ def test_weights(tmp_path, text, expected):
     weights = read(tmp_path, text).weights
     assert weights is not None
     assert weights.tolist() == expected
-    assert read(tmp_path, text, weights=False).weights is None
+    assert read(tmp_path, text, weight=False).weights is None
 
 
 def test_options_override_what_is_detected(tmp_path):
@@ -150,9 +153,55 @@ def test_bad_paths(tmp_path):
     with pytest.raises(InputError, match="not a gzip file"):
         read(tmp_path, "1 2\n", "plain.gz")
     with pytest.raises(InputError, match="no column of weights"):
-        read(tmp_path, "id,source,target\n1,2,3\n", weights=True)
-    with pytest.raises(InputError, match="no weight"):
-        read(tmp_path, "1 2\n", weights=True)
+        read(tmp_path, "id,source,target\n1,2,3\n", weight=True)
+    with pytest.raises(InputError, match="no column of weights"):
+        read(tmp_path, "1 2\n", weight=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when,pkg,needs\n2020,a,b\n",  # the header is no edge, and neither is 2020 → a
+        "when,citing,cited\n2020,1,2\n2021,2,3\n",
+        "name,id,parent\nx,1,2\ny,2,3\n",
+        "2020,a,b\n2021,b,c\n",
+        "a is_a b\nb part_of c\n",
+        "pkg,needs,when,by\na,b,yes,x\n",
+    ],
+)
+def test_columns_that_could_be_anything_are_rejected(tmp_path, text):
+    for options in ({}, {"weight": False}):
+        with pytest.raises(InputError, match=r"nothing says which two .*--source and --target"):
+            read(tmp_path, text, **options)
+    with pytest.raises(InputError, match="source and target in the first line"):
+        read_pairs(tmp_path / "graph.txt")
+    first, second = text.splitlines()[0].replace(",", " ").split()[1:3]
+    named = not text.startswith(("2020", "a "))
+    header = True if text.startswith("pkg") else None  # there is no number in this one
+    graph = read(tmp_path, text, source=2, target=3, header=header)
+    assert graph.n_edges == text.count("\n") - named
+    if named:
+        assert edges(read(tmp_path, text, source=first, target=second)) == edges(graph)
+
+
+def test_columns_by_name_and_number(tmp_path):
+    text = "when,pkg,needs,cost,kind\n2020,a,b,2,is_a\n2021,b,c,3,part_of\n2021,a,b,4,has\n"
+    graph = read(tmp_path, text, source="pkg", target="needs", weight="cost", type="kind")
+    assert edges(graph) == [("a", "b"), ("b", "c")]
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [6, 3]
+    assert graph.type_names == ("is_a", "part_of", "has")
+    assert graph.has_type("has").tolist() == [True, False]
+    numbered = read(tmp_path, text, source=2, target=3, weight=4, type=5)
+    assert numbered.type_names == graph.type_names
+    assert edges(read(tmp_path, text, source="needs", target="pkg")) == [("b", "a"), ("c", "b")]
+    triples = read(tmp_path, "a is_a b\nb part_of c\n", type=2)
+    assert edges(triples) == [("a", "b"), ("b", "c")]
+    assert triples.type_names == ("is_a", "part_of")
+    with pytest.raises(InputError, match="line 3: the edge has no type"):
+        read(tmp_path, "source,target,kind\na,b,x\nb,c,\n", type="kind")
+    with pytest.warns(DeprecationWarning, match="weight"):
+        assert read(tmp_path, "1 2 3\n", weights=False).weights is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
@@ -192,6 +241,8 @@ def slow_twin(text: str, comments: str = "#%"):
         weights = numbers
     if all(str(int(x)) == x if x.lstrip("-").isdigit() else False for row in ids for x in row):
         ids = [[int(x) for x in row] for row in ids]
+    elif len(rows[0]) > 2 and weights is None and not rows[0][2].startswith("{"):
+        return None  # three columns of words: nothing says which two are the edges
     labels = list(dict.fromkeys(x for row in ids for x in row))
     total: dict = {}
     for (source, target), weight in zip(ids, weights or [1] * len(ids), strict=True):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._choices import METHODS, completer
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ _SHOWN = 10  # removed edges with their cycles
 _NAMES = 8  # nodes of a cycle
 
 
+@reads_graph
 def break_cycles(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    reading: Reading,
     method: Annotated[
         str,
         typer.Option(
@@ -77,7 +80,7 @@ def break_cycles(
         from atpgraph.cycles import METHODS as EVERY
         from atpgraph.cycles import CycleBreaker
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist, write_edgelist
+        from atpgraph.graph.edgelist import write_edgelist
         from atpgraph.util.files import check_writable
 
         if every and (output or removed):
@@ -89,7 +92,7 @@ def break_cycles(
         ]
         if len(set(places)) < len(places):
             raise InputError(f"--output and --removed are both {output}; name two files.")
-        read = read_edgelist(graph, memory=memory)
+        read = reading.read(graph, memory)
         right = None if truth is None else _edges_of(read, truth)
         options = {
             "weights": "weight" if weights else None,

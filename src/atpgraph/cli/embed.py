@@ -10,6 +10,7 @@ import typer
 
 from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, completer
 from atpgraph.cli._facts import fidelity_lines, model_facts
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, Session, session, table, typed_command
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph
 
 
+@reads_graph
 def embed(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    reading: Reading,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False),
@@ -95,7 +98,6 @@ def embed(
         from atpgraph.embedding import ATP
         from atpgraph.embedding.settings import checked
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.util.files import check_writable
         from atpgraph.util.jit import on_compilation
         from atpgraph.util.memory import peak_megabytes
@@ -115,7 +117,7 @@ def embed(
             METHODS[method]
         with on_compilation(lambda: None) as compiling:
             started = time.perf_counter()
-            read = read_edgelist(graph, memory=memory)
+            read = reading.read(graph, memory)
             seconds = {"read": time.perf_counter() - started}
             if output is None or estimate:
                 _tell_estimate(out, graph, model, read)

@@ -8,11 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from atpgraph.cli._choices import METHODS, completer
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table
 
 
+@reads_graph
 def hierarchy(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    reading: Reading,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write node and level, one line each (.tsv or .csv)."),
@@ -34,7 +37,6 @@ def hierarchy(
         import numpy as np
 
         from atpgraph.cycles import break_cycles
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.hierarchy import levels
         from atpgraph.util.files import atomic_path, check_writable
         from atpgraph.util.progress import stage
@@ -42,7 +44,7 @@ def hierarchy(
 
         if output is not None:
             check_writable(output)
-        read = read_edgelist(graph)
+        read = reading.read(graph)
         with stage(f"breaking cycles by {method}"):
             result = break_cycles(read, method, random_state=seed)
         level = levels(result.dag)

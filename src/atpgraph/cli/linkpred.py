@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, session, typed_command
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from atpgraph.linkpred.protocols.splits import Split
 
 
+@reads_graph
 def linkpred(
     graph: Annotated[
         str,
@@ -25,6 +27,7 @@ def linkpred(
             help="Edge list, a name of 'atp datasets list', or a folder of DirLinkBench splits.",
         ),
     ],
+    reading: Reading,
     methods: Annotated[
         str,
         typer.Option(
@@ -81,10 +84,11 @@ def linkpred(
         dims = _dimensions(dim)
         splits: list[Split] = []
         if is_splits(graph):
+            reading.check_unused(Path(graph))
             splits = read_splits(graph)
             name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
         else:
-            name, loaded = _load(graph)
+            name, loaded = _load(graph, reading)
         if times is not None:
             from atpgraph.linkpred.evidence.files import read_times
             from atpgraph.linkpred.protocols.splits import make_time_split
@@ -138,13 +142,12 @@ def _dimensions(text: str) -> list[int]:
     return list(dict.fromkeys(dims))
 
 
-def _load(graph: str) -> tuple[str, DiGraph]:
+def _load(graph: str, reading: Reading) -> tuple[str, DiGraph]:
     from atpgraph import datasets
     from atpgraph.errors import InputError
-    from atpgraph.graph.edgelist import read_edgelist
 
     if Path(graph).exists():
-        return Path(graph).name, read_edgelist(graph)
+        return Path(graph).name, reading.read(graph)
     try:
         dataset = datasets.find(graph)
     except InputError:
@@ -152,6 +155,7 @@ def _load(graph: str) -> tuple[str, DiGraph]:
             f"{graph} is neither a file nor a dataset; the datasets are "
             f"{', '.join(datasets.DATASETS)}."
         ) from None
+    reading.check_unused(Path(graph))
     return dataset.name, datasets.load(dataset.name)
 
 

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from atpgraph.cli._choices import KINDS, METHODS, completer
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session
 
 
+@reads_graph
 def plot(
     thing: Annotated[
         Path,
@@ -18,6 +20,7 @@ def plot(
             metavar="MODEL|GRAPH", help="Model of 'atp embed', or edge list.", show_default=False
         ),
     ],
+    reading: Reading,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="Picture to write (.png or .svg).", show_default=False),
@@ -49,7 +52,6 @@ def plot(
     with session(json=json, quiet=quiet) as out:
         from atpgraph.embedding import ATP
         from atpgraph.embedding.model_file import is_archive
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.plot import plot as draw
         from atpgraph.plot import save
         from atpgraph.plot.figures import check_output
@@ -60,7 +62,9 @@ def plot(
         check_output(output)
         if kind is not None and kind not in KINDS:
             raise unknown_name("kind of picture", kind, KINDS)
-        read: Any = ATP.load(thing) if is_archive(thing) else read_edgelist(thing)
+        if is_archive(thing):
+            reading.check_unused(thing)
+        read: Any = ATP.load(thing) if is_archive(thing) else reading.read(thing)
         is_model = isinstance(read, ATP)
         graph = read.graph_ if is_model else read
         if kind is None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atpgraph.cli._nodes import asked_pairs, known_labels
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Session, session, table
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
 
 
+@reads_graph
 def reach(
     graph: Annotated[
         Path,
@@ -22,6 +24,7 @@ def reach(
             show_default=False,
         ),
     ],
+    reading: Reading,
     nodes: Annotated[
         list[str] | None, typer.Argument(help="Pairs of nodes: U V [U V …].", show_default=False)
     ] = None,
@@ -87,7 +90,6 @@ def reach(
     with session(json=json, quiet=quiet) as out:
         from atpgraph.closure.reachability import FORMAT, Reachability
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.util.archive import archive_format
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import budget_bytes
@@ -108,10 +110,11 @@ def reach(
             check_writable(output)
         budget = budget_bytes(memory)
         if archive_format(graph) == FORMAT:
+            reading.check_unused(graph)
             reach = Reachability.load(graph)
         else:
             kind: Any = None if index == "auto" or estimate else index
-            reach = Reachability(read_edgelist(graph, memory=budget), index=kind, memory=budget)
+            reach = Reachability(reading.read(graph, budget), index=kind, memory=budget)
         if types is not None:
             reach = reach.only(types.split(","))
         if estimate:

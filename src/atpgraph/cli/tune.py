@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from atpgraph.cli._choices import METHODS, PURPOSES, completer
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ _SHOWN = (
 _NEAR = 0.002  # of AUC that a shorter vector may cost
 
 
+@reads_graph
 def tune(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    reading: Reading,
     purpose: Annotated[
         str,
         typer.Option(
@@ -65,14 +68,13 @@ def tune(
     with session(json=json, quiet=quiet) as out:
         from atpgraph.cycles import break_cycles
         from atpgraph.embedding import ATP
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.util.registry import unknown_name
 
         if purpose not in PURPOSES:
             raise unknown_name("purpose", purpose, PURPOSES)
         lengths = [_length(part) for part in dims.split(",")]
         weights = [_penalty(part) for part in penalties.split(",")]
-        read = read_edgelist(graph, memory=memory)
+        read = reading.read(graph, memory)
         train, judge = _by_fidelity(read)
         if purpose != "reachability":
             train, judge = _by_links(read, protocol, seed)

@@ -137,7 +137,7 @@ class NeighborIndex:
             index.nprobe *= 2
 
     def _single(self, rows: Int64Array) -> Float32Array:
-        return self._vectors[self._nodes[rows]].astype(np.float32)
+        return np.asarray(self._vectors[self._nodes[rows]], dtype=np.float32)
 
     def _exact(self, codes: Int64Array, k: int, threshold: float | None) -> Found:
         return ranked(

@@ -22,18 +22,23 @@ class EdgeCollector:
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         What is read, for messages.
     budget : int
         Bytes that reading may take; more is a :class:`BudgetError`.
+    keep_integers : bool
+        Whether ids that are integers stay integers where others are text.
     """
 
-    def __init__(self, path: Path, budget: int) -> None:
+    def __init__(self, path: Path | str, budget: int, keep_integers: bool = False) -> None:
+        self.keep_integers = keep_integers
         self.path, self.budget = path, max(budget, _LEAST)
         self.numbering = Numbering()
         self.n_rows = 0
         self._pieces: list[Int32Array] = []
         self._weights: list[Float64Array] = []
+        self._types: list[Int32Array] = []
+        self._type_names = Numbering()
         self._order: Int64Array | None = None
 
     def add(
@@ -48,6 +53,13 @@ class EdgeCollector:
         self.n_rows += len(ids)
         if weights is not None:
             self._weights.append(weights)
+
+    def add_types(self, data: ByteArray, starts: AnyArray, sizes: AnyArray) -> None:
+        """Add the types of the edges that were added last, as strings in `data`."""
+        # Twice, because ids are numbered in pairs.
+        ids = np.stack([starts, starts], axis=1).astype(np.int64)
+        lengths = np.stack([sizes, sizes], axis=1).astype(np.int32)
+        self._types.append(self._type_names.number(data, ids, lengths)[:, 0].copy())
 
     def drop_weights(self) -> None:
         """Forget the weights."""
@@ -66,6 +78,8 @@ class EdgeCollector:
         each = 4 + csr.BYTES_PER_EDGE
         if self._weights:
             each += 8 + csr.BYTES_PER_WEIGHT
+        if self._types:
+            each += 36  # codes, rows and their places in the graph
         nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
         need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
         if need > self.budget:
@@ -84,6 +98,8 @@ class EdgeCollector:
         self._pieces[0] = self._pieces[0][1:].copy()
         if self._weights:
             self._weights[0] = self._weights[0][1:]
+        if self._types:
+            self._types[0] = self._types[0][1:]
         self.n_rows -= 1
         number = np.full(len(self.numbering), -1, dtype=np.int32)
         known = 0
@@ -94,7 +110,7 @@ class EdgeCollector:
 
     def labels(self) -> AnyArray:
         """Labels of the nodes, by number."""
-        return self.numbering.labels(self._order)
+        return self.numbering.labels(self._order, self.keep_integers)
 
     def rows(self) -> tuple[Int32Array, AnyArray]:
         """The edges in the order of the file, repeats included, and the labels."""
@@ -104,7 +120,12 @@ class EdgeCollector:
         """The edges as a graph; the collector is empty afterwards."""
         labels = self.labels()
         del self.numbering
+        rows = np.concatenate(self._pieces) if self._types else None
         indptr, targets, weights = csr.sorted_rows(
             self._pieces, len(labels), self._weights or None, checkpoint
         )
-        return DiGraph(indptr, targets, labels, weights)
+        graph = DiGraph(indptr, targets, labels, weights)
+        if rows is None:
+            return graph
+        used, codes = np.unique(np.concatenate(self._types), return_inverse=True)
+        return graph.with_types(rows, codes, [self._type_names.text(int(code)) for code in used])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from atpgraph.errors import InputError
+from atpgraph.util.registry import unknown_name
 
 # Bytes of the first record that are looked at; a longer first line is not an edge list.
 PROBE = 1 << 16
@@ -19,34 +22,116 @@ _NAMES = (
     ("fromnodeid", "tonodeid"),
     ("source_id", "target_id"),
     ("from_id", "to_id"),
+    ("subject", "object"),
 )
+
+Column = str | int  # a name, or a number counted from 1
+
+
+class ColumnOptions(NamedTuple):
+    """The columns that the user asks for; None where the table is to decide.
+
+    `weight` is False to ignore weights and True to insist on them.
+    """
+
+    source: Column | None = None
+    target: Column | None = None
+    weight: Column | bool | None = None
+    type: Column | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are asked for by name."""
+        return [column for column in self if isinstance(column, str)]
+
+    def check(self) -> None:
+        """Raise an InputError for options that no table can fulfil."""
+        if (self.source is None) != (self.target is None):
+            raise InputError(f"Name both columns of the edges, {OPTIONS}.")
+        for name, column in zip(self._fields, self, strict=True):
+            if column is None or isinstance(column, str) or (name == "weight" and column is False):
+                continue
+            if not isinstance(column, int) or column < 1:
+                raise InputError(
+                    f"{name} is {column!r}; give the name of a column, or its number from 1 on."
+                )
+
+
+OPTIONS = "with source and target (--source and --target), by name or by number"
+ANY = ColumnOptions()
 
 
 class Columns(NamedTuple):
-    """Positions of the columns, −1 for no weight; `named` is true if they were found by name."""
+    """Positions of the columns, −1 for no weight or no type.
+
+    `named` is true if source and target were found by name, `sure` if nothing else in the table
+    could be an edge.
+    """
 
     source: int
     target: int
-    weight: int
-    named: bool
+    weight: int = -1
+    type: int = -1
+    named: bool = False
+    sure: bool = True
 
 
-def choose_columns(names: Sequence[str]) -> Columns:
-    """Find source, target and weight by their names; else the first two columns.
+def choose_columns(names: Sequence[str], options: ColumnOptions = ANY) -> Columns:
+    """Find source, target, weight and type: as asked for, else by name, else the only two.
 
     Examples
     --------
-    >>> choose_columns(["id", "From", "To", "Weight"])
-    Columns(source=1, target=2, weight=3, named=True)
-    >>> choose_columns(["citing", "cited"])
-    Columns(source=0, target=1, weight=-1, named=False)
+    >>> choose_columns(["id", "From", "To", "Weight"])[:3]
+    (1, 2, 3)
+    >>> choose_columns(["citing", "weight", "cited"])[:3]
+    (0, 2, 1)
+    >>> choose_columns(["when", "pkg", "needs"]).sure
+    False
+    >>> choose_columns(["when", "pkg", "needs"], ColumnOptions("pkg", 3))[:3]
+    (1, 2, -1)
     """
     lowered = [name.strip().lower() for name in names]
-    weight = lowered.index("weight") if "weight" in lowered else -1
+    called_weight = lowered.index("weight") if "weight" in lowered else -1
+    weight = _place(names, options.weight)
+    if weight < 0 and options.weight is not False:
+        weight = called_weight
+    kind = _place(names, options.type)
+    if options.source is not None:
+        found = Columns(_place(names, options.source), _place(names, options.target), weight, kind)
+        if len({found.source, found.target, found.weight, found.type} - {-1}) < sum(
+            place >= 0 for place in found[:4]
+        ):
+            raise InputError("Two of source, target, weight and type are the same column.")
+        return found._replace(named=bool(options.names))
     for source, target in _NAMES:
         if source in lowered and target in lowered:
-            return Columns(lowered.index(source), lowered.index(target), weight, True)
-    return Columns(0, 1, weight if weight > 1 else -1, False)
+            return Columns(lowered.index(source), lowered.index(target), weight, kind, True)
+    others = [at for at in range(len(names)) if at not in (called_weight, weight, kind)]
+    if len(others) < 2:
+        return Columns(0, 1, sure=called_weight < 0)
+    return Columns(others[0], others[1], weight, kind, sure=len(others) == 2)
+
+
+def _place(names: Sequence[str], column: Column | bool | None) -> int:
+    """Return the position of a column, −1 if none is asked for."""
+    if column is None or isinstance(column, bool):
+        return -1
+    if isinstance(column, int):
+        if column > len(names):
+            raise InputError(f"There is no column {column}; there are {len(names)}.")
+        return column - 1
+    if column not in names:
+        raise unknown_name("column", column, names)
+    return list(names).index(column)
+
+
+def ambiguous(what: str, names: Sequence[str], remedy: str = OPTIONS) -> InputError:
+    """Return the error for a table whose columns do not say which of them are the edges."""
+    shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", …" * (len(names) > 6)
+    return InputError(
+        f"{what} has the columns {shown}, and nothing says which two are the edges; name them "
+        f"{remedy}."
+    )
 
 
 def are_words(ids: Sequence[str]) -> bool:
@@ -64,6 +149,12 @@ def are_words(ids: Sequence[str]) -> bool:
             continue
         return False
     return True
+
+
+def starts_numbers(names: Sequence[str], fields: Sequence[str]) -> bool:
+    """Return whether a column has a word in the first line and a number in the second."""
+    pairs = zip(names, fields, strict=False)
+    return any(name and are_words([name]) and not are_words([field]) for name, field in pairs)
 
 
 def check_delimiter(delimiter: str | None) -> None:
@@ -117,8 +208,17 @@ def split_record(record: bytes, delimiter: str | None, quotes: bool) -> tuple[st
             delimiter = "," if commas >= semicolons else ";"
         else:
             delimiter = " "
-    fields = line.split() if delimiter == " " else line.split(delimiter)
-    return delimiter, [field.strip().strip('"') for field in fields]
+    if not quotes:
+        fields = line.split() if delimiter == " " else line.split(delimiter)
+    else:
+        blank = delimiter == " "
+        text = line.replace("\t", " ").strip() if blank and '"' not in line else text
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+        fields = next(rows, [])
+    fields = [field.strip() for field in fields]
+    while len(fields) > 2 and not fields[-1]:
+        fields.pop()
+    return delimiter, fields
 
 
 def _outside_quotes(text: str) -> str:

@@ -110,25 +110,28 @@ class Numbering:
         start = int(self._values[code])
         return self._arena[start : start + int(self._sizes[code])].tobytes().decode()
 
-    def labels(self, which: Int64Array | None = None) -> AnyArray:
-        """The ids by number (or those of `which`): int64 if all are integers, else text."""
+    def labels(self, which: Int64Array | None = None, keep_integers: bool = False) -> AnyArray:
+        """Return the ids by number (or those of `which`): int64 if all are integers, else text.
+
+        With `keep_integers`, integers stay integers beside text.
+        """
         known = len(self)
         values, sizes = self._values[:known], self._sizes[:known]
         if which is not None:
             values, sizes = values[which], sizes[which]
         if not np.any(sizes >= 0):
             return values.copy()
-        return self._strings(values, sizes)
-
-    def _strings(self, values: Int64Array, sizes: Int32Array) -> AnyArray:
         names = np.empty(len(values), dtype=object)
+        number: Any = int if keep_integers else str
         raw = self._arena[: self._state[2]].tobytes()
         each = zip(values.tolist(), sizes.tolist(), strict=True)
         if raw.isascii():
             text = raw.decode("ascii")
-            names[:] = [text[at : at + size] if size >= 0 else str(at) for at, size in each]
+            names[:] = [text[at : at + size] if size >= 0 else number(at) for at, size in each]
         else:
-            names[:] = [raw[at : at + size].decode() if size >= 0 else str(at) for at, size in each]
+            names[:] = [
+                raw[at : at + size].decode() if size >= 0 else number(at) for at, size in each
+            ]
         return names
 
 

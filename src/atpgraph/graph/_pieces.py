@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     data: bytearray
     ids: Int64Array
     lengths: Int32Array
-    weights: Int32Array
+    extras: Int32Array
     lines: Int64Array
     kinds: ByteArray
     values: Float64Array
@@ -58,7 +58,7 @@ class Piece(NamedTuple):
 
     def weight(self, row: int) -> str | None:
         """The weight of a row as it is written, None where there is none."""
-        start, end = self.weights[row].tolist()
+        start, end = self.extras[row, :2].tolist()
         return None if start < 0 else self.data[start:end].decode()
 
 
@@ -141,7 +141,7 @@ def scan_piece(piece: bytearray, position: int, layout: Layout, last: bool) -> P
     piece += b"\n"  # what the kernel relies on
     ids = np.empty((most, 2), dtype=np.int64)
     lengths = np.empty((most, 2), dtype=np.int32)
-    weights = np.empty((most, 2), dtype=np.int32)
+    extras = np.empty((most, 2 if layout.columns.type < 0 else 4), dtype=np.int32)
     lines = np.empty(most, dtype=np.int64)
     if bad >= 0:
         line = line_number(piece, bad) - 1
@@ -150,12 +150,12 @@ def scan_piece(piece: bytearray, position: int, layout: Layout, last: bool) -> P
         rows, *rest = _scan.scan(
             np.frombuffer(piece, dtype=np.uint8), position, line_number(piece, position) - 1, last,
             _scan.byte_classes(layout.delimiter), layout.delimiter != " ", layout.quotes,
-            _scan.comment_mask(layout.comments), np.array(layout.columns[:3], dtype=np.int64),
-            ids, lengths, weights, lines,
+            _scan.comment_mask(layout.comments), np.array(layout.columns[:4], dtype=np.int64),
+            ids, lengths, extras, lines,
         )  # fmt: skip
         found = tuple(rest)
-    spans = weights[:rows]
-    kinds, values = _numbers(piece, spans, layout.columns.weight >= 0)
+    spans = extras[:rows]
+    kinds, values = _numbers(piece, spans[:, :2], layout.columns.weight >= 0)
     return Piece(piece, ids[:rows], lengths[:rows], spans, lines[:rows], kinds, values, *found)
 
 

@@ -30,7 +30,7 @@ def scan(
     columns: Any,
     ids: Any,
     lengths: Any,
-    weights: Any,
+    extras: Any,
     lines: Any,
 ) -> Any:
     """Find the wanted fields of every record, and read the ids that are integers.
@@ -53,14 +53,14 @@ def scan(
         Whether a field that begins with a double quote runs to the next single one.
     comment : bool array of 256
         Bytes that make a line a comment when they come first.
-    columns : int64 array of 3
-        Which fields are source, target and weight; −1 for no weight.
+    columns : int64 array of 4
+        Which fields are source, target, weight and type; −1 for no weight or type.
     ids : int64 array of shape (rows, 2)
         Output: source and target, as the integer or as the first byte of a text.
     lengths : int32 array of shape (rows, 2)
         Output: −1 for an integer, else the bytes of the text.
-    weights : int32 array of shape (rows, 2)
-        Output: first byte and end of the weight, −1 where there is none.
+    extras : int32 array of shape (rows, 2), or (rows, 4) with types
+        Output: first byte and end of the weight, then of the type; −1 where there is none.
     lines : int64 array of rows
         Output: line number of every record.
 
@@ -74,8 +74,9 @@ def scan(
     # Without a delimiter a blank ends a field, else it may stand inside one.
     stop = _DELIMITER if delimited else _BLANK
     usual = columns[0] == 0 and columns[1] == 1
-    doubled = np.zeros(3, dtype=np.bool_)
-    spans = np.empty((3, 2), dtype=np.int64)
+    n_wanted = 4 if columns[3] >= 0 else 3
+    doubled = np.zeros(4, dtype=np.bool_)
+    spans = np.empty((4, 2), dtype=np.int64)
     row = 0
     p = position
     while p < end_of_data:
@@ -88,7 +89,7 @@ def scan(
                 p += 1
         elif classes[data[p]] != _END:
             p = begin
-            for wanted in range(3):
+            for wanted in range(n_wanted):
                 spans[wanted, 0] = -1
                 spans[wanted, 1] = -1
             column = 0
@@ -151,7 +152,7 @@ def scan(
                         end -= 1
                     is_empty = start == end
                 if not is_empty:
-                    for wanted in range(3):
+                    for wanted in range(n_wanted):
                         if columns[wanted] == column:
                             spans[wanted, 0] = start
                             spans[wanted, 1] = end
@@ -165,7 +166,7 @@ def scan(
                     p += 1
             if column <= max(columns[0], columns[1]):
                 return row, FEW_FIELDS, first_line, column, begin
-            for wanted in range(3):
+            for wanted in range(n_wanted):
                 # Only now, because a record that is left must be as it was.
                 if spans[wanted, 0] >= 0 and doubled[wanted]:
                     spans[wanted, 1] = undouble(data, spans[wanted, 0], spans[wanted, 1])
@@ -181,7 +182,9 @@ def scan(
                     else:
                         ids[row, side] = start
                         lengths[row, side] = end - start
-            weights[row, 0], weights[row, 1] = spans[2, 0], spans[2, 1]
+            extras[row, 0], extras[row, 1] = spans[2, 0], spans[2, 1]
+            if n_wanted == 4:
+                extras[row, 2], extras[row, 3] = spans[3, 0], spans[3, 1]
             lines[row] = first_line
             row += 1
         if data[p] == _CR and data[p + 1] == _LF:

@@ -12,13 +12,26 @@ import numpy as np
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.graph._dialect import Columns, choose_columns
-from atpgraph.graph.digraph import DiGraph, is_missing
+from atpgraph.graph._arrow import choose_table_columns, collect_stream
+from atpgraph.graph._collect import EdgeCollector
+from atpgraph.graph._dialect import Column, ColumnOptions
+from atpgraph.graph.digraph import DiGraph, pair_array
 from atpgraph.graph.edgelist import read_edgelist
-from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array
+from atpgraph.util.arrays import AnyArray, Float64Array
+from atpgraph.util.memory import budget_bytes
 
 
-def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:
+def as_graph(
+    obj: Any,
+    *,
+    source: Column | None = None,
+    target: Column | None = None,
+    weight: Column | bool | None = None,
+    type: Column | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    memory: str | float | None = None,
+) -> DiGraph:
     """Turn whatever holds a directed graph into a :class:`DiGraph`.
 
     Parameters
@@ -28,15 +41,28 @@ def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:
         - a path, as text or ``Path``: read with :func:`read_edgelist`, Parquet too;
         - an array of shape (m, 2), or an iterable of pairs (u, v) or triples (u, v, weight);
         - a square SciPy sparse matrix or array: entry (i, j) is the edge i → j;
-        - a pandas, polars or pyarrow table: the columns source and target (or src/dst, from/to),
-          else the first two; a column named weight gives the weights;
-        - a NetworkX DiGraph or MultiDiGraph; the edge attribute ``weight`` counts if all have it;
+        - a table: a pandas or polars frame, lazy or not, a pyarrow table, a DuckDB relation, the
+          result of an ADBC query, or anything else with an Arrow stream (``__arrow_c_stream__``);
+        - a NetworkX DiGraph or MultiDiGraph;
         - a directed igraph graph, with the vertex attribute ``name`` as labels if there is one;
+        - a rustworkx PyDiGraph; the data of the nodes are the labels if they are distinct texts or
+          integers, else the indices are;
         - a PyTorch Geometric ``Data``, its ``edge_index``, or any integer array of shape (2, m)
           with m ≠ 2: sources above targets. The nodes are 0, 1, … in this order, so that row i of
           an embedding belongs to node i.
+    source, target : str or int, optional
+        Columns of the edges of a file or table: names, or numbers counted from 1. Without them,
+        columns called source/target, src/dst, from/to or subject/object, else the only two beside
+        the weight.
+    weight : str, int or bool, optional
+        Column of the weights, by default the one called weight; of a graph, the edge attribute.
+        An attribute counts if all edges have it. False ignores weights.
+    type : str or int, optional
+        Column, or edge attribute, of the types of the edges (:attr:`DiGraph.edge_types`).
+    delimiter, header
+        How to read a text file, see :func:`read_edgelist`.
     memory : str or number of bytes, optional
-        Budget of reading a file, by default half of what is free.
+        Budget of reading, by default half of what is free.
 
     Examples
     --------
@@ -45,19 +71,32 @@ def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:
     >>> as_graph(np.array([[0, 0, 3], [3, 1, 1]])).labels.tolist()
     [0, 1, 2, 3]
     """
-    if isinstance(obj, DiGraph):
-        return obj
     if isinstance(obj, (str, os.PathLike)):
-        return read_edgelist(obj, memory=memory)
-    if sp.issparse(obj):
-        return DiGraph.from_scipy(obj)
+        return read_edgelist(
+            obj, source=source, target=target, weight=weight, type=type, delimiter=delimiter,
+            header=header, memory=memory,
+        )  # fmt: skip
+    if delimiter is not None or header is not None:
+        raise InputError(f"delimiter and header are for text files, not for {_a(obj)}.")
+    options = ColumnOptions(source, target, weight, type)
+    options.check()
+    if _is_table(obj):
+        return _from_table(obj, options, memory)
+    if source is not None:
+        raise InputError(f"source and target name columns of a table; {_a(obj)} has none.")
     libraries = _libraries(obj)
     if "networkx" in libraries:
-        return _from_networkx(obj)
+        return _from_networkx(obj, options)
     if "igraph" in libraries:
-        return _from_igraph(obj)
-    if libraries & {"pandas", "polars", "pyarrow"}:
-        return _from_table(obj)
+        return _from_igraph(obj, options)
+    if "rustworkx" in libraries:
+        return _from_rustworkx(obj, options)
+    if weight is not None or type is not None:
+        raise InputError(f"weight and type name columns or attributes; {_a(obj)} has none.")
+    if isinstance(obj, DiGraph):
+        return obj
+    if sp.issparse(obj):
+        return DiGraph.from_scipy(obj)
     if "torch_geometric" in libraries and getattr(obj, "edge_index", None) is not None:
         return _from_edge_index(_tensor(obj.edge_index), obj.num_nodes)
     if "torch" in libraries:
@@ -72,14 +111,18 @@ def as_graph(obj: Any, *, memory: str | float | None = None) -> DiGraph:
     if hasattr(obj, "__iter__"):
         return _from_list(list(obj))
     raise InputError(
-        f"A {type(obj).__name__} is not a graph; give a file, pairs of labels, a sparse matrix, "
-        "a table, an edge index, or a NetworkX or igraph graph."
+        f"A {obj.__class__.__name__} is not a graph; give a file, pairs of labels, a sparse "
+        "matrix, a table, an edge index, or a NetworkX, igraph or rustworkx graph."
     )
 
 
+def _a(obj: Any) -> str:
+    return f"a {obj.__class__.__name__}"
+
+
 def _libraries(obj: Any) -> set[str]:
-    """The packages that the classes of an object come from."""
-    return {base.__module__.partition(".")[0] for base in type(obj).__mro__}
+    """Return the packages that the classes of an object come from."""
+    return {base.__module__.partition(".")[0] for base in obj.__class__.__mro__}
 
 
 def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
@@ -147,7 +190,7 @@ def _from_list(edges: list[Any]) -> DiGraph:
     return DiGraph.from_edges([(source, target) for source, target, _ in edges], weights=weights)
 
 
-def _from_networkx(graph: Any) -> DiGraph:
+def _from_networkx(graph: Any, options: ColumnOptions) -> DiGraph:
     if not hasattr(graph, "is_directed"):
         raise InputError(f"A NetworkX {type(graph).__name__} is not a graph; give a DiGraph.")
     if not graph.is_directed():
@@ -155,15 +198,13 @@ def _from_networkx(graph: Any) -> DiGraph:
             "The NetworkX graph is undirected; give a DiGraph (graph.to_directed() makes every "
             "edge two)."
         )
-    edges = list(graph.edges(data="weight"))
-    weights = None
-    if edges and all(weight is not None for _, _, weight in edges):
-        weights = _weight_array([weight for _, _, weight in edges])
-    pairs = [(source, target) for source, target, _ in edges]
-    return DiGraph.from_edges(pairs, weights=weights, nodes=graph.nodes())
+    edges = list(graph.edges(data=True))
+    pairs = [(u, v) for u, v, _ in edges]
+    weights, types = _edge_values([data for _, _, data in edges], options)
+    return DiGraph.from_edges(pairs, weights=weights, types=types, nodes=graph.nodes())
 
 
-def _from_igraph(graph: Any) -> DiGraph:
+def _from_igraph(graph: Any, options: ColumnOptions) -> DiGraph:
     if not hasattr(graph, "is_directed"):
         raise InputError(f"An igraph {type(graph).__name__} is not a graph; give a Graph.")
     if not graph.is_directed():
@@ -173,15 +214,53 @@ def _from_igraph(graph: Any) -> DiGraph:
         )
     labels: Any = graph.vcount()
     if "name" in graph.vs.attributes():
-        names = graph.vs["name"]
-        labels = DiGraph.from_edges([], nodes=names).labels
+        labels = DiGraph.from_edges([], nodes=graph.vs["name"]).labels
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    weights = None
-    if "weight" in graph.es.attributes():
-        given = graph.es["weight"]
-        if given and all(weight is not None for weight in given):
-            weights = _weight_array(given)
-    return DiGraph.from_codes(pairs[:, 0], pairs[:, 1], labels, weights)
+    weights, types = _edge_values([edge.attributes() for edge in graph.es], options)
+    return DiGraph.from_codes(pairs[:, 0], pairs[:, 1], labels, weights, types)
+
+
+def _from_rustworkx(graph: Any, options: ColumnOptions) -> DiGraph:
+    if not hasattr(graph, "weighted_edge_list") or not hasattr(graph, "in_degree"):
+        raise InputError(
+            f"A rustworkx {type(graph).__name__} is not a directed graph; give a PyDiGraph "
+            "(graph.to_directed() makes every edge of a PyGraph two)."
+        )
+    indices, data = list(graph.node_indices()), list(graph.nodes())
+    labels = indices
+    if all(isinstance(label, (str, int)) for label in data) and len(set(data)) == len(data):
+        labels = data
+    name = dict(zip(indices, labels, strict=True))
+    edges = list(graph.weighted_edge_list())
+    values = [
+        value if isinstance(value, dict) else {options.weight or "weight": value}
+        for _, _, value in edges
+        if value is not None and not isinstance(value, str)
+    ]
+    weights, types = None, None
+    if len(values) == len(edges):
+        weights, types = _edge_values(values, options)
+    return DiGraph.from_edges(
+        [(name[u], name[v]) for u, v, _ in edges], weights=weights, types=types, nodes=labels
+    )
+
+
+def _edge_values(data: list[Any], options: ColumnOptions) -> tuple[Float64Array | None, Any]:
+    """Return the weights and the types of edges from their attributes, None where there are none.
+
+    What is asked for by name must be there for every edge; the attribute ``weight`` counts if
+    every edge has it.
+    """
+    found: list[Any] = []
+    for wanted, asked in (("weight", options.weight), ("type", options.type)):
+        name = "weight" if wanted == "weight" and asked in (None, True) else asked
+        values = [each.get(name) for each in data] if name else []
+        missing = None in values or not values
+        if missing and data and asked not in (None, False):
+            at = values.index(None)
+            raise InputError(f"Edge {at} has no attribute {name!r}; give all edges one.")
+        found.append(None if missing else values)
+    return None if found[0] is None else _weight_array(found[0]), found[1]
 
 
 def _tensor(obj: Any) -> AnyArray:
@@ -202,75 +281,60 @@ def _from_edge_index(index: AnyArray, nodes: int | None = None) -> DiGraph:
 
 
 def table_columns(obj: Any) -> tuple[AnyArray, AnyArray] | None:
-    """Sources and targets of a pandas, polars or pyarrow table, row by row; None for others."""
-    if not _libraries(obj) & {"pandas", "polars", "pyarrow"}:
+    """Return sources and targets of a table, row by row; None if `obj` is not a table."""
+    if not _is_table(obj):
         return None
-    return _read_table(obj)[:2]
+    table, options = _ready_table(obj), ColumnOptions(weight=False)
+    edges = _collected(table, options, None)
+    if edges is None:
+        pairs = pair_array(_values(table, options)[0])
+        return pairs[:, 0], pairs[:, 1]
+    codes, labels = edges.rows()
+    return labels[codes[:, 0]], labels[codes[:, 1]]
 
 
-def _from_table(table: Any) -> DiGraph:
-    source, target, weights = _read_table(table)
-    if source.dtype.kind in "iu" and target.dtype.kind in "iu":
-        return DiGraph.from_edges(np.stack([source, target], axis=1), weights=weights)
-    pairs = list(zip(source.tolist(), target.tolist(), strict=True))
-    return DiGraph.from_edges(pairs, weights=weights)
+def _is_table(obj: Any) -> bool:
+    streams = ("__arrow_c_stream__", "__arrow_c_array__", "collect_schema")
+    return any(hasattr(obj, name) for name in streams) or hasattr(obj, "iloc")
 
 
-def _read_table(
-    table: Any,
-) -> tuple[AnyArray, AnyArray, Float64Array | None]:
-    """Sources, targets and weights."""
-    if hasattr(table, "collect"):
-        raise InputError("The polars frame is lazy; call .collect() on it first.")
-    names = getattr(table, "column_names", None)  # pyarrow
-    if names is None:
-        names = getattr(table, "columns", None)
-    if names is None:
-        raise InputError(
-            f"A {type(table).__module__.partition('.')[0]} {type(table).__name__} is not a table; "
-            "give one with a column of sources and one of targets."
-        )
-    names = list(names)
-    if len(names) < 2:
-        raise InputError(
-            f"The table has {len(names)} column{'s' * (len(names) != 1)}; give one of sources and "
-            "one of targets."
-        )
-    columns = choose_columns([str(name) for name in names])
-    if not columns.named and "weight" in names[:2]:
-        raise InputError(
-            "The column weight stands where a node is expected; name the columns source and target."
-        )
-    source, target = (_column(table, names, at) for at in columns[:2])
-    for at, values in ((columns.source, source), (columns.target, target)):
-        missing = _missing(values)
-        if missing.any():
-            raise InputError(
-                f"Row {int(missing.argmax())} of the table has no {names[at]!r}; drop such rows."
-            )
-    return source, target, _table_weights(table, names, columns)
+def _ready_table(table: Any) -> Any:
+    if hasattr(table, "collect_schema") and not hasattr(table, "__arrow_c_stream__"):
+        return table.collect()  # a lazy frame of polars
+    # The index of a pandas frame would be one more column.
+    return table.reset_index(drop=True) if hasattr(table, "iloc") else table
 
 
-def _table_weights(table: Any, names: list[Any], columns: Columns) -> Float64Array | None:
-    if columns.weight < 0:
+def _from_table(table: Any, options: ColumnOptions, memory: str | float | None) -> DiGraph:
+    table = _ready_table(table)
+    edges = _collected(table, options, memory)
+    if edges is not None:
+        return edges.graph()
+    pairs, weights, types = _values(table, options)
+    return DiGraph.from_edges(pairs, weights=weights, types=types)
+
+
+def _collected(
+    table: Any, options: ColumnOptions, memory: str | float | None
+) -> EdgeCollector | None:
+    """Return the edges of a table, None for a pandas frame that Arrow cannot hold."""
+    edges = EdgeCollector("The table", budget_bytes(memory), keep_integers=True)
+    try:
+        collect_stream(table, edges, options)
+    except (MissingDependencyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError) or not hasattr(table, "iloc"):
+            raise
         return None
-    return _weight_array(_column(table, names, columns.weight))
+    return edges
 
 
-def _column(table: Any, names: list[Any], at: int) -> AnyArray:
-    """A column as an array; positions, because names may occur twice."""
-    if hasattr(table, "iloc"):
-        return np.asarray(table.iloc[:, at].to_numpy())
-    column = table.column(at) if hasattr(table, "column_names") else table[names[at]]
-    return np.asarray(column.to_numpy())
-
-
-def _missing(values: AnyArray) -> BoolArray:
-    if values.dtype.kind == "f":
-        return np.asarray(values != values)
-    if values.dtype != object:
-        return np.zeros(len(values), dtype=bool)
-    return np.fromiter((is_missing(value) for value in values), bool, len(values))
+def _values(table: Any, options: ColumnOptions) -> tuple[list[Any], Float64Array | None, Any]:
+    """Return pairs, weights and types of a pandas frame, whatever its labels are."""
+    names = [str(name) for name in table.columns]
+    columns = choose_table_columns("The table", names, options)
+    sides: list[Any] = [None if at < 0 else table.iloc[:, at].tolist() for at in columns[:4]]
+    weights = None if sides[2] is None else _weight_array(sides[2])
+    return list(zip(sides[0], sides[1], strict=True)), weights, sides[3]
 
 
 def _weight_array(values: Any) -> Float64Array:

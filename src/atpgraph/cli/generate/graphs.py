@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Json, Quiet, Seed, Session, session
 
@@ -53,8 +54,10 @@ _add("dag", "A random DAG: distinct edges that agree with a hidden order.", 1500
 
 
 @app.command("cycles")
+@reads_graph
 def cycles(
     output: Output,
+    reading: Reading,
     nodes: Nodes = 1500,
     edges: Edges = 15_000,
     planted: Annotated[
@@ -80,7 +83,6 @@ def cycles(
     """A DAG with planted edges, each of which closes a cycle."""
     with session(json=json, quiet=quiet) as out:
         from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.graph.generators import plant_cycles, random_dag
         from atpgraph.util.random import generator
 
@@ -88,7 +90,7 @@ def cycles(
             raise InputError(f"--output and --truth are both {output}; name two files.")
         started = time.perf_counter()
         rng = generator(seed)
-        base = random_dag(nodes, edges, rng) if dag is None else read_edgelist(dag)
+        base = random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
         graph, extra = plant_cycles(base, planted, max_length, rng)
         _save(out, "cycles", graph, output, seed, started, extra, truth)
 

@@ -8,11 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from atpgraph.cli._reading import Reading, reads_graph
 from atpgraph.cli.console import Json, Quiet, Seed, session, table, typed_command
 
 
+@reads_graph
 def fit(
     graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not, - for standard input.")],
+    reading: Reading,
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the predictor (.npz).")],
     attributes: Annotated[
         Path | None,
@@ -47,7 +50,6 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.linkpred.evidence.files import read_attributes, read_times
         from atpgraph.linkpred.predictor import LinkPredictor
         from atpgraph.util.files import check_writable
@@ -61,7 +63,7 @@ def fit(
             random_state=seed,
         )
         started = time.perf_counter()
-        read = read_edgelist(graph)
+        read = reading.read(graph)
         known = None if attributes is None else read_attributes(attributes, read)
         when = None if times is None else read_times(times, read)
         model.fit(read, known, times=when)

@@ -12,7 +12,7 @@ from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred.factor import Product, singular_factors
-from atpgraph.linkpred.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
 from atpgraph.util.arrays import Float64Array
 
 
