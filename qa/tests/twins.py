@@ -63,6 +63,7 @@ def plain_add_up(
     sums: np.ndarray,
 ) -> None:
     """Twin of ``add_up``: all answers of everybody in one table."""
+    sums = sums.T
     owner = np.repeat(np.arange(len(posts.start) - 1), np.diff(posts.start))
     known = posts.answer < posts.n_answers
     first = len(is_accepted) - len(posts.late_owner)

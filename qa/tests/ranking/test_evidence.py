@@ -64,12 +64,12 @@ def test_sums_are_what_plain_sums_give(seed: int, n_answers: int, people: int) -
     place[codes] = np.arange(len(codes))
     accepted = rng.random(len(owner) + late) < 0.5
     faded, late_faded = (rng.random((n, 3)).astype(np.float32) for n in (len(owner), late))
-    one, two = np.zeros((2, N_SUMS, len(codes)))
+    one, two = np.zeros((2, len(codes), N_SUMS))
     given = codes, place, posts, similar, accepted, faded, late_faded
     add_up(*given, one)
     plain_add_up(*given, two)
     np.testing.assert_allclose(one, two)
-    weight, columns = rng.normal(size=N_SUMS), one.astype(np.float32)
+    weight, columns = rng.normal(size=N_SUMS), np.ascontiguousarray(one.T, dtype=np.float32)
     total = np.empty(len(codes))
     weigh(columns, weight, total)
     np.testing.assert_allclose(total, weight @ columns, atol=1e-5)

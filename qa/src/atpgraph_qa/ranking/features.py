@@ -33,7 +33,7 @@ from atpgraph_qa.timeline.query import Query
 AT = {name: place for place, name in enumerate(NAMES)}
 _NEAREST = 30
 _LEAST, _LEAST_MEAN, _LEAST_SHARE, _CALM = 0.02, 0.05, 0.5, 5.0
-_BLOCK = 4096  # people whose columns stay in the processor's cache
+_BLOCK = 8000  # people whose columns stay in the processor's cache; not a power of 2
 
 # Sums over a person's answers (by words, by meaning, by tags) and over the questions they asked.
 (
@@ -115,12 +115,12 @@ class Features:
             columns[AT[name]] = steady[np.minimum(codes, len(steady) - 1)]
         for name, column in moment_columns(self.query, week, codes, place).items():
             columns[AT[name]] = column
-        sums = np.zeros((N_SUMS, len(codes)))
+        sums = np.zeros((len(codes), N_SUMS))  # a person's side by side
         add_up(
             codes, place, self._posts, self._similar, history.is_accepted,
             self._faded, self._late_faded, sums,
         )  # fmt: skip
-        self._from_sums(sums, columns)
+        self._from_sums(np.ascontiguousarray(sums.T), columns)
         self._sparse(place, columns)
         for most in FEW_MOST:
             few = (history.n_given[codes] <= most).astype(np.float32)
@@ -272,40 +272,63 @@ def add_up(
     late_faded: Float32Array,
     sums: Float64Array,
 ) -> None:
-    """Add up what every person answered and asked; ``place`` says which column is a person's."""
+    """Add up what every person answered and asked; ``place`` says which row is a person's."""
+    total = 0
+    for at in range(len(codes)):
+        if codes[at] < len(posts.start) - 1:
+            total += posts.start[codes[at] + 1] - posts.start[codes[at]]
+    # They lie anywhere: a loop that does nothing else has many of them on their way at a time.
+    found = np.empty((total, 4), dtype=np.float32)
+    total = 0
+    for at in range(len(codes)):
+        if codes[at] >= len(posts.start) - 1:
+            continue
+        for row in range(posts.start[codes[at]], posts.start[codes[at] + 1]):
+            if posts.answer[row] >= posts.n_answers:
+                break
+            question = posts.question[row]
+            found[total, 0] = similar[question, 0]
+            found[total, 1] = similar[question, 1]
+            found[total, 2] = similar[question, 2]
+            found[total, 3] = is_accepted[posts.answer[row]]
+            total += 1
+    total = 0
     for at in range(len(codes)):
         person = codes[at]
         if person < len(posts.start) - 1:
-            sum_base(person, posts, similar, is_accepted, faded, sums[:, at])
+            total = sum_base(person, posts, found, total, faded, sums[at])
         if person < len(posts.asked_start) - 1:
             for row in range(posts.asked_start[person], posts.asked_start[person + 1]):
                 if posts.asked[row] >= posts.n_questions:
                     break
-                add_question(similar[posts.asked[row], 0], sums[:, at])
+                add_question(similar[posts.asked[row], 0], sums[at])
     first = len(is_accepted) - len(posts.late_owner)
     for row in range(len(posts.late_owner)):
         person = posts.late_owner[row]
         if person >= 0 and place[person] >= 0:
             one = similar[posts.late_question[row]]
             won = is_accepted[first + row]
-            add_answer(one, won, late_faded[row], sums[:, place[person]])
+            add_answer(one, won, late_faded[row], sums[place[person]])
     first = len(similar) - len(posts.late_asker)
     for row in range(len(posts.late_asker)):
         person = posts.late_asker[row]
         if person >= 0 and place[person] >= 0:
-            add_question(similar[first + row, 0], sums[:, place[person]])
+            add_question(similar[first + row, 0], sums[place[person]])
 
 
 @kernel
 def sum_base(
     person: int,
     posts: Posts,
-    similar: Float32Array,
-    is_accepted: BoolArray,
+    found: Float32Array,
+    at: int,
     faded: Float32Array,
     total: Float64Array,
-) -> None:
-    """Add up a person's answers of the base; sums stay in registers."""
+) -> int:
+    """Add up a person's answers of the base, `found` from `at` on; return where the next begin.
+
+    The sums stay in registers.
+    """
     words = words_won = words_recent = words_max = 0.0
     close = close_won = close_recent = close_month = close_days = plain = close_max = 0.0
     month = tag = tag_won = tag_recent = tag_same = 0.0
@@ -313,12 +336,9 @@ def sum_base(
     for row in range(posts.start[person], posts.start[person + 1]):
         if posts.answer[row] >= posts.n_answers:
             break
+        near, match = float(found[at + count, 0]), float(found[at + count, 1])
+        share, won = float(found[at + count, 2]), float(found[at + count, 3])
         count += 1
-        question = posts.question[row]
-        near = float(similar[question, 0])
-        match = float(similar[question, 1])
-        share = float(similar[question, 2])
-        won = 1.0 * is_accepted[posts.answer[row]]
         half, lately = float(faded[row, 0]), float(faded[row, 1])
         plain += near
         # No branch: half of the questions are on the other side of 0, in no order.
@@ -354,6 +374,7 @@ def sum_base(
         tag_same,
     )
     total[GIVEN] = count
+    return at + count
 
 
 @kernel
