@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.leaks import LeakCheck
+
 # Where several processes test at once, threads of BLAS only stand in each other's way: small matrix
 # products take several times the processor. Set before NumPy is imported, and for child processes.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -29,6 +31,11 @@ TOGETHER = {
     "qa/tests/service/": "service",
     **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests that leave something open fail."""
+    config.pluginmanager.register(LeakCheck(), "leaks")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

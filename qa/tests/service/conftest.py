@@ -161,6 +161,7 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
     yield make
     for front in made:
         front.client.close()
+        front.client.app.state.pool.close()
         front.service.ready = False  # nothing is worth a last snapshot
         front.service.stop()
 

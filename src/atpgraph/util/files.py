@@ -93,7 +93,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         temporary.chmod(mode)
         os.fsync(handle)
-        temporary.replace(target)
+        with undisturbed():
+            temporary.replace(target)
+            stack.close()  # Ctrl-C within ExitStack.__exit__ would leave the handle open
 
 
 @contextlib.contextmanager
@@ -126,6 +128,7 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
         temporary.chmod(stat.S_IMODE(target.stat().st_mode) if old else 0o777 & ~_umask())
         with undisturbed():
             _put(temporary, target, old=old)
+            stack.close()
 
 
 def _put(temporary: Path, target: Path, *, old: bool) -> None:
