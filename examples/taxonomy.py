@@ -49,8 +49,9 @@ def main() -> None:
 
     # A category that is not in the catalogue yet, placed by its links alone.
     source, _ = model.fold_in(out_edges=["oak tables", "garden tables"])
-    best = (model.target_ @ source).argsort()[::-1][:4]
-    print(f"garden oak tables would be {', '.join(model.labels_[best])}")
+    scores = model.target_ @ source
+    kinds = [model.labels_[at] for at in (-scores).argsort() if scores[at] > model.threshold_]
+    print(f"garden oak tables would be {', '.join(kinds)}")
 
 
 if __name__ == "__main__":

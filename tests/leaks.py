@@ -27,7 +27,7 @@ PATIENCE = 10.0  # seconds for what is about to end; spent in full only by a tes
 FILES, TASKS = Path("/proc/self/fd"), Path("/proc/self/task")
 
 # Started once per process by a library, on first use, and never stopped.
-LASTING_THREADS = ("Dask-Offload",)
+LASTING_THREADS = ("Dask-Offload", "tqdm_monitor")
 
 
 class Resource(NamedTuple):

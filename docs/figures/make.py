@@ -95,7 +95,8 @@ def _scores_of_courses(shift: float) -> list[str]:
     names, level_of, at = _placed(model)
     order = sorted(names, key=lambda name: (level_of[name], at[name][0]))
     codes = model.graph_.codes(order)
-    scores = model.source_[codes] @ model.target_[codes].T
+    scores = model.source_[codes].astype(np.float32) @ model.target_[codes].astype(np.float32).T
+    highest = scores[~np.eye(len(order), dtype=bool)].max()  # the diagonal is not drawn
     left, top, cell = shift + 138, 122, 27
     parts = [
         svg.text(
@@ -111,7 +112,7 @@ def _scores_of_courses(shift: float) -> list[str]:
             if i == j:
                 continue
             # Tenths, so that the last bits of a processor do not change the picture.
-            share = round(float(np.clip(scores[i, j] / scores.max(), 0.0, 1.0)), 1)
+            share = round(float(np.clip(scores[i, j] / highest, 0.0, 1.0)), 1)
             parts.append(
                 f'<rect x="{left + cell * j:g}" y="{top + cell * i}" width="{cell - 2}" '
                 f'height="{cell - 2}" rx="3" fill="{_blend(share)}"/>'

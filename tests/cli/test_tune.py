@@ -40,9 +40,9 @@ def test_fidelity_decides(graph: Path) -> None:
 
 
 def test_held_out_edges_decide_for_links(graph: Path) -> None:
-    arguments = ("--purpose", "links", "--dims", "4,8", "--penalties", "auto", "--json", "-q")
+    arguments = ("--purpose", "paper", "--dims", "4,8", "--penalties", "auto", "--json", "-q")
     found = json.loads(atp("tune", graph, *arguments).stdout)
-    assert found["purpose"] == "links"
+    assert found["purpose"] == "paper"
     assert 0.7 < found["best"]["auc"] < 1
     other = json.loads(atp("tune", graph, "--protocol", "random", *arguments).stdout)
     assert other["best"]["auc"] != found["best"]["auc"]
@@ -55,7 +55,7 @@ def test_held_out_edges_decide_for_links(graph: Path) -> None:
         (("--dims", "0"), "dims has '0'; it takes whole numbers from 1"),
         (("--penalties", "auto,-1"), "penalties has '-1'; it takes auto and numbers"),
         (("--purpose", "path"), "There is no purpose 'path'"),
-        (("-p", "links", "--protocol", "ranking"), "it does not compare pairs"),
+        (("-p", "paper", "--protocol", "ranking"), "it does not compare pairs"),
     ],
 )
 def test_what_cannot_be_tried(graph: Path, arguments: tuple[str, ...], sentence: str) -> None:

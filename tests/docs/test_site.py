@@ -164,7 +164,7 @@ def test_signatures_have_types_and_names_are_links(site: Path) -> None:
     signature = re.search(r'<div class="doc-signature.*?</div>', page, re.DOTALL)
     assert signature is not None
     text = re.sub(r"<[^>]+>", "", signature[0])
-    assert "n_components: int = 64" in text
+    assert "n_components: int = 128" in text
     assert 'href="#atpgraph.util.random.RandomState">RandomState</a>' in signature[0]
     pictures = (site / "reference" / "plot.html").read_text("utf-8")
     assert 'href="python.html#atpgraph.embedding.estimator.ATP"' in pictures

@@ -103,7 +103,7 @@ def test_what_follows_comes_nearest_first_and_is_true(fitted: ATP) -> None:
 
 
 def test_the_largest_scores_come_first_if_asked_for(fitted: ATP) -> None:
-    scores = (fitted.source_ @ fitted.target_.T).astype(float)
+    scores = fitted.source_.astype(float) @ fitted.target_.T.astype(float)
     node = int(np.argmax(fitted.dag_.out_degree))
     label = fitted.labels_[node]
     names, values = fitted.top_targets(label, 6, order="score", threshold=None)

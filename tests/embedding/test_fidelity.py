@@ -178,7 +178,7 @@ def test_the_weakest_line_comes_first() -> None:
     assert str(weak).startswith("weakest first: edges predicted")
 
 
-@pytest.mark.parametrize("purpose", ["reachability", "links", "paper"])
+@pytest.mark.parametrize("purpose", ["reachability", "paper"])
 @pytest.mark.parametrize(
     "graph", [DiGraph.from_edges([]), DiGraph.from_edges([(0, 1)]), chain(12)], ids=str
 )

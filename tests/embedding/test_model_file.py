@@ -122,7 +122,7 @@ def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
         describe(path, **changes)
         loaded = ATP.load(path)
         assert (loaded.purpose, loaded.zero_weight, loaded.margin_) == ("paper", "auto", 0.0)
-        assert (loaded.fidelity_ is None) == (changes is first)
+        assert loaded.fidelity_ is None  # earlier versions measured other things
         assert loaded.fold_in([1])[0].tobytes() == saved.fold_in([1])[0].tobytes()
         loaded.save(path)
         assert ATP.load(path).source_.tobytes() == saved.source_.tobytes()

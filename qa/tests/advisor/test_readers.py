@@ -13,6 +13,7 @@ import pytest
 
 from atpgraph_qa import Accepted, Advisor, Answered, Asked, Policy, Question
 from atpgraph_qa.advisor.readers import ReaderError, Readers, attach, settled, share
+from atpgraph_qa.timeline import growth
 from atpgraph_qa.timeline.growth import PackedLines
 
 
@@ -57,7 +58,10 @@ def test_errors_come_back(advisor: Advisor, readers: Readers) -> None:
     assert readers.ask(questions(advisor)[0]).people
 
 
-def test_columns_grow_in_the_file(advisor: Advisor, tmp_path: Path) -> None:
+def test_columns_grow_in_the_file(
+    advisor: Advisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth, "_lent", {})  # a reader keeps its files open; this test must not
     file = tmp_path / "arrays"
     opened: Advisor = attach(file, *share(settled(advisor), file))
     before = opened.history.records.answers

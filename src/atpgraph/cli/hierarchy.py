@@ -83,7 +83,7 @@ def hierarchy(
         lines: list[Any] = [
             f"{graph}: {len(width):,} levels, the widest is level {widest} with "
             f"{int(width.max(initial=0)):,} of {read.n_nodes:,} nodes "
-            f"({len(result.removed):,} edges removed by {method})",
+            f"({len(result.removed):,} edges removed by {result.method})",
             table(["level", "nodes"], rows),
         ]
         if output is not None:

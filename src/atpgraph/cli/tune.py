@@ -22,6 +22,7 @@ _SHOWN = (
     "components", "penalty", "auc", "edges", "closure", "f1", "precision_targets",
     "precision_sources", "average_precision", "seconds",
 )  # fmt: skip
+_LONGEST = 65_536
 _NEAR = 0.002  # of AUC that a shorter vector may cost
 
 
@@ -150,9 +151,12 @@ def _length(text: str) -> int:
     from atpgraph.util.checks import whole_number
 
     try:
-        return whole_number("dims", int(text))
+        length = whole_number("dims", int(text))
     except ValueError:
         raise InputError(f"dims has {text.strip()!r}; it takes whole numbers from 1.") from None
+    if length > _LONGEST:
+        raise InputError(f"dims has {text.strip()}; vectors have at most {_LONGEST:,} components.")
+    return length
 
 
 def _penalty(text: str) -> float | Literal["auto"]:

@@ -122,8 +122,8 @@ class PathSample:
     Examples
     --------
     >>> sample = PathSample.of(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5))
-    >>> sample.sides[0].n_pairs, sorted(zip(*sample.sides[0].paths[:2]))
-    (4.0, [(0, 1), (0, 2), (1, 2), (3, 4)])
+    >>> sample.sides[0].n_pairs, np.stack(sample.sides[0].paths[:2]).tolist()
+    (4.0, [[0, 0, 1, 3], [1, 2, 2, 4]])
     """
 
     levels: Int32Array

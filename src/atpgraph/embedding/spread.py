@@ -128,8 +128,8 @@ def connected(scheduler: str) -> Iterator[Any]:
         # A killed worker is restarted. On a busy machine that can take longer than the 15 s after
         # which Dask gives the worker up for good, and the job would wait forever.
         patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
-        with patient, _local_cluster(int(number), threads) as cluster, Client(cluster) as client:
-            yield client
+        with patient, _local_cluster(int(number), threads) as cluster:
+            yield from _until_closed(Client(cluster))
         return
     where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
@@ -138,8 +138,17 @@ def connected(scheduler: str) -> Iterator[Any]:
         raise InputError(
             f"No Dask scheduler answers at {scheduler}; start one with 'dask scheduler'."
         ) from error
-    with client:
+    yield from _until_closed(client)
+
+
+def _until_closed(client: Any) -> Iterator[Any]:
+    """Yield a client, then close it and the thread of its event loop."""
+    try:
         yield client
+    finally:
+        client.close()
+        # If the scheduler is lost, the client closes itself and close() leaves the thread running.
+        client._loop_runner.stop()
 
 
 def _local_cluster(n_workers: int, threads: int) -> Any:

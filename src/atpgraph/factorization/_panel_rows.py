@@ -21,7 +21,7 @@ from atpgraph.util.arrays import (
     UInt64Array,
 )
 from atpgraph.util.bits import popcount
-from atpgraph.util.jit import fast_kernel
+from atpgraph.util.jit import fast_kernel, inlined_kernel
 
 GROUP = 8  # rivals that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
@@ -130,7 +130,7 @@ def xorshift(state: np.uint64) -> np.uint64:
     return state ^ (state << np.uint64(17))
 
 
-@fast_kernel
+@inlined_kernel
 def product(left: Float32Array, u: int, right: Float32Array, v: int) -> np.float32:
     """⟨left[u], right[v]⟩."""
     total = np.float32(0)
@@ -139,7 +139,7 @@ def product(left: Float32Array, u: int, right: Float32Array, v: int) -> np.float
     return total
 
 
-@fast_kernel
+@inlined_kernel
 def adagrad_step(
     mine: Float32Array,
     mass: np.float32,
@@ -210,7 +210,7 @@ def adagrad_step(
     return loss, mass
 
 
-@fast_kernel
+@inlined_kernel
 def hardest(
     i: np.uint64,
     mine: Float32Array,

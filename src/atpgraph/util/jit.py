@@ -38,6 +38,15 @@ def fast_kernel(function: F) -> F:
     return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
 
 
+def inlined_kernel(function: F) -> F:
+    """As :func:`fast_kernel`, for a part of other kernels that is compiled inside each of them.
+
+    Compiled on its own as well, such a part exists in two versions whose sums differ in the last
+    digit, and whether code comes from the compiler or from the cache would decide which one runs.
+    """
+    return _compiled(function, fastmath={"reassoc", "contract", "nsz"}, inline="always")
+
+
 def _compiled(function: F, **options: Any) -> F:
     decorate = numba.njit(nogil=True, no_cfunc_wrapper=True, error_model="numpy", **options)
     compiled: Any = decorate(function)

@@ -27,7 +27,7 @@ class RecentPopularity:
     >>> graph = DiGraph.from_codes([0, 1, 2, 3], [4, 4, 5, 5], 7)
     >>> row = RecentPopularity(0.5).fit(graph, times=np.array([0, 1, 2, 3, 0, 0, 4.0]))
     >>> row.score(np.array([6, 6]), np.array([4, 5])).round().tolist()
-    [0.0, 2.0]
+    [1.0, 3.0]
     """
 
     uses_times = True
