@@ -181,7 +181,12 @@ class LeakCheck:
         problems = collect_garbage()
         # What a test opens by way of a fixture that holds something open, such as another worker of
         # a cluster, may stay as long as that fixture.
-        used = [owner.ends for owner in self.owners.values() if owner.fixture in item.fixturenames]
+        # A cluster that a fixture holds open makes new connections whenever it likes.
+        used = [
+            owner.ends
+            for resource, owner in self.owners.items()
+            if owner.fixture in item.fixturenames or resource.kind == "cluster"
+        ]
         for ends in ("module", "session"):
             if ends in used and ends not in ended:
                 for resource in self._left(ended) - self.owners.keys():

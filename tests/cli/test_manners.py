@@ -107,7 +107,7 @@ def test_completion_installs_itself(tmp_path) -> None:
         (["cqa", "stats", "{d}/none"], 2),
         (["cqa", "ingest", "{d}/none", "-o", "{d}/site"], 2),
         (["cqa", "route", "{d}/none", "--title", "x"], 2),
-        (["reach", "{d}/g.txt", "-o", "{d}/m.npz", "--index", "forest", "--memory", "1KB"], 3),
+        (["reach", "{d}/g.txt", "-o", "{d}/m.npz", "--index", "forest", "--memory", "10"], 3),
     ],
 )
 def test_exit_codes(folder, arguments, code) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -135,6 +136,11 @@ def connected(scheduler: str) -> Iterator[Any]:
     try:
         client = Client(**where, timeout=ANSWERS)
     except (OSError, ValueError, TimeoutError) as error:
+        # A client that could not connect leaves the thread of its event loop running, and only
+        # the frames of the error know the client.
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if isinstance(failed := frame.f_locals.get("self"), Client):
+                failed._loop_runner.stop()
         raise InputError(
             f"No Dask scheduler answers at {scheduler}; start one with 'dask scheduler'."
         ) from error
