@@ -20,12 +20,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.clock import POPULARITY, Clock
 from atpgraph.linkpred.evidence import Collection, Recency, VectorEvidence
-from atpgraph.linkpred.evidence.kernels import Room, best_of
-from atpgraph.linkpred.protocols.negatives import Pairs, one_way_pairs
+from atpgraph.linkpred.evidence.kernels import Room, best_near, best_of
+from atpgraph.linkpred.protocols.negatives import one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import (
     Curve,
@@ -109,7 +108,9 @@ class Sample:
     source_weight : array
         How many nodes each group's source stands for.
     forward, backward : array
-        Hidden edges whose reverse is no edge, and these reverses.
+        Hidden edges whose reverse is no edge, and reverses of such edges.
+    forward_weight, backward_weight : array
+        How many each of them stands for.
     against : array
         Pairs that paths join the other way round only.
     """
@@ -117,7 +118,9 @@ class Sample:
     choices: Choices
     source_weight: Float64Array
     forward: Float64Array
+    forward_weight: Float64Array
     backward: Float64Array
+    backward_weight: Float64Array
     against: Float64Array
 
 
@@ -171,9 +174,10 @@ def learn(
         horizon, cold = _popularity(graph, clock, rng)
         ranker = Ranker(hidden.rest, evidence, heads["target"], plan.n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
-        learned.validation["direction"] = _judged(sample.forward, sample.backward, doubtful)
-        links = sample.choices.x[sample.choices.chosen]
-        learned.validation["order"] = _judged(links, sample.against, doubtful)
+        ways = (sample.forward_weight, sample.backward_weight)
+        learned.validation["direction"] = _judged(sample.forward, sample.backward, doubtful, ways)
+        links, counted = sample.choices.x[sample.choices.chosen], (sample.choices.weight, None)
+        learned.validation["order"] = _judged(links, sample.against, doubtful, counted)
     return learned, evidence
 
 
@@ -208,15 +212,20 @@ def hide(
 
 def n_sources(graph: DiGraph, plan: Plan) -> int:
     """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-    return int(np.clip(_WORK / max(graph.n_edges, 1), 600, plan.max_pairs))
+    return int(np.clip(_WORK / max(graph.n_edges, 1), 400, plan.max_pairs))
 
 
 def _draw(
-    hidden: DiGraph, allowed: BoolArray, by_edges: int, anyone: int, rng: np.random.Generator
+    shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Draw sources by their hidden edges, and any; return how many nodes each stands for, too."""
-    count = np.where(allowed, hidden.out_degree, 0).astype(np.float64)
-    rate = by_edges * count / max(count.sum(), 1.0) + anyone * allowed / max(allowed.sum(), 1)
+    """Draw allowed sources: about so many in proportion to some values, so many to others.
+
+    The second array says how many nodes each source stands for.
+    """
+    rate = np.zeros(len(allowed))
+    for count, values in shares:
+        own = np.where(allowed, values, 0).astype(np.float64)
+        rate += count * own / max(own.sum(), 1.0)
     chance = -np.expm1(-rate)
     sources = np.flatnonzero(rng.random(len(rate)) < chance)
     return sources.astype(np.int64), 1.0 / chance[sources]
@@ -225,67 +234,71 @@ def _draw(
 def _sample(
     hidden: Hidden, evidence: Collection, plan: Plan, allowed: BoolArray, rng: np.random.Generator
 ) -> Sample:
+    """Compute the terms of the pairs to learn from, all pairs of a source together."""
     graph, near = hidden.graph, hidden.connected()
     # Edges without which their ends fall apart teach little, unless most are of that kind.
     left = hidden.left(near if near.mean() >= 0.5 else None)
+    back = left.reverse()
     k = n_sources(graph, plan)
-    sources, weight = _draw(left, allowed, k, min(k // 4, 500), rng)
+    anyone = min(k // 4, 500)
+    shares = [(k, left.out_degree), (anyone, allowed), (anyone, left.in_degree)]
+    sources, weight = _draw(shares, allowed, rng)
     against = one_way_pairs(graph, min(_AGAINST, 4 * k), rng, among=sources)
     by_source = DiGraph.from_codes(against.sources, against.targets, graph.n_nodes)
     vectors = [_longest(part) for part in evidence.others if isinstance(part, VectorEvidence)]
     streams = rng.spawn(len(sources))
 
-    def visit(at: int, room: Room) -> tuple[Any, ...]:
+    def visit(at: int, room: Room) -> _Examples:
         u, own = int(sources[at]), streams[at]
-        true = own.permutation(_out(left, u))
+        true, into = own.permutation(_out(left, u)), own.permutation(_out(back, u))
         targets, offset = _candidates(graph, u, room, vectors, own)
         if not len(true):
             keep, by = _thinned(offset, own)
             targets, offset = targets[keep], offset[keep] + by
-        links = true[:_FEW].astype(np.int64)
-        nodes = np.concatenate([links, targets, _out(by_source, u)])
-        return links, targets, offset, room.table[nodes], len(true)
+        parts = (true[:_FEW], targets, into[:_FEW], _out(by_source, u))
+        return _Examples(parts, offset, room.table[np.concatenate(parts)], len(true), len(into))
 
     found = evidence.local.scan(sources, visit)
-    table = np.concatenate([each[3] for each in found]).astype(np.float64)
-    sizes = np.array([len(links) + len(targets) for links, targets, *_ in found])
-    extra = np.array([len(each[3]) for each in found]) - sizes
-    v = np.concatenate(
-        [np.concatenate([each[0], each[1], _out(by_source, int(u))])
-         for u, each in zip(sources, found, strict=True)]
-    ).astype(np.int64)  # fmt: skip
-    u = np.repeat(sources, sizes + extra)
+    table = np.concatenate([each.table for each in found]).astype(np.float64)
+    v = np.concatenate([part for each in found for part in each.parts])
+    sizes = np.array([[len(part) for part in each.parts] for each in found])
+    u = np.repeat(sources, sizes.sum(axis=1))
+    kind = np.repeat(np.tile(np.arange(4), len(found)), sizes.ravel())
     terms = evidence.as_terms(evidence.numbers(table, u, v))
-    own = np.concatenate(
-        [np.repeat([True, False], pair) for pair in zip(sizes, extra, strict=True)]
-    )
-    start = np.cumsum(sizes) - sizes
-    counts = np.array([len(each[0]) for each in found])
-    chosen = np.repeat(start, counts) + _within(counts)
+    one_way = graph.find_edges(v, u) < 0
     # A link stands for those of its source that were left out, and its source for others.
-    stands = np.array([each[4] / max(len(each[0]), 1) for each in found]) * weight
-    offset = np.concatenate([np.concatenate([np.zeros(len(e[0])), e[2]]) for e in found])
+    stands = np.array([[e.links, e.into] for e in found]) / np.maximum(sizes[:, [0, 2]], 1)
+    stands *= weight[:, None]
+    node = np.repeat(np.arange(len(found)), sizes.sum(axis=1))
+    own = kind <= 1
+    chosen = np.flatnonzero(kind[own] == 0)
+    offset = np.zeros(len(own))
+    offset[kind == 1] = np.concatenate([each.offset for each in found])
+    counted = stands[node[own][chosen], 0]
     choices = Choices(
-        terms[own],
-        np.repeat(np.arange(len(sources)), sizes),
-        chosen,
-        offset,
-        np.repeat(stands, counts) * counts.sum() / max(stands @ counts, 1e-300),
+        terms[own], node[own], chosen, offset[own], counted * len(chosen) / max(counted.sum(), 1e-9)
     )
-    edges = Pairs(u[own][chosen], v[own][chosen])
-    one_way = np.flatnonzero(graph.find_edges(edges.targets, edges.sources) < 0)
-    likely = choices.weight[one_way] if choices.weight is not None else np.empty(0)
-    count = min(len(one_way), max(_AGAINST * k // plan.max_pairs, 400))
-    if count:
-        one_way = rng.choice(one_way, count, replace=False, p=likely / likely.sum())
-    back = edges.take(one_way)
+    # Reverses of hidden edges come from their targets, which are sources of the sample as well.
+    forward, backward = ((kind == 0) & one_way), ((kind == 2) & (graph.find_edges(u, v) < 0))
     return Sample(
         choices,
         weight,
-        choices.x[chosen[one_way]],
-        evidence.terms(back.targets, back.sources),
-        terms[~own],
+        terms[forward],
+        stands[node[forward], 0],
+        terms[backward],
+        stands[node[backward], 1],
+        terms[kind == 3],
     )
+
+
+class _Examples(NamedTuple):
+    """Of one source: links, candidates, sources of hidden links, and nodes that reach it only."""
+
+    parts: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+    offset: Float64Array  # of the candidates
+    table: Any
+    links: int
+    into: int
 
 
 def _candidates(
@@ -297,11 +310,13 @@ def _candidates(
     """
     free = np.ones(graph.n_nodes, dtype=bool)
     free[u], free[_out(graph, u)] = False, False
-    near = room.near
-    best = [_best(near, room.table[near, column], free) for column in range(room.table.shape[1])]
-    for nodes, source, target in vectors:
-        best.append(_best(nodes, target @ source[u], free))
-    top = np.unique(np.concatenate(best)) if best else np.empty(0, dtype=np.int64)
+    columns = room.table.shape[1]
+    best = np.empty((columns + len(vectors), _BEST), dtype=np.int64)
+    counts = np.empty(len(best), dtype=np.int64)
+    best_near(room, free, best[:columns], counts[:columns])
+    for at, (nodes, source, target) in enumerate(vectors, columns):
+        counts[at] = best_of(target @ source[u], nodes, free, best[at])
+    top = np.unique(best[np.arange(_BEST) < counts[:, None]])
     free[top] = False
     chance, rest = _by_chance(free, rng)
     stands = np.log(max(rest / max(len(chance), 1), 1.0))
@@ -324,12 +339,6 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
     length = np.einsum("ij,ij->i", part.target_, part.target_)
     nodes = np.sort(largest(length, _LONGEST)).astype(np.int32)
     return nodes, part.source_, part.target_[nodes]
-
-
-def _best(nodes: Any, values: Any, free: BoolArray) -> Int64Array:
-    best = np.empty(_BEST, dtype=np.int64)
-    room = np.empty(_BEST, dtype=np.float32)
-    return best[: best_of(nodes, np.ascontiguousarray(values), free, best, room)]
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, int]:
@@ -360,14 +369,12 @@ def _joined(samples: list[Sample]) -> Sample:
         np.concatenate([part.offset for part in parts]),
         np.concatenate([part.weight for part in parts if part.weight is not None]),
     )
-    names = ("source_weight", "forward", "backward", "against")
+    names = ("source_weight", "forward", "forward_weight", "backward", "backward_weight", "against")
     rest = [np.concatenate([getattr(sample, name) for sample in samples]) for name in names]
     return Sample(choices, *rest)
 
 
-def combine(
-    sample: Sample, doubtful: BoolArray, left_out: BoolArray | None = None
-) -> dict[str, Head]:
+def combine(sample: Sample, doubtful: BoolArray) -> dict[str, Head]:
     """Fit one model for each question.
 
     Parameters
@@ -375,16 +382,20 @@ def combine(
     sample : Sample
     doubtful : bool array
         Terms that are used only where they help on pairs not learned from.
-    left_out : bool array, optional
-        Terms that get no weight, as if their evidence were not there.
     """
-    keep = np.ones(len(doubtful), dtype=bool) if left_out is None else ~left_out
+    keep = np.ones(len(doubtful), dtype=bool)
     choices = sample.choices
     links = choices.x[choices.chosen]
     others, weight = other_pairs(sample)
     return {
         "link": _pair_head(links, others, doubtful, keep, (choices.weight, weight)),
-        "direction": _pair_head(sample.forward, sample.backward, doubtful, keep),
+        "direction": _pair_head(
+            sample.forward,
+            sample.backward,
+            doubtful,
+            keep,
+            (sample.forward_weight, sample.backward_weight),
+        ),
         "order": _pair_head(links, sample.against, doubtful, keep, (choices.weight, None)),
         "target": _choice_head(choices, doubtful, keep),
     }
@@ -494,20 +505,24 @@ def _spread_out(head: Head, keep: BoolArray) -> Head:
     return Head(weights, head.intercept, usual)
 
 
-def _judged(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> dict[str, Any]:
+def _judged(
+    good: Float64Array, bad: Float64Array, doubtful: BoolArray, weights: Weights
+) -> dict[str, Any]:
     """Return AUC and calibration on the halves that were not learned from."""
     if min(len(good), len(bad)) < 4:
         return {"auc": None, "error": None, "bins": []}
     scores = np.empty(len(good)), np.empty(len(bad))
+    own = [np.ones(len(x)) if w is None else w for x, w in zip((good, bad), weights, strict=True)]
     everything = np.ones(len(doubtful), dtype=bool)
     for half in (0, 1):
         here, there = slice(half, None, 2), slice(1 - half, None, 2)
-        head = _pair_head(good[here], bad[here], doubtful, everything)
+        some = (own[0][here], own[1][here])
+        head = _pair_head(good[here], bad[here], doubtful, everything, some)
         for side, terms in zip(scores, (good, bad), strict=True):
             side[there] = head.score(terms[there])
-    even = np.repeat([0.5 / len(good), 0.5 / len(bad)], [len(good), len(bad)])
-    truth = np.repeat([1.0, 0.0], [len(good), len(bad)])
-    return {"auc": auc(*scores)} | calibration(expit(np.concatenate(scores)), truth, even)
+    both, links = np.concatenate(scores), np.arange(len(good) + len(bad)) < len(good)
+    even = np.concatenate([w / (2 * w.sum()) for w in own])
+    return {"auc": _auc(both, links, even)} | calibration(expit(both), links.astype(float), even)
 
 
 def calibration(
@@ -556,7 +571,7 @@ def _judge(
     """Learn hit rates and probabilities from sources that the models have not seen."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
     k = min(n_sources(graph, Plan()) // 2, _JUDGED)
-    sources, weight = _draw(left, allowed, k, k, rng)
+    sources, weight = _draw([(k, left.out_degree), (k, allowed)], allowed, rng)
     streams = rng.spawn(len(sources))
 
     def visit(at: int, room: Room) -> _Judged:
@@ -712,21 +727,24 @@ def _popularity(
     recency = None if clock is None else Recency(clock, graph).fit(graph)
     popularity = Popularity(graph, recency)
     horizons = (1.0,) if clock is None else POPULARITY
-    gains = np.zeros(len(horizons))
-    hits = np.zeros((len(horizons), _LISTED))
+    gains, hits = np.zeros(len(horizons)), np.zeros((len(horizons), _LISTED))
+    ever = popularity.counts(0, 1.0)
+    by_count = np.lexsort((np.arange(len(ever)), -ever))
     for u in sources.tolist():
         true = _out(graph, u)
         for at, horizon in enumerate(horizons):
-            counts = popularity.counts(u, horizon).astype(np.float64)
-            if clock is None:
-                counts[true] -= 1  # its own edges would not be known
-            top = largest(counts, _LISTED)
-            top = top[np.lexsort((top, -counts[top]))]
-            hits[at, : len(top)] += np.isin(top, true)
-            if len(horizons) > 1:
-                for score in counts[true[:_FEW]]:
-                    above, equal = (counts > score).sum(), (counts == score).sum()
+            if clock is None:  # its own edges would not be known
+                nodes = by_count[: _LISTED + len(true)]
+                counts = ever[nodes] - np.isin(nodes, true)
+            else:
+                every = popularity.counts(u, horizon)
+                nodes = largest(every, _LISTED)
+                counts = every[nodes]
+                for score in every[true[:_FEW]]:
+                    above, equal = (every > score).sum(), (every == score).sum()
                     gains[at] += 1.0 / (above + (equal + 1) / 2) / min(len(true), _FEW)
+            top = nodes[np.lexsort((nodes, -counts))][:_LISTED]
+            hits[at, : len(top)] += np.isin(top, true)
     best = int(np.argmax(gains))
     rates = hits[best] / max(len(sources), 1)
     return horizons[best], isotonic_regression(rates, increasing=False).x
@@ -734,11 +752,6 @@ def _popularity(
 
 def _out(graph: DiGraph, u: int) -> Int64Array:
     return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
-
-
-def _within(counts: Int64Array) -> Int64Array:
-    """Return 0, 1, … inside each of consecutive groups."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 __all__ = ["QUESTIONS", "Head", "Learned", "Plan", "Sample", "combine", "learn"]

@@ -219,10 +219,10 @@ class HitRates:
         return rates if base_rate is None else shifted(rates, self.density, base_rate)
 
 
-def source_features(graph: DiGraph, source: int) -> Float64Array:
-    """Return what the hit rate of a source's suggestions depends on."""
-    out, into = int(graph.out_degree[source]), int(graph.in_degree[source])
-    return np.array([np.log1p(out), np.log1p(into), out == 0, 1.0])
+def source_features(graph: DiGraph, source: int | Int64Array) -> Float64Array:
+    """Return what the hit rate of suggestions depends on, for a source or a row for each."""
+    out, into = graph.out_degree[source], graph.in_degree[source]
+    return np.stack([np.log1p(out), np.log1p(into), out == 0, np.ones_like(out)], axis=-1)
 
 
 def shifted(rates: Float64Array, density: float, base_rate: float) -> Float64Array:

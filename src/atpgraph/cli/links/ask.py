@@ -130,7 +130,7 @@ def recommend(
         if explain:
             for row in rows:
                 ends = (row["node"], label) if sources else (label, row["node"])
-                why = loaded.explain(*ends)
+                why = loaded.explain(*ends, order="sources" if sources else "targets")
                 row["reasons"] = why.to_dict()["reasons"]
                 told.append(str(why))
         cold = not sources and loaded.is_cold(label)

@@ -10,14 +10,13 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import Evidence, NewNode
-from atpgraph.linkpred.factor import singular_factors
+from atpgraph.linkpred.factor import leading_factors
 from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.random import generator
 
@@ -143,19 +142,12 @@ class SpectralScore(VectorEvidence):
         self.random_state = random_state
 
     def fit(self, graph: DiGraph) -> Self:
-        """Factor the adjacency matrix."""
-        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float64)
+        """Factor the adjacency matrix; a second fit starts from the vectors of the first."""
+        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float32)
         forward.data[:] = 1.0  # an edge is an edge
-        back = sp.csr_array(forward.T)
-        source, target = singular_factors(
-            graph.n_nodes,
-            max(min(self.n_components, graph.n_nodes), 1),
-            lambda x: forward @ x,
-            lambda x: back @ x,
-            generator(self.random_state),
-            tolerance=1e-3,
-        )
-        return self.use(source, target)
+        k = max(min(self.n_components, graph.n_nodes), 1)
+        start = getattr(self, "target_", None)
+        return self.use(*leading_factors(forward, k, generator(self.random_state), start))
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """Return inner products there and back, then of the first components."""
