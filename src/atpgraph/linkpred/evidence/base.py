@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 
@@ -53,6 +55,10 @@ class Evidence(ABC):
     @abstractmethod
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """Return the numbers of the pairs (u[i], v[i]): an array of shape (pairs, names)."""
+
+    def from_source(self, u: int, n: int) -> Float64Array:
+        """Return the numbers of (u, v) for all n nodes v."""
+        return self.pairs(np.full(n, u), np.arange(n))
 
     @abstractmethod
     def terms(self, found: Float64Array) -> Float64Array:

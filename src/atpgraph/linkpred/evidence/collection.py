@@ -244,18 +244,18 @@ class Collection:
 
     def score_from(self, sources: IntArray, weights: Float64Array) -> Float64Array:
         """Return the weighted terms of each source with all nodes, one row for each source."""
-        everyone = np.arange(self.graph.n_nodes)
-        scores = np.zeros((len(sources), self.graph.n_nodes))
+        n = self.graph.n_nodes
+        scores = np.zeros((len(sources), n))
         first = 3 * len(self.local.columns)
 
         def visit(at: int, room: Room) -> None:
             scores[at, room.near] = self.near_scores(room, weights)
-            u, low = np.full(len(everyone), sources[at]), first
+            low = first
             for part in self.others:
                 own = weights[low : low + len(part.term_names)]
                 low += len(own)
                 if own.any():
-                    scores[at] += part.terms(part.pairs(u, everyone)) @ own
+                    scores[at] += part.terms(part.from_source(int(sources[at]), n)) @ own
 
         self.local.scan(sources, visit)
         return scores

@@ -156,9 +156,14 @@ class SpectralScore(VectorEvidence):
             pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
             for low, high in self._blocks()
         ]
-        sums = np.cumsum(parts, axis=0)
-        reverse = pair_scores(self.source_, self.target_, back, there)
-        return np.column_stack([sums[3], reverse, *sums[:3]])
+        return _sums(parts, pair_scores(self.source_, self.target_, back, there))
+
+    def from_source(self, u: int, n: int) -> Float64Array:
+        """Return the same for all targets of one source: products of a matrix and a vector."""
+        parts = [
+            self.target_[:, low:high] @ self.source_[u, low:high] for low, high in self._blocks()
+        ]
+        return _sums(parts, self.source_ @ self.target_[u])
 
     def fold_in(self, out: Int64Array, into: Int64Array) -> tuple[FloatArray, FloatArray]:
         """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
@@ -181,3 +186,9 @@ class SpectralScore(VectorEvidence):
         """Return the scores, their roots and their logarithms, cut at a thousandth."""
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
+
+
+def _sums(parts: list[FloatArray], reverse: FloatArray) -> Float64Array:
+    """Return the sum of all parts, the reverse score, and the sums of the first parts."""
+    sums = np.cumsum(np.asarray(parts, dtype=np.float64), axis=0)
+    return np.column_stack([sums[3], reverse, *sums[:3]])
