@@ -10,7 +10,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.judging import DirLinkBench, PairTest
+from atpgraph.linkpred.protocols.judging import DIRLINKBENCH, PairTest
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.linkpred.protocols.splits import Split
 from atpgraph.util.archive import load_array
@@ -80,8 +80,8 @@ def _read(folder: Path) -> Split:
         raise InputError(f"{folder} has no test edges.")
     if (train.find_edges(good[:, 0], good[:, 1]) >= 0).any():
         raise InputError(f"{folder}: a test edge is in the observed graph too.")
-    test = PairTest(positives, Pairs(bad[:, 0], bad[:, 1]), DirLinkBench.headline)
-    return Split(train, positives, {DirLinkBench.name: test}, {}, len(good))
+    test = PairTest(positives, Pairs(bad[:, 0], bad[:, 1]), DIRLINKBENCH.headline)
+    return Split(train, positives, {DIRLINKBENCH.name: test}, {}, len(good))
 
 
 def _edges(file: Path) -> Int64Array:

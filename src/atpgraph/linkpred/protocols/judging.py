@@ -19,9 +19,8 @@ All draws are uniform (:mod:`atpgraph.linkpred.protocols.negatives`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -214,83 +213,51 @@ class Protocol(ABC):
         Why a graph may have no such test.
     """
 
-    name: ClassVar[str]
-    stream: ClassVar[int]
-    missing: ClassVar[str]
+    name: str
+    stream: int
+    missing: str
 
     @abstractmethod
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
     ) -> PairTest | RankingTest | None:
-        """The test of edges taken out of `graph`, the whole network; None if there is none."""
+        """Return the test of edges taken out of `graph`, the whole network; None if none."""
 
     def limited(self, max_queries: int | None) -> Protocol:
-        """The same protocol on a sample of this many test edges, where judging each is slow."""
+        """Return the protocol on at most this many test edges, where judging each is slow."""
         return self
 
 
+@dataclass(frozen=True)
 class PairProtocol(Protocol):
-    """A protocol that sets positives against negatives, and is read by its `headline` metric."""
+    """A protocol that sets positives against negatives, and is read by its `headline` metric.
 
-    headline: ClassVar[str] = "auc"
+    ``pairs`` returns the positives that can be judged, and as many negatives as there are.
+    """
+
+    name: str
+    stream: int
+    missing: str
+    pairs: Callable[[DiGraph, Pairs, np.random.Generator], tuple[Pairs, Pairs]]
+    headline: str = "auc"
 
     def test(self, graph: DiGraph, positives: Pairs, rng: np.random.Generator) -> PairTest | None:
-        """The positives, and as many negatives where the graph has them."""
+        """Return positives and negatives."""
         good, bad = self.pairs(graph, positives, rng)
         return PairTest(good, bad, self.headline) if len(good) and len(bad) else None
 
-    @abstractmethod
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """The positives that can be judged, and the negatives."""
+
+def _one_way(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+    return edges, one_way_pairs(graph, len(edges), rng)
 
 
-class AgainstDirection(PairProtocol):
-    """``paper``: negatives join what is joined by paths in the other direction only."""
-
-    name, stream = "paper", 1
-    missing = "no pair of nodes is reachable in one direction only"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """All positives, and pairs that paths join the other way round."""
-        return positives, one_way_pairs(graph, len(positives), rng)
+def _any_pairs(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+    return edges, non_edges(graph, len(edges), rng)
 
 
-class RandomPairs(PairProtocol):
-    """``random``: negatives are pairs without an edge."""
-
-    name, stream = "random", 2
-    missing = "every pair of nodes has an edge"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """All positives, and non-edges."""
-        return positives, non_edges(graph, len(positives), rng)
-
-
-class DirLinkBench(RandomPairs):
-    """``dirlinkbench``: pairs without an edge, pooled Hits@100."""
-
-    name, stream = "dirlinkbench", 5
-    headline = "hits@100"
-
-
-class ReversedEdges(PairProtocol):
-    """``reversed``: negatives are the positives reversed."""
-
-    name, stream = "reversed", 4
-    missing = "the reverse of every test edge is an edge too"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """The positives whose reverse is not an edge, and their reverses."""
-        good = positives.take(graph.find_edges(positives.targets, positives.sources) < 0)
-        return good, Pairs(good.targets, good.sources)
+def _reverses(graph: DiGraph, edges: Pairs, _: np.random.Generator) -> tuple[Pairs, Pairs]:
+    good = edges.take(graph.find_edges(edges.targets, edges.sources) < 0)
+    return good, Pairs(good.targets, good.sources)
 
 
 @dataclass(frozen=True)
@@ -307,9 +274,9 @@ class Ranking(Protocol):
 
     sample_size: int = 100
     max_queries: int | None = None
-
-    name, stream = "ranking", 3
-    missing = "there is no test edge"
+    name: ClassVar[str] = "ranking"
+    stream: ClassVar[int] = 3
+    missing: ClassVar[str] = "there is no test edge"
 
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
@@ -328,17 +295,21 @@ class Ranking(Protocol):
         return replace(self, max_queries=min(known, default=None))
 
 
+DIRLINKBENCH = PairProtocol(
+    "dirlinkbench", 5, "every pair of nodes has an edge", _any_pairs, "hits@100"
+)
 PROTOCOLS: Registry[Protocol] = Registry(
     "protocol",
     {
-        protocol.name: protocol
-        for protocol in (
-            AgainstDirection(),
-            RandomPairs(),
-            ReversedEdges(),
-            Ranking(),
-            DirLinkBench(),
-        )
+        "paper": PairProtocol(
+            "paper", 1, "no pair of nodes is reachable in one direction only", _one_way
+        ),
+        "random": PairProtocol("random", 2, "every pair of nodes has an edge", _any_pairs),
+        "reversed": PairProtocol(
+            "reversed", 4, "the reverse of every test edge is an edge too", _reverses
+        ),
+        "ranking": Ranking(),
+        "dirlinkbench": DIRLINKBENCH,
     },
 )
 
