@@ -6,6 +6,7 @@ Scores of the reverse pair are evidence too: the model weighs one against the ot
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
 
@@ -188,7 +189,7 @@ class SpectralScore(VectorEvidence):
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
 
 
-def _sums(parts: list[FloatArray], reverse: FloatArray) -> Float64Array:
+def _sums(parts: Sequence[FloatArray], reverse: FloatArray) -> Float64Array:
     """Return the sum of all parts, the reverse score, and the sums of the first parts."""
     sums = np.cumsum(np.asarray(parts, dtype=np.float64), axis=0)
     return np.column_stack([sums[3], reverse, *sums[:3]])
