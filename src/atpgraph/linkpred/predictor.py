@@ -18,7 +18,6 @@ from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import (
     Attributes,
     Collection,
@@ -29,6 +28,7 @@ from atpgraph.linkpred.evidence import (
 )
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
 from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, Plan, learn
 from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features

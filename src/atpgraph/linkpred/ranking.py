@@ -205,7 +205,7 @@ class HitRates:
         if ranked.cold:
             at = np.minimum(rank, len(self.cold)) - 1
             return np.asarray(logit(np.clip(self.cold[at], 1e-9, 1 - 1e-9)) - 1e-6 * rank - 100.0)
-        return np.asarray(_columns(ranked.share, rank, features) @ self.weights)
+        return np.asarray(_columns(ranked, features) @ self.weights)
 
     def rates(
         self, ranked: Ranked, features: Float64Array, base_rate: float | None = None
@@ -231,19 +231,25 @@ def shifted(rates: Float64Array, density: float, base_rate: float) -> Float64Arr
     return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
 
 
-def fit_hit_rates(
-    lists: list[tuple[Ranked, Float64Array, BoolArray]], weight: Float64Array
-) -> tuple[Float64Array, Curve]:
-    """Learn weights and a curve from lists, features of their sources, and hits.
+class Suggested(NamedTuple):
+    """A list, features of its source, which of it were hits, and how many sources it stands for."""
+
+    ranked: Ranked
+    features: Float64Array
+    hit: BoolArray
+    weight: float
+
+
+def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
+    """Learn weights and a curve from lists.
 
     A logistic regression whose weights of share and rank cannot have the wrong sign, then an
     isotonic regression of the hits over its score.
     """
-    x = np.concatenate(
-        [_columns(r.share, np.arange(1, len(r.nodes) + 1), features) for r, features, _ in lists]
-    )
-    hit = np.concatenate([found for _, _, found in lists]).astype(np.float64)
-    own = np.repeat(weight, [len(found) for _, _, found in lists])
+    x = np.concatenate([_columns(each.ranked, each.features) for each in lists])
+    hit = np.concatenate([each.hit for each in lists]).astype(np.float64)
+    weight = np.array([each.weight for each in lists])
+    own = np.repeat(np.minimum(weight / weight.mean(), 20.0), [len(each.hit) for each in lists])
     if not hit.any():
         weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
         return weights, Curve(np.zeros(1), np.zeros(1))
@@ -312,6 +318,7 @@ def largest(values: AnyArray, k: int) -> Int64Array:
     return np.argpartition(-values, k - 1)[:k].astype(np.int64) if k else np.empty(0, np.int64)
 
 
-def _columns(share: Float64Array, rank: Int64Array, features: Float64Array) -> Float64Array:
-    rest = np.broadcast_to(features, (len(share), len(features)))
-    return np.column_stack([share, -np.log(rank), rest])
+def _columns(ranked: Ranked, features: Float64Array) -> Float64Array:
+    rank = np.arange(1, len(ranked.nodes) + 1)
+    rest = np.broadcast_to(features, (len(rank), len(features)))
+    return np.column_stack([ranked.share, -np.log(rank), rest])

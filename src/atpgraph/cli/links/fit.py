@@ -50,7 +50,7 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.evidence.files import read_attributes, read_times
+        from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
         from atpgraph.linkpred.predictor import LinkPredictor
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import peak_megabytes

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from atpgraph.cycles import CycleBreaker
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import Local, PageRank, Recency, Walk
 from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.method import EmbeddingMethod
 from atpgraph.linkpred.ranking import Popularity
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray

@@ -12,12 +12,12 @@ import numpy as np
 
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence.attributes import Attributes
 from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.linkpred.evidence.kernels import Room, weigh
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.nodes import Degrees, Levels, Recency
+from atpgraph.linkpred.evidence.nodes import Degrees, Levels
+from atpgraph.linkpred.evidence.times import Clock, Recency
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore
 from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
 from atpgraph.util.progress import stage

@@ -21,7 +21,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -53,21 +52,11 @@ HITS_OF_A_QUERY = (1, 3, 10, *HITS)
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What the report draws of one method under one protocol, for one split.
+    """What the report draws of one method under one protocol, for one split."""
 
-    Attributes
-    ----------
-    roc : pair of arrays
-        False and true positive rates.
-    edges : array
-        Bounds of the histogram bins, over the ranks of all scores mapped to 0 … 1.
-    positives, negatives : arrays
-        Share of the positives and of the negatives in each bin.
-    """
-
-    roc: tuple[Float64Array, Float64Array]
-    edges: Float64Array
-    positives: Float64Array
+    roc: tuple[Float64Array, Float64Array]  # false and true positive rates
+    edges: Float64Array  # of the bins: ranks of all scores, mapped to 0 … 1
+    positives: Float64Array  # share of them in each bin
     negatives: Float64Array
 
 
@@ -90,14 +79,9 @@ def pair_measures(good: FloatArray, bad: FloatArray, headline: str = "auc") -> M
 
 
 def ranking_measures(ranks: Float64Array, candidates: Int64Array) -> Measures:
-    """Hits@K, MRR (the average precision of one relevant target) and the AUC of each query, mean.
+    """Return Hits@K, MRR (which is the average precision) and the mean AUC of a query.
 
-    Parameters
-    ----------
-    ranks : array
-        Rank of the true target, from 1.
-    candidates : array
-        How many nodes it was ranked against.
+    `ranks` are those of the true targets, from 1, `candidates` how many nodes each was ranked with.
     """
     share = np.where(candidates > 0, (ranks - 1) / np.maximum(candidates, 1), 0.0)
     mrr = mean_reciprocal_rank(ranks)
@@ -140,21 +124,11 @@ class PairTest:
 
 @dataclass(frozen=True, eq=False)
 class RankingTest:
-    """Targets to be ranked among nodes their source has no edge to.
+    """Targets to be ranked among nodes their source has no edge to."""
 
-    Attributes
-    ----------
-    queries : Pairs
-        The true edges (u, v).
-    sampled : int64 array of shape (queries, sample size)
-        Sampled non-neighbours of u; −1 fills up rows of sources that have fewer.
-    known : DiGraph
-        All true edges, training and test: what the ranking against all nodes leaves out.
-    """
-
-    queries: Pairs
-    sampled: Int64Array
-    known: DiGraph
+    queries: Pairs  # the true edges (u, v)
+    sampled: Int64Array  # a row of non-neighbors of u for each; −1 where there are no more
+    known: DiGraph  # all true edges, training and test, which rankings leave out
 
     def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
         """Measures against all nodes, and against the sample with its size in the name."""
@@ -263,21 +237,13 @@ def _reverses(graph: DiGraph, edges: Pairs, _: np.random.Generator) -> tuple[Pai
 
 @dataclass(frozen=True)
 class Ranking(Protocol):
-    """``ranking``: true targets among all nodes their source has no edge to, and in a sample.
-
-    Parameters
-    ----------
-    sample_size : int
-        Nodes in the sample.
-    max_queries : int, optional
-        Rank only a random sample of this many test edges.
-    """
+    """``ranking``: true targets among all nodes their source has no edge to, and in a sample."""
 
     sample_size: int = 100
-    max_queries: int | None = None
-    name: ClassVar[str] = "ranking"
-    stream: ClassVar[int] = 3
-    missing: ClassVar[str] = "there is no test edge"
+    max_queries: int | None = None  # rank only a random sample of so many test edges
+    name: str = "ranking"
+    stream: int = 3
+    missing: str = "there is no test edge"
 
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
@@ -329,14 +295,9 @@ def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What was measured, by protocol.
+    """Metrics, the one to read first, and curves, by protocol.
 
-    Attributes
-    ----------
-    metrics : mapping from protocol to mapping from metric to value
-        ``ranking`` is against all nodes, ``ranking-100`` against a sample.
-    headlines : mapping from protocol to the metric to read first
-    curves : mapping from protocol to Curves
+    ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
 
     metrics: dict[str, dict[str, float]]
