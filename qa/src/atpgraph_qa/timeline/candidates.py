@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from atpgraph.util.arrays import Int64Array
+from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline.query import Query
 
@@ -19,17 +19,19 @@ FEW_ANSWERS = 3
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     """Ids of everybody who answered before (in the last `active_days` if given), but the asker."""
-    return query.history.users[active_codes(query, active_days)]
-
-
-def active_codes(query: Query, active_days: float | None = None) -> Int64Array:
-    """Their codes, in the order of their ids."""
     history = query.history
-    codes = history.people
-    if active_days is not None:
-        since = history.last_ms - round(active_days * DAY_MS)
-        codes = codes[history.last_answer_ms[codes] > since]
-    return np.asarray(codes[codes != query.asker])
+    since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
+    return history.users[ranked_codes(query, history.last_answer_ms > max(since, 0))]
+
+
+def ranked_codes(query: Query, among: BoolArray) -> Int64Array:
+    """Return the codes of some users but the asker, in the order of their ids."""
+    history = query.history
+    codes = np.flatnonzero(among)
+    codes = codes[codes != query.asker]
+    if history.records.grown is not None:  # later users are not in order
+        codes = codes[np.argsort(history.users[codes])]
+    return np.asarray(codes)
 
 
 def new_users(query: Query) -> Int64Array:
