@@ -201,12 +201,13 @@ class Dispatcher:
                 result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
         return np.asarray(result)
 
-    def eligible(self, query: Query) -> BoolArray:
-        """Return, for every user code, whether the person is active enough to be ranked."""
+    def eligible(self, query: Query, codes: Int64Array) -> BoolArray:
+        """Return which people (user codes) are worth ranking: by activity, which costs nothing."""
         rule, history = self.policy, query.history
-        result = history.n_given >= rule.least_answers
+        result = _by_code(history.n_given, codes) >= rule.least_answers
         if rule.inactive_days is not None:
-            result &= history.last_answer_ms > query.asked_ms - rule.inactive_days * DAY_MS
+            oldest = query.asked_ms - rule.inactive_days * DAY_MS
+            result &= _by_code(history.last_answer_ms, codes) > oldest
         return np.asarray(result)
 
     def expected_share(self, presence: Float64Array) -> float:
@@ -240,9 +241,7 @@ class Dispatcher:
         """
         now, rule = query.asked_ms, self.policy
         allowed = self.allowed(candidates, query.question.asker, now)
-        unknown = rule.least_answers == 0 and rule.inactive_days is None
-        eligible = np.append(self.eligible(query), unknown)
-        allowed &= eligible[query.history.codes(candidates)]
+        allowed &= self.eligible(query, query.history.codes(candidates))
         scores = self._spread(candidates, scores, now)
         chosen = best(candidates, scores, np.flatnonzero(allowed), top)
         if rule.newcomer_share and len(chosen):
@@ -254,7 +253,7 @@ class Dispatcher:
 
     def newcomers(self, query: Query, candidates: Int64Array) -> BoolArray:
         """Which candidates are newcomers: few answers, or welcomed as one."""
-        given = np.append(query.history.n_given, 0.0)[query.history.codes(candidates)]
+        given = _by_code(query.history.n_given, query.history.codes(candidates))
         few = given <= self.policy.newcomer_answers
         welcomed = list(query.history.records.newcomers)
         return np.asarray(few | np.isin(candidates, welcomed) if welcomed else few)
@@ -302,3 +301,8 @@ def best(
         places = places[value >= np.partition(largest, len(largest) - count)[-count]]
     order = np.lexsort((candidates[places], -scores[places]))
     return np.asarray(places[order[:count]])
+
+
+def _by_code(values: Any, codes: Int64Array) -> Any:
+    """Return the values of some user codes, 0 for −1."""
+    return np.where(codes >= 0, values[np.maximum(codes, 0)], 0) if len(values) else 0 * codes

@@ -13,7 +13,7 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.candidates import ranked_codes
+from atpgraph_qa.timeline.candidates import by_id
 from atpgraph_qa.timeline.query import Query
 
 LEAST_CONFIDENCE = 0.01
@@ -99,7 +99,8 @@ def suggest(
     breathe()
     rules = dispatcher or Dispatcher()
     # Only those whom the rules leave: most people have been away for long.
-    codes = ranked_codes(query, (query.history.last_answer_ms > 0) & rules.eligible(query))
+    codes = np.flatnonzero(query.history.last_answer_ms)
+    codes = by_id(query, codes[rules.eligible(query, codes)])
     people = query.history.users[codes]
     if not len(people):
         nobody = "Nobody has answered a question on this site yet."

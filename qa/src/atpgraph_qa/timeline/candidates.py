@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline.query import Query
 
@@ -21,15 +21,14 @@ def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     """Ids of everybody who answered before (in the last `active_days` if given), but the asker."""
     history = query.history
     since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
-    return history.users[ranked_codes(query, history.last_answer_ms > max(since, 0))]
+    return history.users[by_id(query, np.flatnonzero(history.last_answer_ms > max(since, 0)))]
 
 
-def ranked_codes(query: Query, among: BoolArray) -> Int64Array:
-    """Return the codes of some users but the asker, in the order of their ids."""
+def by_id(query: Query, codes: Int64Array) -> Int64Array:
+    """Return some user codes in the order of ids, without the asker."""
     history = query.history
-    codes = np.flatnonzero(among)
     codes = codes[codes != query.asker]
-    if history.records.grown is not None:  # later users are not in order
+    if history.records.grown is not None:  # codes of later users are not in that order
         codes = codes[np.argsort(history.users[codes])]
     return np.asarray(codes)
 
