@@ -374,9 +374,7 @@ def main(output: Path = Path("demo-report.html"), sizes: Sizes | None = None) ->
     path = write_page(output, page(title, subtitle, story.sections, "make demo")).resolve()
     console.print(f"[dim]{seconds:.1f} s in all{compiled}.[/]")
     console.print(f"The same with pictures: [bold]{path}[/]", soft_wrap=True)
-    console.print(
-        "With data of your own: atp embed GRAPH -o model.npz, atp cqa ingest DUMP -o SITE"
-    )
+    console.print("With data of your own: atp embed GRAPH -o model.npz, atp qa ingest DUMP -o SITE")
     return path
 
 
