@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from atpgraph import datasets
+from atpgraph import break_cycles, datasets
 from atpgraph.datasets import Dataset, edge_checksum
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph import DiGraph

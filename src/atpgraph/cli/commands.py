@@ -76,12 +76,11 @@ class Group(TyperGroup):
             return args
         return ["info", *args] if os.path.exists(word) or set("./\\") & set(word) else args
 
-    def main(
-        self, args: Any = None, prog_name: Any = None, *, standalone_mode: bool = True, **extra: Any
-    ) -> Any:
+    def main(self, *args: Any, **settings: Any) -> Any:
         """Run what was typed; wrong usage is one sentence and exit code 2."""
+        standalone_mode = settings.pop("standalone_mode", True)
         try:
-            code = super().main(args, prog_name, standalone_mode=False, **extra)
+            code = super().main(*args, **settings | {"standalone_mode": False})
         except typer.Abort:
             code = 130
         except Exception as error:
