@@ -82,13 +82,13 @@ def _graph(file: Path, graph: DiGraph) -> Shown:
     name = shlex.quote(str(file))
     hints = [(f"atp cycles {name}", f"the edges that close cycles ({on_cycles:,} lie on one)")]
     hints = hints if on_cycles else []
-    hints.append((f"atp levels {name}", "who comes first"))
+    hints.append((f"atp levels {name}", "what comes before what"))
     if graph.n_edges:
         sources, targets = (shlex.quote(str(side[0])) for side in graph.edge_labels([0]))
         hints.append((f"atp reach {name} {sources} {targets}", "exact paths"))
     stem = shlex.quote(file.name.partition(".")[0] + ".npz")
     hints.append((f"atp embed {name} -o {stem}", "a vector for every node"))
-    hints.append((f"atp links fit {name} -o links.npz", "which links are missing"))
+    hints.append((f"atp links fit {name} -o links.npz", "links that may be missing"))
     return facts, [_rows(file, facts), table(["try", "for"], hints)]
 
 
