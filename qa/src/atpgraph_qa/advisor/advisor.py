@@ -21,7 +21,6 @@ from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, Suggestions, suggest
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
-from atpgraph_qa.ranking.weekly import monday
 from atpgraph_qa.text.choice import AUTO
 from atpgraph_qa.timeline.events import Event, Forgotten
 from atpgraph_qa.timeline.history import History
@@ -224,7 +223,7 @@ class Advisor:
     @property
     def week_ms(self) -> int:
         """The start of the week as of which people are counted; a new one has to be warmed up."""
-        return monday(self.history.now)
+        return self.history.week_ms
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
         """An advisor that also suggests newcomers, by what they declare or their first answers.

@@ -13,7 +13,7 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.candidates import active_codes
+from atpgraph_qa.timeline.candidates import by_id
 from atpgraph_qa.timeline.query import Query
 
 LEAST_CONFIDENCE = 0.01
@@ -98,14 +98,15 @@ def suggest(
     _ = query.match
     breathe()
     rules = dispatcher or Dispatcher()
-    codes = active_codes(query)
-    codes = codes[rules.eligible(query, codes)] if len(codes) else codes
+    # Only those whom the rules leave: most people have been away for long.
+    codes = np.flatnonzero(query.history.last_answer_ms)
+    codes = by_id(query, codes[rules.eligible(query, codes)])
     people = query.history.users[codes]
     if not len(people):
         nobody = "Nobody has answered a question on this site yet."
         return Suggestions(
             (),
-            "The policy leaves nobody to ask." if len(query.history.people) else nobody,
+            "The policy leaves nobody to ask." if query.history.n_given.any() else nobody,
             0,
             notes,
         )
