@@ -65,7 +65,7 @@ def test_old_names_work_and_say_the_new_one(graph: Path) -> None:
     assert "'atp hierarchy' is now 'atp levels'" in done.stderr
     assert "is now" not in atp("hierarchy", graph, "-q").stderr
     shown = atp("--help").stdout
-    assert not [name for name in OLD_NAMES if f" {name} " in shown]
+    assert not [name for name in OLD_NAMES if f"│ {name} " in shown]
     for new in OLD_NAMES.values():
         assert atp(*new.split(), "--help").exit_code == 0
 
