@@ -140,7 +140,7 @@ class Advisor:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model that :meth:`save` or ``atp cqa train`` wrote."""
+        """Open a model that :meth:`save` or ``atp qa train`` wrote."""
         folder = ModelFolder.open(path)
         return cls(
             folder.history(),
