@@ -1,7 +1,7 @@
 """What each evidence adds, whether the numbers shown are true, what times add, what it costs.
 
     python benchmarks/links.py evidence --graph wiki-vote --seeds 3
-    python benchmarks/links.py calibration --graph wordnet.txt.gz
+    python benchmarks/links.py calibration --graph wordnet.txt.gz    # or taxonomy:30000
     python benchmarks/links.py time --graph cit-hepph --seeds 5
     python benchmarks/links.py attributes --seeds 5
     python benchmarks/links.py speed
@@ -63,6 +63,7 @@ def main() -> None:
         "growth": f" --edges {options.edges}",
     }.get(options.section, f" --graph {Path(options.graph).name} --seeds {options.seeds}")
     name = Path(options.graph).name.split(".")[0].lower()
+    name = name.replace(":", "-")
     suffix = f"-{name}" if options.section in ("evidence", "calibration", "time") else ""
     report = Report(
         f"Links: {options.section}",
@@ -78,9 +79,28 @@ def read(name: str) -> Any:
     from atpgraph import datasets, read_edgelist
     from atpgraph.linkpred.protocols.dirlinkbench import read_splits
 
+    if name.startswith("taxonomy:"):
+        return taxonomy(int(name.removeprefix("taxonomy:")))
     if Path(name).is_dir():
         return read_splits(Path(name))[0].train
     return read_edgelist(name) if Path(name).exists() else datasets.load(name)
+
+
+def taxonomy(n: int) -> Any:
+    """Concepts below concepts: a tree, a fifth of its nodes with an uncle for a second parent."""
+    from atpgraph import DiGraph
+
+    rng = np.random.default_rng(0)
+    parent = np.zeros(n, dtype=np.int64)
+    for i in range(1, n):  # half of the parents are drawn by how many children they have
+        parent[i] = rng.integers(i) if rng.random() < 0.5 else parent[rng.integers(1, i + 1) - 1]
+    child = np.flatnonzero((rng.random(n) < 0.2) & (parent[parent] > 0))
+    order = np.argsort(parent, kind="stable")
+    first = np.searchsorted(parent[order], np.arange(n + 1))
+    above = parent[parent[child]]
+    uncle = order[first[above] + rng.integers(first[above + 1] - first[above])]
+    u, v = np.concatenate([np.arange(1, n), child]), np.concatenate([parent[1:], uncle])
+    return DiGraph.from_codes(u[u > v], v[u > v], n)
 
 
 def evidence(report: Any, options: Any) -> None:

@@ -28,26 +28,13 @@ _AGAINST_USUAL = ("popularity", "time", "hierarchy", "attributes")
 
 @dataclass(frozen=True)
 class Reason:
-    """What one group of evidence adds.
-
-    Attributes
-    ----------
-    kind : str
-        The group: one of :data:`GROUPS`.
-    weight : float
-        By how much it raises (or lowers) the score.
-    values : dict
-        The numbers found.
-    words : str
-    nodes : list of labels
-        Nodes in between, or linked with both, as far as there are any.
-    """
+    """What one group of evidence, out of :data:`GROUPS`, adds to the score."""
 
     kind: str
     weight: float
     values: dict[str, float]
     words: str
-    nodes: list[Any]
+    nodes: list[Any]  # labels of nodes in between, or linked with both
 
 
 @dataclass(frozen=True)

@@ -479,7 +479,7 @@ class LinkPredictor(Estimator):
             labels,
         )
         other = copy.copy(self)
-        evidence = self.evidence_.grown(NewNode(graph, larger, out, into, attributes))
+        evidence = self.evidence_.grown(NewNode(larger, out, into, attributes))
         other._use(larger, evidence, self.learned_)
         return other
 

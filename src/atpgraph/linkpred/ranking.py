@@ -21,20 +21,11 @@ FEATURES = ("share", "rank", "out-degree", "in-degree", "no out-edge", "constant
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Weights of terms, one model's answer to one question.
+    """Weights of terms, one model's answer to one question."""
 
-    Attributes
-    ----------
-    weights : float64 array
-        One for each term, as the term is (not standardized).
-    intercept : float
-    usual : float64 array
-        Mean of each term over the pairs without a link that it was fitted on.
-    """
-
-    weights: Float64Array
+    weights: Float64Array  # one for each term, as the term is (not standardized)
     intercept: float
-    usual: Float64Array
+    usual: Float64Array  # mean of each term over the pairs without a link that it was fitted on
 
     def score(self, terms: Float64Array) -> Float64Array:
         """Return log-odds, up to a constant for a choice."""
@@ -68,13 +59,8 @@ class Ranked(NamedTuple):
 class Popularity:
     """Links that each node got lately: what to suggest to a source without edges.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    recency : Recency or None
-        Knows when edges arrived; without it all edges count.
-    horizon : float
-        Share of the edges that are recent.
+    `recency` knows when edges arrived; without it all edges count. `horizon` is the share of the
+    edges that are recent.
     """
 
     def __init__(self, graph: DiGraph, recency: Recency | None, horizon: float = 1.0) -> None:
@@ -102,19 +88,10 @@ class Popularity:
 
 
 class Ranker:
-    """Finds the best targets of sources in a graph.
+    """Find the best targets of sources in a graph by a head of its evidence.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    evidence : Collection
-        Fitted to the graph.
-    head : Head
-        Decides the order.
-    n_candidates : int
-        How many nodes near a source are scored in full.
-    horizon : float
-        Of :class:`Popularity`, for sources without edges.
+    `n_candidates` nodes near a source are scored in full; `horizon` is that of
+    :class:`Popularity`, for sources without edges.
     """
 
     def __init__(
@@ -180,24 +157,12 @@ class Ranker:
 
 @dataclass(frozen=True, eq=False)
 class HitRates:
-    """How often a suggestion is right, by its rank, its share of the scores, and its source.
+    """How often a suggestion is right, by its rank, its share of the scores, and its source."""
 
-    Attributes
-    ----------
-    weights : float64 array
-        Of :data:`FEATURES`; those of share and rank are such that a list never rises.
-    curve : Curve
-        From the weighted sum to the rate.
-    cold : float64 array
-        The rate at each rank for sources without edges.
-    density : float
-        Share of hidden edges among the pairs without an edge, which the rates hold for.
-    """
-
-    weights: Float64Array
-    curve: Curve
-    cold: Float64Array
-    density: float
+    weights: Float64Array  # of FEATURES; those of share and rank are such that no list rises
+    curve: Curve  # from the weighted sum to the rate
+    cold: Float64Array  # the rate at each rank for sources without edges
+    density: float  # share of links among the pairs without an edge, which the rates hold for
 
     def order(self, ranked: Ranked, features: Float64Array) -> Float64Array:
         """Return what orders the suggestions of all sources: it falls along each list."""

@@ -47,9 +47,7 @@ class AdjacencySVD(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-        Dimension of the source and of the target vectors.
     random_state : int, Generator or None
-        Start vector of the iterative solver.
 
     Examples
     --------
@@ -94,7 +92,6 @@ class HOPE(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-        Dimension of the source and of the target vectors.
     proximity : {"katz", "common-neighbours", "adamic-adar", "rooted-pagerank"}
     beta : float, optional
         Decay of Katz. The default, as in the authors' code, is 0.5 / spectral radius of A; the
@@ -103,11 +100,9 @@ class HOPE(EmbeddingMethod):
     alpha : float
         Chance that the walk of rooted PageRank goes on.
     random_state : int, Generator or None
-        Start vector of the iterative solver.
 
     Attributes
     ----------
-    source_, target_ : arrays of shape (nodes, n_components)
     beta_ : float
         The decay used (Katz only).
 
@@ -353,7 +348,6 @@ class NRP(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-        Dimension of the source and of the target vectors.
     alpha : float
         Chance that a walk stops, α.
     steps : int
@@ -363,11 +357,9 @@ class NRP(EmbeddingMethod):
     regularization : float
         λ.
     random_state : int, Generator or None
-        Start vector of the SVD and order of the nodes in each round.
 
     Attributes
     ----------
-    source_, target_ : arrays of shape (nodes, n_components)
     forward_, backward_ : arrays
         The weights f and b.
 

@@ -29,7 +29,6 @@ class LINE(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-        Dimension of the vertex (source) and of the context (target) vectors.
     negatives : int
         Noise nodes per edge, K.
     samples_per_edge : float
@@ -39,10 +38,6 @@ class LINE(EmbeddingMethod):
     learning_rate : float
         At the start; falls linearly to (almost) 0.
     random_state : int, Generator or None
-
-    Attributes
-    ----------
-    source_, target_ : float32 arrays of shape (nodes, n_components)
 
     Notes
     -----
@@ -130,7 +125,6 @@ class APP(EmbeddingMethod):
     Parameters
     ----------
     n_components : int
-        Dimension of the source and of the target vectors.
     walks : int
         Walks from every node.
     stop : float
@@ -142,10 +136,6 @@ class APP(EmbeddingMethod):
     learning_rate : float
         At the start; falls linearly to (almost) 0.
     random_state : int, Generator or None
-
-    Attributes
-    ----------
-    source_, target_ : float32 arrays of shape (nodes, n_components)
 
     Notes
     -----

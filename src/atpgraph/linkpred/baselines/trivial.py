@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from atpgraph.cycles import CycleBreaker
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred.evidence import Local, PageRank, Recency, Walk
 from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.local import BUDGET, HUB
 from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.method import EmbeddingMethod
 from atpgraph.linkpred.ranking import Popularity
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
-
-_CHUNK = 2**14
 
 
 class LevelDifference(EmbeddingMethod):
@@ -93,48 +91,13 @@ class PreferentialAttachment(EmbeddingMethod):
         return self
 
 
-class CommonNeighbours:
-    """Number of nodes w with u → w → v.
-
-    Examples
-    --------
-    >>> diamond = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 3], 4)
-    >>> CommonNeighbours().fit(diamond).score(np.array([0, 3]), np.array([3, 0])).tolist()
-    [2.0, 0.0]
-    """
-
-    name = "common neighbours"
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Keep the adjacency matrix and its transpose."""
-        ones = np.ones(graph.n_edges, dtype=np.float32)
-        shape = (graph.n_nodes, graph.n_nodes)
-        self._out = sp.csr_array((ones, graph.targets, graph.indptr), shape=shape)
-        self._in = sp.csr_array(self._out.T)
-        return self
-
-    def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Sizes of the intersections of out(u) and in(v)."""
-        scores = np.empty(len(u), dtype=np.float64)
-        for low in range(0, len(u), _CHUNK):
-            part = slice(low, low + _CHUNK)
-            both = self._out[u[part]].multiply(self._in[v[part]])
-            scores[part] = np.asarray(both.sum(axis=1)).reshape(-1)
-        return scores
-
-    def score_from(self, u: IntArray) -> FloatArray:
-        """Rows of A²."""
-        rows: FloatArray = (self._out[u] @ self._out).toarray()
-        return rows
-
-
 class LocalMethod:
     """One column of local evidence times a factor of the target, nothing learned."""
 
     name: str
 
-    def __init__(self, column: PageRank | Walk) -> None:
-        self._evidence = Local([column])
+    def __init__(self, column: PageRank | Walk, hub: int = HUB, budget: int = BUDGET) -> None:
+        self._evidence = Local([column], hub=hub, budget=budget)
 
     def fit(self, graph: DiGraph) -> Self:
         """Keep the adjacency and the factors."""
@@ -157,6 +120,22 @@ class LocalMethod:
             return room.table[:, 0] * self._factor + self._extra
 
         return np.stack(self._evidence.scan(u, visit))
+
+
+class CommonNeighbours(LocalMethod):
+    """Number of nodes w with u → w → v.
+
+    Examples
+    --------
+    >>> diamond = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 3], 4)
+    >>> CommonNeighbours().fit(diamond).score(np.array([0, 3]), np.array([3, 0])).tolist()
+    [2.0, 0.0]
+    """
+
+    name = "common neighbours"
+
+    def __init__(self) -> None:
+        super().__init__(Walk(">>", damping=(0.0,)), hub=2**31, budget=2**62)
 
 
 class ThreeSteps(LocalMethod):
@@ -245,12 +224,9 @@ class AnyNeighbours(LocalMethod):
 
 
 class RecentPopularity:
-    """Links that v got shortly before u chooses; all links if there are no times.
+    """Links that v got shortly before u chooses, within a share of all edges, the horizon.
 
-    Parameters
-    ----------
-    horizon : float
-        Share of all edges that are recent.
+    All links count if there are no times.
 
     Examples
     --------

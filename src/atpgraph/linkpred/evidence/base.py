@@ -14,21 +14,11 @@ from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 
 @dataclass(frozen=True, eq=False)
 class NewNode:
-    """A node added to a fitted graph: its index is the last of ``graph``.
+    """A node added to a fitted graph: its index is the last of ``graph``."""
 
-    Attributes
-    ----------
-    old, graph : DiGraph
-        Without and with the node.
-    out, into : int64 arrays
-        Nodes that it has edges to, and from.
-    attributes : array or None
-    """
-
-    old: DiGraph
     graph: DiGraph
-    out: Int64Array
-    into: Int64Array
+    out: Int64Array  # nodes that it has edges to
+    into: Int64Array  # and from
     attributes: Any = None
 
 

@@ -63,26 +63,14 @@ DEFAULT = tuple(kind for kind in KINDS if kind not in ("levels", "atp"))
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What the constructors of evidence may need.
+    """What the constructors of evidence may need."""
 
-    Attributes
-    ----------
-    n_components : int
-        Of ATP's vectors; the singular vectors have twice as many.
-    n_jobs : int, optional
-    random_state : int
-    attributes : Attributes, optional
-    clock : Clock, optional
-    whole : DiGraph, optional
-        The graph whose edges the clock knows.
-    """
-
-    n_components: int = 32
+    n_components: int = 32  # of ATP's vectors; the singular vectors have twice as many
     n_jobs: int | None = None
     random_state: int = 0
     attributes: Attributes | None = None
     clock: Clock | None = None
-    whole: DiGraph | None = None
+    whole: DiGraph | None = None  # the graph whose edges the clock knows
 
 
 def select_kinds(kinds: str | Iterable[str]) -> list[str]:

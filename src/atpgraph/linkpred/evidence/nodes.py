@@ -59,12 +59,6 @@ class Levels(Evidence):
 
     Terms are both levels, the difference, its sign and its signed logarithm.
 
-    Parameters
-    ----------
-    method : str
-        How cycles are broken, see :func:`atpgraph.break_cycles`.
-    random_state : int
-
     Examples
     --------
     >>> chain = DiGraph.from_codes([0, 1], [1, 2], 3)
@@ -76,13 +70,12 @@ class Levels(Evidence):
     kinds = ("levels",) * 2
     term_names = (*names, "level difference", "sign of it", "signed log of it")
 
-    def __init__(self, method: str = "h-voting", random_state: int = 0) -> None:
-        self.method = method
+    def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
 
     def fit(self, graph: DiGraph) -> Self:
         """Break cycles and find the levels."""
-        dag = break_cycles(graph, self.method, random_state=self.random_state).dag
+        dag = break_cycles(graph, "h-voting", random_state=self.random_state).dag
         return self.use(levels(dag))
 
     def use(self, level: IntArray | Float64Array) -> Self:

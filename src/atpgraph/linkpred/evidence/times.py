@@ -20,21 +20,12 @@ POPULARITY = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 class Clock:
     """When nodes act and edges arrive, as shares of the edges that are older.
 
-    Parameters
-    ----------
-    times : array with a number for each node or for each edge of the graph; NaN if unknown
-        The time of an edge is that of its source if nodes have times. If edges have, a node begins
-        with its first edge, and its latest out-edge is the time at which it chooses targets.
-    graph : DiGraph
-        The whole graph: what is hidden later keeps its times.
+    `times` has a number for each node or for each edge of the graph, NaN if unknown. The time of
+    an edge is that of its source if nodes have times. If edges have, a node begins with its first
+    edge, and its latest out-edge is the time at which it chooses targets. The graph is the whole
+    one: what is hidden later keeps its times.
 
-    Attributes
-    ----------
-    edge : float64 array
-    start : float64 array
-        When each node first appears.
-    now : float64 array
-        When each node chooses targets.
+    ``edge`` says when edges arrive, ``start`` when nodes appear, ``now`` when they choose targets.
     """
 
     def __init__(self, times: Float64Array, graph: DiGraph) -> None:
@@ -83,13 +74,8 @@ class Clock:
 class Recency(Evidence):
     """In-degree of v shortly before u chooses, at two horizons, and how much older v is than u.
 
-    Horizons are shares of all edges, so that they do not depend on the unit of time.
-
-    Parameters
-    ----------
-    clock : Clock
-    whole : DiGraph
-        The graph that the clock belongs to.
+    Horizons are shares of all edges, so that they do not depend on the unit of time. `whole` is
+    the graph that the clock belongs to.
     """
 
     names = (*(f"recent in-degree, {100 * h:g} %" for h in HORIZONS), "age gap", "in-degree then")

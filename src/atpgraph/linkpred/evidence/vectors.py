@@ -55,12 +55,6 @@ class VectorEvidence(Evidence):
 class AtpScore(VectorEvidence):
     """How strongly ATP's vectors for links say that u leads to v.
 
-    Parameters
-    ----------
-    n_components : int
-    n_jobs : int, optional
-    random_state : int
-
     Examples
     --------
     >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
@@ -113,11 +107,6 @@ class SpectralScore(VectorEvidence):
     The first components say who is popular with whom at large, the last ones who is close; what
     they are worth differs from graph to graph, so the sums over the first eighth, quarter and half
     of them are evidence of their own.
-
-    Parameters
-    ----------
-    n_components : int
-    random_state : int
 
     Examples
     --------
