@@ -263,12 +263,7 @@ class LinkPredictor(Estimator):
         return np.asarray(expit(self.learned_.ratio(scores) + prior))
 
     def recommend(
-        self,
-        u: Labels,
-        k: int = 10,
-        *,
-        exclude_known: bool = True,
-        base_rate: float | None = None,
+        self, u: Labels, k: int = 10, *, exclude_known: bool = True, base_rate: float | None = None
     ) -> Any:
         """Return the k targets that u would most likely choose, and the hit rate of each.
 

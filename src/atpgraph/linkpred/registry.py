@@ -54,12 +54,7 @@ class PlainATP(EmbeddingMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        kernel: str = "log",
-        random_state: int = 0,
-    ) -> None:
+    def __init__(self, n_components: int = 64, kernel: str = "log", random_state: int = 0) -> None:
         self.n_components = check_components(n_components)
         self.kernel = kernel
         self.random_state = random_state

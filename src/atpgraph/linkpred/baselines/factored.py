@@ -32,12 +32,7 @@ TOLERANCE = 1e-4  # relative accuracy of singular values
 
 PROXIMITIES = Registry(
     "proximity",
-    {
-        "katz": "Katz",
-        "common-neighbours": "CN",
-        "adamic-adar": "AA",
-        "rooted-pagerank": "RPR",
-    },
+    {"katz": "Katz", "common-neighbours": "CN", "adamic-adar": "AA", "rooted-pagerank": "RPR"},
 )
 
 

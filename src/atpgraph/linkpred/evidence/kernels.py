@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import (
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    Int64Array,
-)
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
 DEPTH, WIDTH = 3, 3  # longest walk, and weightings that share its steps

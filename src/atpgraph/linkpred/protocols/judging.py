@@ -35,12 +35,7 @@ from atpgraph.evaluation.metrics import (
 )
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.method import Scorer
-from atpgraph.linkpred.protocols.negatives import (
-    Pairs,
-    non_edges,
-    non_neighbours,
-    one_way_pairs,
-)
+from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
 from atpgraph.util.registry import Registry
 
