@@ -26,17 +26,17 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "activity": (("weekly.py:moment_columns", "weekly.py:fading_factors"), ()),
     "features and their weighted sum": (("features.py:scores",), ("weekly.py:moment_columns",)),
-    "rules": (("gate.py:choose",), ()),
+    "rules": (("policy.py:choose",), ()),
     "reasons": (("reasons.py:explain",), ()),
-    "a route": (("desk.py:route",), ()),
+    "a route": (("engine.py:route",), ()),
 }  # fmt: skip
 
 
 def stages(given: argparse.Namespace) -> dict[str, Any]:
     """Routes after so many events, ten events between any two; processor time by stage."""
     from atpgraph_qa import Advisor, Question
-    from atpgraph_qa.service import contract
-    from atpgraph_qa.service.desk import Desk, now_ms
+    from atpgraph_qa.service import schemas
+    from atpgraph_qa.service.engine import Engine, now_ms
     from atpgraph_qa.service.settings import Settings
     from atpgraph_qa.service.store.asks import Ask
     from atpgraph_qa.service.store.database import Database
@@ -51,22 +51,22 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
         database.migrate()
         settings = Settings()
         rules = replace(settings.policy, inactive_days=100_000.0)
-        desk = Desk(database, replace(settings, policy=rules))
-        desk.take_over(Advisor.open(made["model"]), "", 0)
+        engine = Engine(database, replace(settings, policy=rules))
+        engine.start_from(Advisor.open(made["model"]), "", 0)
         done = 0
 
         def happen(n: int) -> None:
             nonlocal done
-            kinds = contract.QuestionIn, contract.AnswerIn, contract.AcceptanceIn, contract.VoteIn
+            kinds = schemas.QuestionIn, schemas.AnswerIn, schemas.AcceptanceIn, schemas.VoteIn
             paths = "/v1/questions", "/v1/answers", "/v1/acceptances", "/v1/votes"
             told = [site.event(done + k, now_ms() / 1000) for k in range(n)]
             rows = [
                 Stored(0, "", kinds[paths.index(path)].model_validate(body).arrival().event)
                 for path, body in told
             ]
-            desk.advisor, _ = desk._observed(desk.current(), rows)
+            engine.advisor, _ = engine._observed(engine.current(), rows)
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
-            desk.book.add(Ask(person, now_ms(), "suggestion", shadow=True) for person in asked)
+            engine.asks.add(Ask(person, now_ms(), "suggestion", shadow=True) for person in asked)
             done += n
 
         for events in EVENTS:
@@ -77,9 +77,9 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
                 happen(10)
                 question = Question(**site.question())
                 if number < 2:  # kernels are loaded and caches filled
-                    desk.route(question)
+                    engine.route(question)
                 else:
-                    profile.runcall(desk.route, question)
+                    profile.runcall(engine.route, question)
             found["runs"].append({"events": events, "ms": by_stage(profile)})
         database.close()
     return found

@@ -103,7 +103,7 @@ class Front:
         }  # fmt: skip
         answer = self.call("POST", "/v1/questions", body)
         assert answer.status_code == 202, answer.text
-        self.service.settle()
+        self.service.apply_all()
         return answer.json()
 
     def suggestions(self, **filters: Any) -> list[dict[str, Any]]:

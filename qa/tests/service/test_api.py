@@ -41,7 +41,7 @@ def test_an_answer_closes_it_and_says_where_the_person_stood(front: Front) -> No
     assert front.call("POST", "/v1/acceptances", accept).status_code == 202
     vote = {"id": "v1", "answer": 95_001, "value": 1, "at": at}
     assert front.call("POST", "/v1/votes", vote).status_code == 202
-    front.service.settle()
+    front.service.apply_all()
     (found,) = front.suggestions(state="answered")
     assert found["place"] == 2
     assert found["outcome"] == second

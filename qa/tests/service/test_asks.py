@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.service.store.asks import KEPT_MS, WEEK_MS, Ask, AskBook, Tally
+from atpgraph_qa.service.store.asks import KEPT_MS, WEEK_MS, Ask, AskHistory, Tally
 
 ASKS = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 5)), max_size=40)
 
@@ -33,7 +33,7 @@ def test_a_tally_is_a_count_of_the_window(
 
 def test_a_book_drops_what_is_old_and_who_is_gone() -> None:
     day = WEEK_MS // 7
-    book = AskBook(Ask(who, at * day, "suggestion", shadow=at < 3) for at, who in
+    book = AskHistory(Ask(who, at * day, "suggestion", shadow=at < 3) for at, who in
                    [(1, 7), (2, 8), (3, 7), (60, 9)])  # fmt: skip
     assert book.everybody() == [7, 8, 9]
     assert [part.tolist() for part in book.week(60 * day)] == [[9], [1]]

@@ -108,7 +108,7 @@ def test_shadow_asks_count_in_shadow_only(make_front: Make) -> None:
         from atpgraph_qa.service.store.asks import Ask, save_asks
 
         save_asks(connection, [Ask(best, NOW, "suggestion", shadow=True)])
-    live.service.desk.book.add([Ask(best, NOW, "suggestion", shadow=True)])
+    live.service.engine.asks.add([Ask(best, NOW, "suggestion", shadow=True)])
     live.ask(90_001)
     assert asked(live, 90_001) == [best]
 
@@ -117,10 +117,10 @@ def test_silence_is_escalated_and_an_answer_stops_it(make_front: Make) -> None:
     front = make_front(policy={"escalate_hours": 24.0, "escalations": 2})
     front.ask(90_001)
     front.clock.pass_hours(23)
-    front.service.keep_house()
+    front.service.run_maintenance()
     assert len(front.suggestions()) == 1
     front.clock.pass_hours(2)
-    front.service.keep_house()
+    front.service.run_maintenance()
     second, first = front.suggestions()
     assert second["round"] == 1
     before = {person["user"] for person in first["people"]}
@@ -128,9 +128,9 @@ def test_silence_is_escalated_and_an_answer_stops_it(make_front: Make) -> None:
     assert "asked-before" in {decision["rule"] for decision in second["decisions"]}
     body = {"id": 95_001, "question": 90_001, "user": 3, "at": front.clock.now / 1000}
     front.call("POST", "/v1/answers", body)
-    front.service.settle()
+    front.service.apply_all()
     front.clock.pass_hours(48)
-    front.service.keep_house()
+    front.service.run_maintenance()
     found = front.suggestions()
     assert len(found) == 2
     assert {row["state"] for row in found} == {"answered"}
@@ -141,7 +141,7 @@ def test_a_declined_suggestion_goes_on_at_once(make_front: Make) -> None:
     front.ask(90_001)
     (found,) = front.suggestions()
     front.call("POST", f"/v1/suggestions/{found['id']}/feedback", {"verdict": "declined"})
-    front.service.keep_house()
+    front.service.run_maintenance()
     assert len(front.suggestions()) == 2
 
 
@@ -149,7 +149,7 @@ def test_nobody_answers_and_it_expires(make_front: Make) -> None:
     front = make_front(policy={"escalations": 0, "expire_days": 3.0})
     front.ask(90_001)
     front.clock.pass_hours(24 * 4)
-    front.service.keep_house()
+    front.service.run_maintenance()
     assert front.suggestions()[0]["state"] == "expired"
 
 
@@ -173,7 +173,7 @@ def test_the_least_recently_asked_is_the_fall_back(make_front: Make) -> None:
 def test_declared_topics_place_a_newcomer(make_front: Make) -> None:
     front = make_front(policy={"people": 5, "declared_bonus": 20.0, "least_answers": 5})
     front.call("PATCH", "/v1/people/5555", {"topics": ["tomatoes"]})
-    front.service.keep_house()
+    front.service.run_maintenance()
     front.ask(90_001)
     assert asked(front, 90_001)[0] == 5555
 
@@ -182,7 +182,7 @@ def test_old_questions_are_history_not_work(make_front: Make) -> None:
     front = make_front()
     front.ask(90_001, at=(NOW - 72 * 3_600_000) / 1000)
     assert front.suggestions() == []
-    assert front.service.desk.current().history.records.question_at(90_001) >= 0
+    assert front.service.engine.current().history.records.question_at(90_001) >= 0
 
 
 def test_weak_evidence_asks_nobody(make_front: Make) -> None:

@@ -62,7 +62,7 @@ def served(make_front: Make) -> Iterator[tuple[Front, str]]:
         front.ask(number, asker=7)
     body = {"id": 95_001, "question": 90_001, "user": 3, "at": front.clock.now / 1000}
     front.call("POST", "/v1/answers", body)
-    front.service.settle()
+    front.service.apply_all()
     bound = listen("127.0.0.1", 0)
     server = uvicorn.Server(
         uvicorn.Config(front.client.app, log_config=None, lifespan="off", access_log=False)
@@ -147,7 +147,7 @@ def test_a_moderator_at_work(served: tuple[Front, str], tmp_path: Path) -> None:
         out = "document.querySelector('[name=opted_out]').checked = true; "
         out += "document.querySelector('form.stack button').click()"
         assert visitor.leads_on(out) == "/people/3?said=saved"
-        assert front.service.desk.directory[3].opted_out
+        assert front.service.engine.directory[3].opted_out
 
         # Every page at two widths, light and dark.
         for path in PAGES:

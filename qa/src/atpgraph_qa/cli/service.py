@@ -69,7 +69,7 @@ def token(
     """Make a token, also if all others are lost. It is shown this once."""
     with session(json=json, quiet=quiet) as out:
         settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.desk import now_ms
+        from atpgraph_qa.service.engine import now_ms
         from atpgraph_qa.service.service import database_url
         from atpgraph_qa.service.store.database import Database as Store
         from atpgraph_qa.service.store.tokens import check_scopes, create_token
@@ -84,3 +84,25 @@ def token(
         finally:
             store.close()
         out.result({"id": number, "name": name, "scopes": list(wanted), "token": made}, made)
+
+
+@app.command()
+def repair(
+    config: Config = None,
+    database: Database = None,
+    folder: Folder = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take events dated in the future out of use, after a sender's clock was wrong.
+
+    Stop the service first. Start it again with the model: it rebuilds the history from the model
+    and the other events.
+    """
+    with session(json=json, quiet=quiet) as out:
+        settings = read_settings(config, database, folder)
+        from atpgraph_qa.service.engine import now_ms
+        from atpgraph_qa.service.repair import repair as run
+
+        counts = run(settings, now_ms())
+        out.result(counts, table(("taken out of use", "count"), counts.items()))

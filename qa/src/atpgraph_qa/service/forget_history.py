@@ -13,7 +13,7 @@ from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.expertise import Expertise
-from atpgraph_qa.service.forget import GONE
+from atpgraph_qa.service.forget import GONE, mention
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
 from atpgraph_qa.timeline.history import History
@@ -41,7 +41,8 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     records = made.history.records.settled()
     titles = list(records.texts.titles)
     if handle:
-        titles = [title.replace(f"@{handle}", GONE) for title in titles]
+        named = mention(handle)
+        titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
     for question in asked.tolist():
         titles[question] = ""
     records = replace(
@@ -55,6 +56,13 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     if fitted is not None:
         fitted = Expertise.from_model(_renamed(fitted.model, user))
     return replace(made, history=history, fitted=fitted)
+
+
+def asked_by(advisor: Advisor, user: int) -> set[int]:
+    """Return the ids of the questions that somebody asked."""
+    questions = advisor.history.records.questions
+    code = int(advisor.history.records.codes([user])[0])
+    return set(questions.id[questions.asker == code].tolist()) if code >= 0 else set()
 
 
 def _without_vectors(meaning: Meaning | None, questions: Int64Array) -> Meaning | None:

@@ -36,7 +36,10 @@ class Server:
     port: int = _setting(8722, "Port; 0 takes a free one.")
     public_url: str = _setting("", "Its address as others see it, for links in messages.")
     behind_proxy: bool = _setting(
-        False, "Trust X-Forwarded-For and -Proto of a proxy on the same machine."
+        False, "Trust X-Forwarded-For and X-Forwarded-Proto of trusted_proxies."
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
+        ("127.0.0.1", "::1"), "Addresses or networks of the proxies in front of the service."
     )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose scripts may call the API; none by default."
@@ -65,6 +68,9 @@ class Limits:
     burst: int = _setting(200, "Requests of one token at once.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens a minute from one address.")
     session_hours: float = _setting(12.0, "How long a login on the page lasts.")
+    header_seconds: float = _setting(10.0, "How long a request may take to send its headers.")
+    body_seconds: float = _setting(20.0, "How long a request may take to send its body.")
+    connections: int = _setting(1000, "Connections open at the same time.")
     queue_routes: int = _setting(50, "Routes under way or waiting before callers get a 503.")
     queue_events: int = _setting(20_000, "Events waiting to be applied before writers get a 503.")
 
@@ -228,6 +234,9 @@ class Settings:
             raise InputError(f"server.port is 0 to 65535, not {self.server.port}.")
         if self.limits.per_second <= 0 or self.limits.burst < 1 or self.limits.body_bytes < 1024:
             raise InputError("limits: per_second above 0, burst from 1, body_bytes from 1024.")
+        for name in ("header_seconds", "body_seconds", "connections"):
+            if getattr(self.limits, name) <= 0:
+                raise InputError(f"limits.{name} is above 0.")
         if self.limits.queue_routes < 1 or self.limits.queue_events < 1:
             raise InputError("limits: queue_routes and queue_events from 1.")
         self._check_delivery(out)

@@ -10,9 +10,9 @@ from sqlalchemy import select, text
 from starlette.concurrency import run_in_threadpool
 
 from atpgraph.errors import AtpError
-from atpgraph_qa.service import contract
+from atpgraph_qa.service import schemas
 from atpgraph_qa.service.api import answers
-from atpgraph_qa.service.api.once import Key, once
+from atpgraph_qa.service.api.idempotency import Key, run_once
 from atpgraph_qa.service.api.problems import ProblemError, described, problem
 from atpgraph_qa.service.api.routes import MayRule, MaySee, RowId, service_of
 from atpgraph_qa.service.out.adapters import ADAPTERS
@@ -29,7 +29,7 @@ _SOURCES = {"discourse": "discourse", "generic": "webhook", "slack": "slack"}
     "/v1/tokens", status_code=201, summary="A new token", tags=["administration"],
     responses={201: {"model": answers.TokenOut}, **described()},
 )  # fmt: skip
-def new_token(request: Request, given: contract.TokenIn, token: Token = MayRule) -> Response:
+def new_token(request: Request, given: schemas.TokenIn, token: Token = MayRule) -> Response:
     """Shown this once; only a digest is kept."""
     service = service_of(request)
     with service.database.write() as connection:
@@ -50,7 +50,7 @@ def revoke(request: Request, number: RowId, token: Token = MayRule) -> Response:
         done = tokens.revoke_token(connection, number, service.clock())
     if not done:
         raise ProblemError(404, "There is no such token.")
-    request.app.state.door.forget()
+    request.app.state.auth.forget()
     return JSONResponse({"status": "revoked"})
 
 
@@ -68,7 +68,7 @@ def retrain(request: Request, key: Key = None, token: Token = MayRule) -> Respon
         service.trainer.start()
         return 202, {"status": "learning"}
 
-    return once(request, token, key, {}, make)
+    return run_once(request, token, key, {}, make)
 
 
 @router.get(
@@ -82,7 +82,7 @@ def models(request: Request, token: Token = MaySee) -> Response:
         query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
         rows = [dict(row._mapping) for row in connection.execute(query)]
     return JSONResponse(
-        {"in_use": service.desk.model, "learning": service.trainer.running, "trained": rows}
+        {"in_use": service.engine.model, "learning": service.trainer.running, "trained": rows}
     )
 
 
@@ -128,10 +128,12 @@ async def hook(request: Request, source: str = Path(max_length=40)) -> Response:
     adapter = ADAPTERS[_SOURCES[source]](service.settings)
 
     def work() -> dict[str, Any]:
-        wait = request.app.state.door.rates.take(f"hook:{source}")
+        # Signature first: what strangers send must not use up the rate of the real sender.
+        incoming = adapter.parse(request.headers, body, service.clock())
+        wait = request.app.state.auth.rates.take(f"hook:{source}")
         if wait:
             raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
-        return service.take_in(adapter.parse(request.headers, body, service.clock()))
+        return service.receive(incoming)
 
     return JSONResponse(await run_in_threadpool(work), 202)
 
@@ -152,6 +154,9 @@ def ready(request: Request) -> Response:
     if not service.ready:
         return problem(503, "Starting, stopping, or not in charge.", {"Retry-After": "5"})
     try:
+        ahead = service.engine.dated_ahead()
+        if ahead:
+            return problem(503, ahead, {"Retry-After": "60"})
         with service.database.read() as connection:
             connection.execute(text("SELECT 1"))
     except (DatabaseGoneError, AtpError):

@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from atpgraph_qa._version import __version__
 from atpgraph_qa.service.api import admin, metrics, routes
-from atpgraph_qa.service.api.auth import Doorkeeper
+from atpgraph_qa.service.api.auth import Authenticator
 from atpgraph_qa.service.api.limits import SizeLimit
 from atpgraph_qa.service.api.pool import Pool
 from atpgraph_qa.service.api.problems import ProblemOut, answer_problems
@@ -46,7 +46,7 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     )  # fmt: skip
     settings = service.settings
     app.state.service = service
-    app.state.door = Doorkeeper(service.database, settings.limits, service.clock)
+    app.state.auth = Authenticator(service.database, settings.limits, service.clock)
     app.state.counters = metrics.Counters()
     app.state.pool = Pool(settings.limits.queue_routes)
     answer_problems(app)
@@ -57,7 +57,8 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     def document(token: Token = routes.MaySee) -> JSONResponse:
         return JSONResponse(describe(app))
 
-    app.add_middleware(SizeLimit, most=settings.limits.body_bytes)
+    limits = settings.limits
+    app.add_middleware(SizeLimit, most=limits.body_bytes, seconds=limits.body_seconds)
     if settings.server.cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -22,7 +22,7 @@ _KEPT_S = 30.0  # how long a token is known without asking the database
 _BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows tokens, and stops callers who do too much."""
 
     def __init__(self, database: Database, limits: Limits, clock: Callable[[], int]) -> None:
@@ -42,11 +42,13 @@ class Doorkeeper:
         known = self.known(secret)
         if known is not None:
             return self.counted(known)
+        self._check_failures(client)
         digest = tokens.digest(secret)
         try:
-            with self.database.write() as connection:
+            with self.database.read() as connection:
                 found = tokens.find_token(connection, secret)
-                if found is not None:
+            if found is not None:
+                with self.database.write() as connection:
                     tokens.touch_token(connection, found.id, self.clock())
         except DatabaseGoneError:
             # Whoever was known goes on routing meanwhile; a revoked token is not in there.
@@ -54,7 +56,7 @@ class Doorkeeper:
                 raise
             return self.counted(self._known[digest][0])
         if found is None:
-            self.fail(client)
+            self.failures.take(client)
             raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
         with self._lock:
             if len(self._known) > 10_000:
@@ -69,9 +71,9 @@ class Doorkeeper:
             raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
         return token
 
-    def fail(self, client: str) -> None:
-        """Count a wrong token; who sends too many is told to wait."""
-        wait = self.failures.take(client)
+    def _check_failures(self, client: str) -> None:
+        """Refuse an address that sent too many wrong tokens, before the database is asked."""
+        wait = self.failures.take(client, 0.0, least=1.0)
         if wait:
             raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
 
@@ -92,12 +94,12 @@ def needs(scope: str) -> Any:
             raise ProblemError(
                 401, "Send a token: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
             )
-        door: Doorkeeper = request.app.state.door
+        auth: Authenticator = request.app.state.auth
         client = request.client.host if request.client else ""
-        if door.known(given.credentials) is None:  # the database is asked off the event loop
-            token = await run_in_threadpool(door.token, given.credentials, client)
+        if auth.known(given.credentials) is None:  # the database is asked off the event loop
+            token = await run_in_threadpool(auth.token, given.credentials, client)
         else:
-            token = door.token(given.credentials, client)
+            token = auth.token(given.credentials, client)
         if not token.may(scope):
             raise ProblemError(403, f"The token lacks the scope {scope!r}.")
         request.state.token = token.id

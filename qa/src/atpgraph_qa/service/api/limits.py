@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -33,24 +34,28 @@ class Buckets:
         self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, caller: Hashable, cost: float = 1.0) -> int:
-        """0 if the caller may go on, else how many seconds to wait."""
+    def take(self, caller: Hashable, cost: float = 1.0, least: float = 0.0) -> int:
+        """Return 0 if the caller may go on, else how many seconds to wait.
+
+        The bucket must hold `cost`, which is taken, and at least `least`, which is not.
+        """
+        needed = max(cost, least)
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))
             level = min(self.burst, level + (now - then) * self.rate)
-            enough = level >= cost
+            enough = level >= needed
             self._held[caller] = (level - cost if enough else level), now
             if len(self._held) > self.most:
                 self._held.popitem(last=False)
-            return 0 if enough else max(1, math.ceil((cost - level) / self.rate))
+            return 0 if enough else max(1, math.ceil((needed - level) / self.rate))
 
 
 class SizeLimit:
-    """Refuses requests whose body is larger than allowed, also those that do not say so."""
+    """Refuse requests whose body is too large or arrives too slowly."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app, self.most = app, most
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -64,8 +69,15 @@ class SizeLimit:
             await problem(413, detail)(scope, receive, send)
             return
         seen, body, more = 0, list[bytes](), True
+        until = asyncio.get_running_loop().time() + self.seconds
         while more:  # small, and so read at once: nothing is done for half a request
-            message = await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                late = f"The body did not arrive within {self.seconds:g} seconds."
+                await problem(408, late, {"Connection": "close"})(scope, receive, send)
+                return
             if message["type"] == "http.disconnect":
                 return
             part = message.get("body", b"")

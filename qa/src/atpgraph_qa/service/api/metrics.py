@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from atpgraph_qa._version import __version__
-from atpgraph_qa.service.api.auth import Doorkeeper
+from atpgraph_qa.service.api.auth import Authenticator
 from atpgraph_qa.service.api.problems import ProblemError
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store import tables
@@ -112,10 +112,10 @@ def metrics(request: Request) -> Response:
     lines = [
         f'atp_info{{version="{__version__}"}} 1',
         f"atp_ready {int(service.ready)}",
-        f"atp_events_applied {service.desk.seq}",
-        f"atp_events_waiting {service.desk.waiting}",
+        f"atp_events_applied {service.engine.seq}",
+        f"atp_events_waiting {service.engine.waiting}",
         f"atp_routes_under_way {request.app.state.pool.under_way}",
-        f"atp_users {service.desk.current().history.n_users}",
+        f"atp_users {service.engine.current().history.n_users}",
     ]
     try:
         with service.database.read() as connection:
@@ -131,10 +131,10 @@ def metrics(request: Request) -> Response:
 
 
 def _check(request: Request) -> None:
-    door: Doorkeeper = request.app.state.door
+    auth: Authenticator = request.app.state.auth
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not secret:
         raise ProblemError(401, "Send a token.", {"WWW-Authenticate": "Bearer"})
     client = request.client.host if request.client else ""
-    if not door.token(secret.strip(), client).may("read"):
+    if not auth.token(secret.strip(), client).may("read"):
         raise ProblemError(403, "The token lacks the scope 'read'.")

@@ -19,7 +19,7 @@ LOG = logging.getLogger("atpgraph.serve")
 MEDIA = "application/problem+json"
 TITLES = {
     400: "Bad request", 401: "Token needed", 403: "Scope needed", 404: "Not found",
-    405: "Method not allowed", 409: "Conflict", 413: "Too large", 415: "Not JSON",
+    405: "Method not allowed", 408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Not JSON",
     422: "Not valid", 429: "Too many requests", 500: "A bug", 503: "Not available now",
 }  # fmt: skip
 
@@ -104,5 +104,5 @@ def answer_problems(app: FastAPI) -> None:
         while trace is not None:
             last = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
             trace = trace.tb_next
-        LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "at": last}})
+        LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": last}})
         return problem(500, f"{type(error).__name__} at {last}.")

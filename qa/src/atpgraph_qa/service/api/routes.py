@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from atpgraph_qa.data.site import DAY_MS, NOBODY
-from atpgraph_qa.service import contract
+from atpgraph_qa.service import schemas
 from atpgraph_qa.service.api import answers
 from atpgraph_qa.service.api.auth import needs
-from atpgraph_qa.service.api.once import Key, once
+from atpgraph_qa.service.api.idempotency import Key, run_once
 from atpgraph_qa.service.api.pool import Pool
 from atpgraph_qa.service.api.problems import ProblemError, described
-from atpgraph_qa.service.gate import Gate
-from atpgraph_qa.service.quality import cases, quality
+from atpgraph_qa.service.policy import AskPolicy
+from atpgraph_qa.service.quality import quality
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store import suggestions
 from atpgraph_qa.service.store.events import Arrival
@@ -24,8 +24,8 @@ from atpgraph_qa.service.store.tokens import Token
 from atpgraph_qa.timeline.query import Question
 
 router = APIRouter(prefix="/v1")
-PersonId = Annotated[int, Path(ge=0, le=contract.MOST)]
-RowId = Annotated[int, Path(ge=1, le=contract.MOST)]
+PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
+RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str, Query(max_length=60)]
 MaySee: Any = needs("read")
@@ -46,7 +46,7 @@ def service_of(request: Request) -> Service:
     "/route", summary="Whom to ask about a question", tags=["routing"],
     responses={200: {"model": answers.RouteOut}, **described()},
 )  # fmt: skip
-async def route(request: Request, given: contract.RouteIn, token: Token = MayRoute) -> Response:
+async def route(request: Request, given: schemas.RouteIn, token: Token = MayRoute) -> Response:
     """Nothing is stored and nobody is asked: rules are applied as if it were asked now."""
     service = service_of(request)
     if not (given.title.strip() or given.body.strip() or given.tags):
@@ -55,7 +55,7 @@ async def route(request: Request, given: contract.RouteIn, token: Token = MayRou
     question = Question(given.title, given.body, tuple(given.tags), asker)
 
     def work() -> Response:
-        advice = service.desk.route(question, top=given.top)
+        advice = service.engine.route(question, top=given.top)
         content = {
             **asdict(advice.found),
             "decisions": [asdict(decision) for decision in advice.decisions],
@@ -72,14 +72,14 @@ def _taken(
     request: Request, token: Token, key: str | None, arrival: Arrival, body: Any
 ) -> Response:
     service = service_of(request)
-    if service.desk.waiting > service.settings.limits.queue_events:
+    if service.engine.waiting > service.settings.limits.queue_events:
         raise ProblemError(503, "Too many events are waiting.", {"Retry-After": "10"})
 
     def make() -> tuple[int, Any]:
-        (seq,) = service.desk.append([arrival])
+        (seq,) = service.engine.append([arrival])
         return 202, {"name": arrival.name, "seq": seq, "duplicate": seq is None}
 
-    return once(request, token, key, body, make)
+    return run_once(request, token, key, body, make)
 
 
 _EVENT: dict[str, Any] = {
@@ -90,7 +90,7 @@ _EVENT: dict[str, Any] = {
 
 @router.post("/questions", summary="A question was asked", **_EVENT)
 def questions(
-    request: Request, given: contract.QuestionIn, key: Key = None, token: Token = MayWrite
+    request: Request, given: schemas.QuestionIn, key: Key = None, token: Token = MayWrite
 ) -> Response:
     """Stored at once, routed a moment later. Sending it again has no effect."""
     return _taken(request, token, key, given.arrival(), given.model_dump(mode="json"))
@@ -98,7 +98,7 @@ def questions(
 
 @router.post("/answers", summary="An answer was given", **_EVENT)
 def given_answers(
-    request: Request, given: contract.AnswerIn, key: Key = None, token: Token = MayWrite
+    request: Request, given: schemas.AnswerIn, key: Key = None, token: Token = MayWrite
 ) -> Response:
     """Stops asking about the question, and is evidence of what the person knows."""
     return _taken(request, token, key, given.arrival(), given.model_dump(mode="json"))
@@ -106,7 +106,7 @@ def given_answers(
 
 @router.post("/acceptances", summary="An answer was accepted", **_EVENT)
 def acceptances(
-    request: Request, given: contract.AcceptanceIn, key: Key = None, token: Token = MayWrite
+    request: Request, given: schemas.AcceptanceIn, key: Key = None, token: Token = MayWrite
 ) -> Response:
     """The strongest evidence there is."""
     return _taken(request, token, key, given.arrival(), given.model_dump(mode="json"))
@@ -114,7 +114,7 @@ def acceptances(
 
 @router.post("/votes", summary="An answer got a vote", **_EVENT)
 def votes(
-    request: Request, given: contract.VoteIn, key: Key = None, token: Token = MayWrite
+    request: Request, given: schemas.VoteIn, key: Key = None, token: Token = MayWrite
 ) -> Response:
     """Up or down."""
     return _taken(request, token, key, given.arrival(), given.model_dump(mode="json"))
@@ -122,14 +122,14 @@ def votes(
 
 def person_view(service: Service, user: int) -> dict[str, Any] | None:
     """Everything about a person; None if the site does not know them."""
-    desk = service.desk
-    history = desk.current().history
+    engine = service.engine
+    history = engine.current().history
     code = int(history.codes([user])[0])
-    if code < 0 and user not in desk.directory:
+    if code < 0 and user not in engine.directory:
         return None
-    person, now = desk.directory[user], service.clock()
+    person, now = engine.directory[user], service.clock()
     rules = service.settings.policy
-    no = Gate(rules, desk.directory, desk.book, now).why_not(person)
+    no = AskPolicy(rules, engine.directory, engine.asks, now).why_not(person)
     last = int(history.last_answer_ms[code]) if code >= 0 else 0
     return {
         **asdict(person),
@@ -138,8 +138,8 @@ def person_view(service: Service, user: int) -> dict[str, Any] | None:
         "answers": int(history.n_given[code]) if code >= 0 else 0,
         "accepted": int(history.n_won[code]) if code >= 0 else 0,
         "last_answer_ms": last or None,
-        "asked_day": desk.book.times(user, now, 1.0, shadow=rules.shadow),
-        "asked_week": desk.book.times(user, now, 7.0, shadow=rules.shadow),
+        "asked_day": engine.asks.times(user, now, 1.0, shadow=rules.shadow),
+        "asked_week": engine.asks.times(user, now, 7.0, shadow=rules.shadow),
         "may_be_asked": no is None,
         "why_not": "" if no is None else no.text,
     }
@@ -155,8 +155,8 @@ def people(
     """By id."""
     service = service_of(request)
     after = suggestions.read_cursor(cursor) if cursor else -1
-    known = {person.id for person in service.desk.directory}
-    known |= set(service.desk.book.everybody())
+    known = {person.id for person in service.engine.directory}
+    known |= set(service.engine.asks.everybody())
     wanted = sorted(user for user in known if user > after)
     items = [person_view(service, user) for user in wanted[:limit]]
     more = len(wanted) > limit
@@ -184,19 +184,19 @@ def get_person(request: Request, person: PersonId, token: Token = MaySee) -> Res
     responses={200: {"model": answers.PersonOut}, **described(404, 409)},
 )  # fmt: skip
 def patch_person(
-    request: Request, person: PersonId, given: contract.PersonIn, key: Key = None,
+    request: Request, person: PersonId, given: schemas.PersonIn, key: Key = None,
     token: Token = MayWrite,
 ) -> Response:  # fmt: skip
     """Opt-out, availability, capacity, groups and topics; in force at once."""
     service = service_of(request)
-    if person in service.desk.forgetter:
+    if person in service.engine.forgotten_people:
         raise ProblemError(404, "The site does not know this person.")
 
     def make() -> tuple[int, Any]:
-        service.save_person(replace(service.desk.directory[person], **given.changes()))
+        service.save_person(replace(service.engine.directory[person], **given.changes()))
         return 200, person_view(service, person)
 
-    return once(request, token, key, given.model_dump(mode="json", exclude_unset=True), make)
+    return run_once(request, token, key, given.model_dump(mode="json", exclude_unset=True), make)
 
 
 @router.delete(
@@ -214,7 +214,7 @@ def delete_person(
         left = ["the model folder that was given at the start, and backups"]
         return 200, {"removed": removed, "left": left}
 
-    return once(request, token, key, {}, make)
+    return run_once(request, token, key, {}, make)
 
 
 @router.post(
@@ -222,18 +222,18 @@ def delete_person(
     tags=["people"], responses={201: {"model": answers.StatusOut}, **described(409)},
 )  # fmt: skip
 def ask_elsewhere(
-    request: Request, person: PersonId, given: contract.AskIn, key: Key = None,
+    request: Request, person: PersonId, given: schemas.AskIn, key: Key = None,
     token: Token = MayWrite,
 ) -> Response:  # fmt: skip
     """Counts like any other ask: people have one amount of patience."""
     service = service_of(request)
 
     def make() -> tuple[int, Any]:
-        if person not in service.desk.forgetter:
-            service.desk.note_ask(person, given.kind.replace("\0", ""))
+        if person not in service.engine.forgotten_people:
+            service.engine.note_ask(person, given.kind.replace("\0", ""))
         return 201, {"status": "noted"}
 
-    return once(request, token, key, given.model_dump(), make)
+    return run_once(request, token, key, given.model_dump(), make)
 
 
 @router.get(
@@ -245,8 +245,8 @@ def list_suggestions(
     limit: Limit = 50,
     cursor: Cursor = "",
     state: Annotated[list[Literal[suggestions.STATES]], Query()] = [],  # type: ignore[valid-type]  # noqa: B006
-    question: Annotated[int | None, Query(ge=0, le=contract.MOST)] = None,
-    person: Annotated[int | None, Query(ge=0, le=contract.MOST)] = None,
+    question: Annotated[int | None, Query(ge=0, le=schemas.MOST)] = None,
+    person: Annotated[int | None, Query(ge=0, le=schemas.MOST)] = None,
     shadow: bool | None = None,
     token: Token = MaySee,
 ) -> Response:
@@ -277,14 +277,14 @@ def one_suggestion(request: Request, suggestion: RowId, token: Token = MaySee) -
     tags=["suggestions"], responses={200: {"model": answers.SuggestionOut}, **described(404, 409)},
 )  # fmt: skip
 def give_feedback(
-    request: Request, suggestion: RowId, given: contract.FeedbackIn, key: Key = None,
+    request: Request, suggestion: RowId, given: schemas.FeedbackIn, key: Key = None,
     token: Token = MayWrite,
 ) -> Response:  # fmt: skip
     """A declined suggestion goes on to the next people at once; a reassigned one to somebody."""
     service = service_of(request)
 
     def make() -> tuple[int, Any]:
-        found = service.desk.feedback(
+        found = service.engine.feedback(
             suggestion, given.verdict, person=given.person, token=token.id,
             note=given.note.replace("\0", ""),
         )  # fmt: skip
@@ -292,7 +292,7 @@ def give_feedback(
             raise ProblemError(404, "There is no such suggestion.")
         return 200, found
 
-    return once(request, token, key, given.model_dump(), make)
+    return run_once(request, token, key, given.model_dump(), make)
 
 
 @router.get(
@@ -305,5 +305,5 @@ def live_quality(
     """Live MRR beside a trivial baseline, coverage, calibration and load."""
     service = service_of(request)
     with service.database.read() as connection:
-        found = cases(connection, service.clock() - days * DAY_MS)
-    return JSONResponse(quality(found, days))
+        found = quality(connection, service.clock() - days * DAY_MS, days)
+    return JSONResponse(found)

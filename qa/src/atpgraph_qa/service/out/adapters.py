@@ -2,13 +2,15 @@
 
 ``parse(headers, body, now_ms)`` checks a signature over the raw body and gives an
 :class:`Incoming`. ``deliver(message, now_ms)`` gives the :class:`Call` that brings a suggestion
-there; sending it, and trying again, is :mod:`~atpgraph_qa.service.out.delivery`'s work.
+there; sending it, and trying again, is :mod:`~atpgraph_qa.service.out.sender`'s work.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,8 +21,8 @@ from pydantic import ValidationError
 
 from atpgraph.errors import InputError
 from atpgraph.util.registry import Registry
-from atpgraph_qa.service.contract import SIGNED
 from atpgraph_qa.service.out import signing
+from atpgraph_qa.service.schemas import SIGNED
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store.events import Arrival, name_of
 from atpgraph_qa.service.store.outbox import Message
@@ -28,7 +30,7 @@ from atpgraph_qa.timeline.events import Accepted, Answered, Voted
 
 
 @dataclass(frozen=True)
-class Half:
+class TopicPart:
     """One half of a new question: a site may send its title and tags apart from its text."""
 
     question: int
@@ -52,19 +54,25 @@ class Incoming:
     Attributes
     ----------
     events : tuple of Arrival
-    halves : tuple of Half
+    topic_parts : tuple of TopicPart
     names : mapping
         Handle and groups (None if the message does not tell) of users.
     verdicts : tuple of Verdict
     forget : tuple of int
         Users who left the site and want to be forgotten.
+    once : str
+        What tells a repetition of this request, which would have an effect; empty if it has none.
+    once_for_good : bool
+        Whether to remember that for ever, since the signature does not age.
     """
 
     events: tuple[Arrival, ...] = ()
-    halves: tuple[Half, ...] = ()
+    topic_parts: tuple[TopicPart, ...] = ()
     names: Mapping[int, tuple[str, tuple[str, ...] | None]] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
     forget: tuple[int, ...] = ()
+    once: str = ""
+    once_for_good: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,12 +161,12 @@ class Discourse:
         by = topic.get("created_by") if isinstance(topic.get("created_by"), dict) else {}
         asker = _number(topic.get("user_id", (by or {}).get("id", -1)), "topic.user_id", -1)
         values = {"title": _text(topic.get("title")), "tags": _tags(topic.get("tags"))}
-        half = Half(
+        half = TopicPart(
             _number(topic.get("id"), "topic.id"), _time(topic.get("created_at"), now_ms), asker,
             values,
         )  # fmt: skip
         name = _text((by or {}).get("username"))
-        return Incoming(halves=(half,), names={asker: (name, None)} if name else {})
+        return Incoming(topic_parts=(half,), names={asker: (name, None)} if name else {})
 
     def _post(self, content: dict[str, Any], now_ms: int) -> Incoming:
         post = _inner(content, "post")
@@ -175,7 +183,7 @@ class Discourse:
             values = {"body": text}
             if post.get("topic_title"):
                 values["title"] = _text(post["topic_title"])
-            return Incoming(halves=(Half(topic, at_ms, user, values),), names=names)
+            return Incoming(topic_parts=(TopicPart(topic, at_ms, user, values),), names=names)
         answer = Answered(_number(post.get("id"), "post.id"), topic, user, at_ms)
         return Incoming(events=(Arrival(name_of(answer), answer),), names=names)
 
@@ -203,7 +211,10 @@ class Discourse:
     def _user(self, content: dict[str, Any], now_ms: int) -> Incoming:
         user = _inner(content, "user")
         number, name = _number(user.get("id"), "user.id"), _text(user.get("username"))
-        return Incoming(names={number: (name, _groups(user))} if name else {})
+        # No time is signed, so an old message could bring back an old name or old groups.
+        seen = hashlib.sha256(b"user_updated" + json.dumps(user, sort_keys=True).encode())
+        names = {number: (name, _groups(user))} if name else {}
+        return Incoming(names=names, once=seen.hexdigest(), once_for_good=True)
 
     def _wanted(self, post: dict[str, Any]) -> bool:
         wanted = self._in.discourse_categories
@@ -256,7 +267,8 @@ class Slack:
             and action.get("action_id") in ("accepted", "declined")
             and str(action.get("value", "")).isdigit()
         ]
-        return Incoming(verdicts=tuple(verdicts))
+        seen = hashlib.sha256(headers["x-slack-signature"].encode()).hexdigest()
+        return Incoming(verdicts=tuple(verdicts), once=seen)
 
     def deliver(self, message: Message, now_ms: int) -> Call:
         """The question, the people with reasons, two buttons."""
@@ -292,11 +304,28 @@ ADAPTERS: Registry[Callable[[Settings], Adapter]] = Registry(
 
 def _letter(data: dict[str, Any], link: str) -> str:
     person = data["people"][0]
-    reasons = "\n".join(f"- {reason['text']}" for reason in person["reasons"])
+    reasons = "\n".join(f"- {plain_markdown(reason['text'])}" for reason in person["reasons"])
+    title = plain_markdown(data["question"]["title"])
     return (
-        f"You may be able to answer this question:\n\n{link}\n\nWhy you:\n\n{reasons}\n\n"
+        f"You may be able to answer this question: **{title}**\n\n{link}\n\n"
+        f"Why you:\n\n{reasons}\n\n"
         "No answer is needed if you have no time. A moderator can see to it that you are not asked."
     )
+
+
+def plain_markdown(text: str) -> str:
+    """Return text of strangers as Markdown that shows it as it is: no markup, link or mention.
+
+    Examples
+    --------
+    >>> print(plain_markdown("[badge](https://evil.example) *now*, @all"))
+    \\[badge\\]\\(https: //evil.example\\) \\*now\\*, @ all
+    """
+    text = re.sub(
+        r"://|\bwww\.", lambda found: found[0].replace("/", " /", 1), " ".join(text.split())
+    )
+    text = re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", text)
+    return text.replace("@", "@ ").replace("www.", "www. ")
 
 
 def _slack(text: str) -> str:

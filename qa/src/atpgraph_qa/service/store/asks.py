@@ -86,7 +86,7 @@ class Tally:
         self._counts = known[counts > 0], counts[counts > 0]
 
 
-class AskBook:
+class AskHistory:
     """Asks of the last weeks, in memory as in the table.
 
     Shadow asks count only while the service is in shadow mode: its report should show what would
@@ -101,7 +101,7 @@ class AskBook:
         self.add(known)
 
     @classmethod
-    def load(cls, connection: Connection, now_ms: int) -> AskBook:
+    def load(cls, connection: Connection, now_ms: int) -> AskHistory:
         """From the table."""
         query = select(asks).where(asks.c.at_ms > now_ms - KEPT_MS).order_by(asks.c.at_ms)
         return cls(

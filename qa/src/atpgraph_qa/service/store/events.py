@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.store.database import Database, get_meta, put_meta
-from atpgraph_qa.service.store.tables import events, forgotten
+from atpgraph_qa.service.store.database import Database, get_meta, insert_into, make_private
+from atpgraph_qa.service.store.tables import events, forgotten, meta, seen_hooks
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
+LOG = logging.getLogger("atpgraph.serve")
+KEY_FILE = "forget.key"
 Event = Asked | Answered | Accepted | Voted
 KINDS: dict[str, type[Event]] = {
     "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted
@@ -85,7 +89,6 @@ def append(
     """Append events; the sequence number of each, None for those that were there."""
     database.serialize_appends(connection)
     kinds = {made: name for name, made in KINDS.items()}
-    dialect = sqlite if database.is_sqlite else postgresql
     result: list[int | None] = []
     for arrival in arrivals:
         event = arrival.event
@@ -103,7 +106,7 @@ def append(
             values["question"] = event.id
         if isinstance(event, Answered):
             values["answer"] = event.id
-        made = dialect.insert(events).values(**values)
+        made = insert_into(connection, events).values(**values)
         made = made.on_conflict_do_nothing(index_elements=["name"]).returning(events.c.seq)
         seq = connection.execute(made).scalar()
         result.append(None if seq is None else int(seq))
@@ -150,6 +153,13 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     return len(rows)
 
 
+def mark_seen(connection: Connection, digest: str, now_ms: int, *, keep: bool) -> bool:
+    """Remember a request that must not be repeated; return whether it is new."""
+    made = insert_into(connection, seen_hooks).values(digest=digest, at_ms=now_ms, keep=keep)
+    made = made.on_conflict_do_nothing().returning(seen_hooks.c.digest)
+    return connection.execute(made).first() is not None
+
+
 def question_event(connection: Connection, question: int) -> Asked | None:
     """A question as it came in."""
     query = select(events.c.payload).where(events.c.name == f"asked:{question}")
@@ -164,7 +174,7 @@ def _person(event: Event) -> int | None:
     return None if value is None or value < 0 else value
 
 
-class Forgetter:
+class ForgottenPeople:
     """Knows who was forgotten without knowing who they are: keyed digests of user ids."""
 
     def __init__(self, key: bytes, digests: set[str]) -> None:
@@ -172,14 +182,23 @@ class Forgetter:
         self._digests = digests
 
     @classmethod
-    def load(cls, connection: Connection) -> Forgetter:
-        """From the database; the key is made at the first time."""
-        key = get_meta(connection, "forget_key")
-        if not key:
-            key = secrets.token_hex(32)
-            put_meta(connection, "forget_key", key)
-        found = connection.execute(select(forgotten.c.digest)).scalars()
-        return cls(bytes.fromhex(key), set(found))
+    def load(cls, connection: Connection, folder: Path) -> ForgottenPeople:
+        """Read the digests; the key is made at the first start.
+
+        The key is a file of the work folder, not a row: a backup with both could be used to find
+        out who was forgotten.
+        """
+        file = folder / KEY_FILE
+        found = set(connection.execute(select(forgotten.c.digest)).scalars())
+        if not file.exists():
+            if found and not get_meta(connection, "forget_key"):
+                LOG.warning("forget.key is missing: people forgotten before may come back")
+            key = get_meta(connection, "forget_key") or secrets.token_hex(32)
+            with atomic_path(file) as temporary:
+                temporary.write_text(key, encoding="ascii")
+            make_private(file)
+        connection.execute(meta.delete().where(meta.c.name == "forget_key"))
+        return cls(bytes.fromhex(file.read_text(encoding="ascii")), found)
 
     def digest(self, user: int) -> str:
         """What stands for a user."""

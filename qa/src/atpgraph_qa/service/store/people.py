@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.service.store.database import Database
+from atpgraph_qa.service.store.database import insert_into
 from atpgraph_qa.service.store.tables import people
 
 T = TypeVar("T")
@@ -117,7 +116,7 @@ class Directory:
         return result
 
 
-def save_person(database: Database, connection: Connection, person: Person, now_ms: int) -> None:
+def save_person(connection: Connection, person: Person, now_ms: int) -> None:
     """Insert or replace the row of a person."""
     values = {
         "id": person.id,
@@ -131,13 +130,13 @@ def save_person(database: Database, connection: Connection, person: Person, now_
         "topics": json.dumps(person.topics),
         "updated_ms": now_ms,
     }
-    made = (sqlite if database.is_sqlite else postgresql).insert(people).values(**values)
+    made = insert_into(connection, people).values(**values)
     rest = {name: made.excluded[name] for name in values if name != "id"}
     connection.execute(made.on_conflict_do_update(index_elements=["id"], set_=rest))
 
 
 def learn_handle(
-    database: Database, connection: Connection, directory: Directory, user: int, handle: str,
+    connection: Connection, directory: Directory, user: int, handle: str,
     groups: tuple[str, ...] | None, now_ms: int,
 ) -> Person | None:  # fmt: skip
     """Note a name that came with an event; the person as changed, None if it was known."""
@@ -145,7 +144,7 @@ def learn_handle(
     new = replace(old, handle=handle, groups=old.groups if groups is None else groups)
     if new == old:
         return None
-    save_person(database, connection, new, now_ms)
+    save_person(connection, new, now_ms)
     return new
 
 

@@ -12,11 +12,22 @@ from typing import Any
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service.store.tables import answers, feedback, questions, suggestions
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service.store.database import insert_into
+from atpgraph_qa.service.store.tables import (
+    answers,
+    calibration,
+    feedback,
+    questions,
+    quotes,
+    suggestions,
+)
 
 STATES = ("proposed", "delivered", "accepted", "declined", "answered", "expired")
 OPEN = ("proposed", "delivered", "accepted", "declined")
 VERDICTS = ("accepted", "declined", "reassigned", "comment")
+# Edges of confidence between which people are counted, to compare it with what happened.
+BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 _LISTS = ("people", "ranking", "baseline", "decisions", "notes")
 
 
@@ -36,8 +47,18 @@ def add_suggestion(connection: Connection, values: Mapping[str, Any]) -> int | N
     if connection.execute(select(suggestions.c.id).where(same)).first() is not None:
         return None
     row = {**values, **{name: json.dumps(values[name]) for name in _LISTS}}
+    row["asked"] = len(values["people"])
     made = connection.execute(insert(suggestions).values(**row).returning(suggestions.c.id))
-    return int(made.scalar_one())
+    number = int(made.scalar_one())
+    _note_quotes(connection, number, values["people"])
+    return number
+
+
+def _note_quotes(connection: Connection, suggestion: int, people: Sequence[Any]) -> None:
+    quoted = {q for person in people for reason in person["reasons"] for q in reason["questions"]}
+    if quoted:
+        rows = [{"question": question, "suggestion": suggestion} for question in sorted(quoted)]
+        connection.execute(insert(quotes), rows)
 
 
 def get_suggestion(connection: Connection, suggestion: int) -> dict[str, Any] | None:
@@ -140,6 +161,8 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
     """Somebody answered: close the suggestions of a question, and note where that person stood."""
     for row in rounds(connection, question):
         ranking = [entry["person"] for entry in row["ranking"]]
+        if row["round"] == 0:
+            _calibrate(connection, row, person)
         connection.execute(
             update(suggestions)
             .where(suggestions.c.id == row["id"])
@@ -150,9 +173,59 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
                 outcome=person,
                 place=_place(ranking, person),
                 baseline_place=_place(row["baseline"], person),
+                asked_answered=any(entry["user"] == person for entry in row["people"]),
                 resolved_ms=now_ms,
             )
         )
+
+
+def _calibrate(connection: Connection, row: Mapping[str, Any], person: int | None) -> None:
+    """Count the ranked people of a question by confidence, and the one who answered.
+
+    When an answer by somebody else is accepted later, only who was right changes.
+    """
+    first = row["resolved_ms"] is None
+    counts = [[0, 0.0, 0] for _ in BINS[1:]]
+    for entry in row["ranking"]:
+        count = counts[bin_of(entry["confidence"])]
+        if first:
+            count[0] += 1
+            count[1] += entry["confidence"]
+        elif entry["person"] == row["outcome"]:
+            count[2] -= 1
+        if entry["person"] == person:
+            count[2] += 1
+    for number, (people, stated, observed) in enumerate(counts):
+        if people or observed:
+            made = insert_into(connection, calibration).values(
+                day=row["created_ms"] // DAY_MS, shadow=row["shadow"], bin=number, people=people,
+                stated=stated, observed=observed,
+            )  # fmt: skip
+            more = {
+                name: calibration.c[name] + made.excluded[name]
+                for name in ("people", "stated", "observed")
+            }
+            keys = ["day", "shadow", "bin"]
+            connection.execute(made.on_conflict_do_update(index_elements=keys, set_=more))
+
+
+def bin_of(confidence: float) -> int:
+    """Return the number of the bin that a confidence is in."""
+    return sum(confidence >= edge for edge in BINS[1:-1])
+
+
+def fill_reports(connection: Connection) -> None:
+    """Derive what reports count from suggestions of a version that did not keep it."""
+    query = select(suggestions).order_by(suggestions.c.id)
+    for row in map(_plain, connection.execute(query).all()):
+        values: dict[str, Any] = {"asked": len(row["people"])}
+        _note_quotes(connection, row["id"], row["people"])
+        if row["resolved_ms"] is not None:
+            values["asked_answered"] = any(p["user"] == row["outcome"] for p in row["people"])
+            if row["round"] == 0:
+                _calibrate(connection, {**row, "resolved_ms": None}, row["outcome"])
+        change = update(suggestions).where(suggestions.c.id == row["id"])
+        connection.execute(change.values(**values))
 
 
 def add_question(connection: Connection, values: Mapping[str, Any]) -> None:
@@ -204,7 +277,7 @@ def _joined() -> Any:
 def _plain(row: Any) -> dict[str, Any]:
     values = dict(row._mapping)
     for name in (*_LISTS, "tags"):
-        values[name] = json.loads(values[name] or "[]")
+        values[name] = json.loads(values.get(name) or "[]")
     values["shadow"] = bool(values["shadow"])
     return values
 

@@ -36,8 +36,9 @@ def _table(name: str, /, **columns: type) -> Table:
 
 _KEYS = {
     "meta": ("name",), "sessions": ("digest",), "idempotency": ("token", "name"),
-    "events": ("seq",), "halves": ("topic",), "switched_off": ("adapter",),
-    "forgotten": ("digest",),
+    "events": ("seq",), "topic_parts": ("topic",), "switched_off": ("adapter",),
+    "forgotten": ("digest",), "calibration": ("day", "shadow", "bin"),
+    "quotes": ("question", "suggestion"), "seen_hooks": ("digest",),
 }  # fmt: skip
 
 meta = _table("meta", name=str, value=str)
@@ -52,7 +53,7 @@ events = _table(
     "events", seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int, answer=int,
     person=int, payload=str, refused=str,
 )  # fmt: skip
-halves = _table("halves", topic=int, at_ms=int, received_ms=int, payload=str)
+topic_parts = _table("topic_parts", topic=int, at_ms=int, received_ms=int, payload=str)
 people = _table(
     "people", id=int, handle=str, opted_out=bool, away_until=str, hours=str, time_zone=str,
     capacity=int, member_of=str, topics=str, updated_ms=int,
@@ -66,8 +67,13 @@ suggestions = _table(
     "suggestions", id=int, question=int, round=int, created_ms=int, shadow=bool, model=str,
     state=str, people=str, ranking=str, baseline=str, decisions=str, notes=str, confidence=float,
     abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=int, place=int,
-    baseline_place=int, resolved_ms=int,
+    baseline_place=int, resolved_ms=int, asked=int, asked_answered=bool,
 )  # fmt: skip
+calibration = _table(
+    "calibration", day=int, shadow=bool, bin=int, people=int, stated=float, observed=int
+)
+quotes = _table("quotes", question=int, suggestion=int)
+seen_hooks = _table("seen_hooks", digest=str, at_ms=int, keep=bool)
 feedback = _table(
     "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=int, token=int, note=str
 )

@@ -16,11 +16,11 @@ from starlette.concurrency import run_in_threadpool
 
 from atpgraph.errors import InputError
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.api.auth import Doorkeeper
+from atpgraph_qa.service.api.auth import Authenticator
 from atpgraph_qa.service.api.problems import ProblemError
 from atpgraph_qa.service.api.routes import Cursor, PersonId, RowId, person_view, service_of
-from atpgraph_qa.service.contract import MOST, FeedbackIn, PersonIn
-from atpgraph_qa.service.quality import cases, quality
+from atpgraph_qa.service.quality import quality
+from atpgraph_qa.service.schemas import MOST, FeedbackIn, PersonIn
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store import outbox, suggestions, tables, tokens
 from atpgraph_qa.service.store.tokens import SCOPES, Token
@@ -48,7 +48,7 @@ def visitor(scope: str) -> Any:
     """A dependency: who is logged in, with a scope."""
 
     def checked(request: Request) -> Token:
-        service, door = service_of(request), request.app.state.door
+        service, auth = service_of(request), request.app.state.auth
         secret = request.cookies.get(COOKIE, "")
         if not secret:
             raise LoginNeededError
@@ -56,7 +56,7 @@ def visitor(scope: str) -> Any:
             token = tokens.find_session(connection, secret, service.clock())
         if token is None:
             raise LoginNeededError
-        door.counted(token)
+        auth.counted(token)
         if not token.may(scope):
             raise ProblemError(403, f"The token lacks the scope {scope!r}.")
         request.state.token = token.id
@@ -69,7 +69,10 @@ def visitor(scope: str) -> Any:
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form."""
     raw = (await request.body()).decode("utf-8", "replace")
-    parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
+    try:
+        parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        raise ProblemError(422, "The form has more than 50 fields.") from None
     return {name: values[0].replace("\0", "") for name, values in parsed.items()}
 
 
@@ -82,11 +85,16 @@ MayRule: Any = visitor("admin")
 
 def check_csrf(request: Request, form: dict[str, str], token: Token) -> None:
     """Refuse a form that did not come from a page of ours."""
+    check_origin(request)
+    if not hmac.compare_digest(form.get("csrf", "").encode(), token.csrf.encode()):
+        raise ProblemError(403, "The form is too old: load the page again.")
+
+
+def check_origin(request: Request) -> None:
+    """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
     if origin and urlsplit(origin).netloc != request.headers.get("host"):
         raise ProblemError(403, "The form comes from another site.")
-    if not hmac.compare_digest(form.get("csrf", "").encode(), token.csrf.encode()):
-        raise ProblemError(403, "The form is too old: load the page again.")
 
 
 def back(path: str, said: str = "") -> Response:
@@ -111,10 +119,11 @@ def login_page(request: Request) -> Response:
 @router.post("/login")
 def login(request: Request, form: Form) -> Response:
     """Exchange a token for a cookie."""
-    service, door = service_of(request), request.app.state.door
+    check_origin(request)
+    service, auth = service_of(request), request.app.state.auth
     client = request.client.host if request.client else ""
     try:
-        token = door.token(form.get("token", "").strip(), client)
+        token = auth.token(form.get("token", "").strip(), client)
         if not token.may("read"):
             raise ProblemError(403, "The token lacks the scope 'read'.")
     except ProblemError as error:
@@ -195,7 +204,7 @@ def feedback(request: Request, suggestion: RowId, form: Form, token: Token = May
     given = _valid(
         FeedbackIn, {"verdict": form.get("verdict"), "person": int(person) if person else None}
     )
-    found = service_of(request).desk.feedback(
+    found = service_of(request).engine.feedback(
         suggestion, given.verdict, person=given.person, token=token.id
     )
     if found is None:
@@ -213,11 +222,11 @@ def people(
     find = find.strip()
     if find:
         wanted = [int(find)] if find.isascii() and find.isdigit() and int(find) <= MOST else []
-        wanted += [p.id for p in service.desk.directory if find.lower() in p.handle.lower()][:50]
+        wanted += [p.id for p in service.engine.directory if find.lower() in p.handle.lower()][:50]
         rows, further = wanted, ""
     else:
         loads = _loads(service)
-        known = {person.id for person in service.desk.directory} | set(loads)
+        known = {person.id for person in service.engine.directory} | set(loads)
         order = sorted(known, key=lambda user: (-loads.get(user, 0), user))
         at = suggestions.read_cursor(cursor) if cursor else 0
         rows = order[at : at + 50]
@@ -243,7 +252,7 @@ def change_person(
     """Keep what the form says."""
     check_csrf(request, form, token)
     service = service_of(request)
-    if person_view(service, person) is None or person in service.desk.forgetter:
+    if person_view(service, person) is None or person in service.engine.forgotten_people:
         raise ProblemError(404, "The site does not know this person.")
     capacity = form.get("capacity", "").strip()
     if capacity and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 5):
@@ -255,7 +264,7 @@ def change_person(
         **{name: _listed(form.get(name, "")) for name in ("topics", "groups")},
     }
     changes = _valid(PersonIn, given).changes()
-    service.save_person(replace(service.desk.directory[person], **changes))
+    service.save_person(replace(service.engine.directory[person], **changes))
     return back(f"/people/{person}", "saved")
 
 
@@ -272,16 +281,16 @@ def quality_page(request: Request, token: Token = MaySee) -> Response:
     """Charts."""
     service = service_of(request)
     with service.database.read() as connection:
-        found = quality(cases(connection, service.clock() - DAYS * DAY_MS), DAYS)
+        found = quality(connection, service.clock() - DAYS * DAY_MS, DAYS)
     loads = _loads(service)
     most = sorted(loads.items(), key=lambda pair: (-pair[1], pair[0]))[:12]
-    asks = [(service.desk.directory[u].handle or f"user {u}", count) for u, count in most]
+    asks = [(service.engine.directory[u].handle or f"user {u}", count) for u, count in most]
     return render(request, "quality.html", token, q=found, figures=figures(found, asks))
 
 
 def _loads(service: Service) -> dict[int, int]:
     """How often people were asked in the last week."""
-    people, asked = service.desk.book.week(service.clock())
+    people, asked = service.engine.asks.week(service.clock())
     return dict(zip(people.tolist(), asked.tolist(), strict=True))
 
 
@@ -291,10 +300,10 @@ def shadow(request: Request, token: Token = MaySee) -> Response:
     service = service_of(request)
     since = service.clock() - DAYS * DAY_MS
     with service.database.read() as connection:
-        found = [case for case in cases(connection, since) if case.shadow]
+        found = quality(connection, since, DAYS, shadow=True)
         page = suggestions.page_of(connection, limit=30, shadow=True, since_ms=since)
     rows = [row for row in page.rows if row["round"] == 0]
-    return render(request, "shadow.html", token, q=quality(found, DAYS), rows=rows)
+    return render(request, "shadow.html", token, q=found, rows=rows)
 
 
 @router.get("/try")
@@ -310,8 +319,8 @@ async def try_question(request: Request, form: Form, token: Token = MayRoute) ->
     check_csrf(request, form, token)
     asked = {name: form.get(name, "")[:20_000] for name in ("title", "body", "tags")}
     question = Question(asked["title"], asked["body"], tuple(_listed(asked["tags"])))
-    desk, pool = service_of(request).desk, request.app.state.pool
-    advice = await pool.run(lambda: desk.route(question))
+    engine, pool = service_of(request).engine, request.app.state.pool
+    advice = await pool.run(lambda: engine.route(question))
     return render(request, "try.html", token, asked=asked, advice=advice)
 
 
@@ -374,8 +383,8 @@ def revoke(request: Request, number: RowId, form: Form, token: Token = MayRule) 
     service = service_of(request)
     with service.database.write() as connection:
         tokens.revoke_token(connection, number, service.clock())
-    door: Doorkeeper = request.app.state.door
-    door.forget()
+    auth: Authenticator = request.app.state.auth
+    auth.forget()
     return back("/settings", "revoked")
 
 

@@ -87,7 +87,7 @@ def render(
     service: Service = request.app.state.service
 
     def names(user: int) -> str:
-        return service.desk.directory[user].handle or f"user {user}"
+        return service.engine.directory[user].handle or f"user {user}"
 
     def csrf() -> Markup:
         hidden = Markup('<input type="hidden" name="csrf" value="{}">')
@@ -103,7 +103,7 @@ def render(
         "shadow": service.settings.policy.shadow,
         "said": SAID.get(request.query_params.get("said", "")),
         "version": __version__,
-        "model": service.desk.model,
+        "model": service.engine.model,
         "names": names,
         "csrf": csrf,
         "per_week": service.settings.policy.per_week,

@@ -12,7 +12,7 @@ from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph_qa.advisor.policies import Choice, Dispatcher, best
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.settings import WEEKDAYS, Rules, parse_day, parse_hours, time_zone
-from atpgraph_qa.service.store.asks import AskBook
+from atpgraph_qa.service.store.asks import AskHistory
 from atpgraph_qa.service.store.people import Directory, Person
 from atpgraph_qa.timeline.query import Query
 
@@ -47,14 +47,14 @@ class Ranked:
     confidence: float
 
 
-class Gate(Dispatcher):
+class AskPolicy(Dispatcher):
     """Applies the rules of the service to one question.
 
     Parameters
     ----------
     rules : Rules
     directory : Directory
-    book : AskBook
+    asks : AskHistory
     now_ms : int
     skip : collection of int
         Who was asked about this question before.
@@ -66,14 +66,14 @@ class Gate(Dispatcher):
         self,
         rules: Rules,
         directory: Directory,
-        book: AskBook,
+        asks: AskHistory,
         now_ms: int,
         *,
         skip: Collection[int] = (),
         confidence: Callable[[Float64Array, Int64Array], Float64Array] | None = None,
     ) -> None:
         super().__init__()
-        self.rules, self.directory, self.book, self.now_ms = rules, directory, book, now_ms
+        self.rules, self.directory, self.asks, self.now_ms = rules, directory, asks, now_ms
         self.skip = frozenset(skip)
         self.confidence = confidence
         self.decisions: list[Decision] = []
@@ -117,11 +117,11 @@ class Gate(Dispatcher):
             return Decision(person.id, *closed)
         week = rules.per_week if person.capacity is None else person.capacity
         for limit, days, name in ((rules.per_day, 1.0, "day"), (week, 7.0, "week")):
-            asked = self.book.times(person.id, now, days, shadow=rules.shadow)
+            asked = self.asks.times(person.id, now, days, shadow=rules.shadow)
             if asked >= limit:
                 said = f"{asked} asks in the last {name}, {limit} allowed"
                 return Decision(person.id, "capacity", said)
-        last = self.book.last(person.id, shadow=rules.shadow)
+        last = self.asks.last(person.id, shadow=rules.shadow)
         if last > now - rules.rest_hours * HOUR_MS:
             hours = (now - last) / HOUR_MS
             return Decision(person.id, "asked-recently", f"was asked {hours:.1f} hours ago")
@@ -184,7 +184,7 @@ class Gate(Dispatcher):
             people = np.array(sorted(knowing), dtype=np.int64)
             add(people, np.full(len(people), rules.declared_bonus))
         if rules.spread:
-            people, asked = self.book.week(self.now_ms)
+            people, asked = self.asks.week(self.now_ms)
             add(people, -rules.spread * np.log2(1.0 + asked))
         return adjusted
 
@@ -210,7 +210,7 @@ class Gate(Dispatcher):
         """Of the wider list, those who were asked least recently."""
         places = best(candidates, scores, np.flatnonzero(allowed), _FALLBACK_POOL)
         free = [
-            (self.book.last(int(candidates[place]), shadow=self.rules.shadow), turn, place)
+            (self.asks.last(int(candidates[place]), shadow=self.rules.shadow), turn, place)
             for turn, place in enumerate(places.tolist())
             if self.why_not(self.directory[int(candidates[place])]) is None
         ]

@@ -34,7 +34,7 @@ class Outcome:
     again: bool
 
 
-class Courier:
+class Sender:
     """Sends what is in the outbox.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The desk: takes events in order, keeps the advisor up to date, and makes suggestions.
+"""The engine: takes events in order, keeps the advisor up to date, and makes suggestions.
 
 Everything that lasts happens in a transaction that also says up to which event it is done; the
 advisor in memory is exchanged afterwards. So a crash at any moment leaves either all of an event's
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -21,12 +22,12 @@ from atpgraph.errors import InputError
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.gate import HOUR_MS, Decision, Gate, Ranked
+from atpgraph_qa.service.policy import HOUR_MS, AskPolicy, Decision, Ranked
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store import events, outbox, suggestions, tables
-from atpgraph_qa.service.store.asks import Ask, AskBook, save_asks
+from atpgraph_qa.service.store.asks import Ask, AskHistory, save_asks
 from atpgraph_qa.service.store.database import Database, get_meta, put_meta
-from atpgraph_qa.service.store.events import Event, Forgetter, Stored
+from atpgraph_qa.service.store.events import Event, ForgottenPeople, Stored
 from atpgraph_qa.service.store.people import Directory
 from atpgraph_qa.service.turns import Turns
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
@@ -55,7 +56,7 @@ class Advice:
     model: str
 
 
-class Desk:
+class Engine:
     """What the service knows and does; one for each process.
 
     Parameters
@@ -71,21 +72,22 @@ class Desk:
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.acting = threading.RLock()
-        self.awake = threading.Event()
+        self.lock = threading.RLock()
+        self.new_events = threading.Event()
         self.turns = Turns()
         self.advisor: Advisor | None = None
         self.model = ""
         self.seq = 0
         self.waiting = 0
         with database.write() as connection:
-            self.forgetter = Forgetter.load(connection)
+            folder = Path(settings.store.folder)
+            self.forgotten_people = ForgottenPeople.load(connection, folder)
             self.directory = Directory.load(connection)
-            self.book = AskBook.load(connection, clock())
+            self.asks = AskHistory.load(connection, clock())
 
     # --- the advisor -----------------------------------------------------------------------------
 
-    def take_over(self, advisor: Advisor, model: str, seq: int) -> None:
+    def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
         """Start from a snapshot: bring it up to what was applied before, without new effects."""
         with self.database.read() as connection:
             applied = int(get_meta(connection, APPLIED, "0"))
@@ -97,7 +99,7 @@ class Desk:
             advisor, _ = self._observed(advisor, rows)
             seq = rows[-1].seq
         self.advisor, self.model, self.seq = advisor, model, max(seq, applied)
-        self.welcome()
+        self.place_newcomers()
 
     def current(self) -> Advisor:
         """The advisor to ask."""
@@ -105,9 +107,9 @@ class Desk:
             raise InputError("The service is still starting.")
         return self.advisor
 
-    def welcome(self) -> None:
+    def place_newcomers(self) -> None:
         """Place those who declared what they know and have hardly answered yet."""
-        with self.acting:
+        with self.lock:
             advisor = self.current()
             history = advisor.history
             declared = self.directory.declaring()
@@ -128,7 +130,7 @@ class Desk:
         advisor = advisor or self.current()
         rules, now = self.settings.policy, self.clock()
         confidence = advisor.router.confidence if keep and advisor.router.questions_ else None
-        gate = Gate(rules, self.directory, self.book, now, skip=skip, confidence=confidence)
+        policy = AskPolicy(rules, self.directory, self.asks, now, skip=skip, confidence=confidence)
         moment = datetime.fromtimestamp(now / 1000, UTC)
         if now >= advisor.history.last_ms:
             question = Question(
@@ -136,29 +138,37 @@ class Desk:
             )
         with self.turns.taken(caller=not keep):
             found = advisor.ask(
-                question, gate, top=top or rules.people, least_confidence=rules.least_confidence
+                question, policy, top=top or rules.people, least_confidence=rules.least_confidence
             )
-        decisions = tuple(gate.decisions)
-        return Advice(found, decisions, gate.ranking, gate.baseline, self.model)
+        decisions = tuple(policy.decisions)
+        return Advice(found, decisions, policy.ranking, policy.baseline, self.model)
 
     # --- events ----------------------------------------------------------------------------------
 
     def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
         """Store events; the sequence number of each, None for those that were there."""
+        latest = self.clock() + DAY_MS
+        for arrival in arrivals:
+            if arrival.event.at_ms > latest:
+                moment = datetime.fromtimestamp(arrival.event.at_ms / 1000, UTC)
+                raise InputError(
+                    f"The event is dated {moment:%Y-%m-%d %H:%M} UTC, more than a day ahead of "
+                    "this server; check the sender's clock."
+                )
         cleaned = [
-            events.Arrival(arrival.name, self.forgetter.cleaned(arrival.event))
+            events.Arrival(arrival.name, self.forgotten_people.cleaned(arrival.event))
             for arrival in arrivals
         ]
         with self.database.write() as connection:
             numbers = events.append(self.database, connection, cleaned, self.clock())
         self.waiting += sum(1 for number in numbers if number is not None)
-        self.awake.set()
+        self.new_events.set()
         return numbers
 
     def apply(self, limit: int = BATCH) -> int:
         """Apply stored events; how many there were."""
         self.turns.give_way(_GIVE_WAY_S)
-        with self.acting:
+        with self.lock:
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)
                 self.waiting = events.last_seq(connection) - self.seq
@@ -187,7 +197,7 @@ class Desk:
         if advisor.week_ms != before.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         self.advisor, self.seq = advisor, rows[-1].seq
-        self.book.add(made)
+        self.asks.add(made)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
@@ -227,6 +237,17 @@ class Desk:
                 giver = suggestions.accept_answer(connection, event.question, event.answer)
                 if giver is not None:
                     suggestions.resolve(connection, event.question, giver, self.clock())
+
+    def dated_ahead(self) -> str:
+        """Return why the history cannot be used if its last post is in the future, else ''."""
+        last = self.current().history.last_ms
+        if last <= self.clock() + DAY_MS:
+            return ""
+        moment = datetime.fromtimestamp(last / 1000, UTC)
+        return (
+            f"The history ends on {moment:%Y-%m-%d}, in the future: stop the service and run "
+            "'atp service repair'."
+        )
 
     # --- suggestions -----------------------------------------------------------------------------
 
@@ -294,7 +315,7 @@ class Desk:
     def escalate(self) -> int:
         """Ask the next people where there was silence; how many questions."""
         done = 0
-        with self.acting:
+        with self.lock:
             due = select(tables.suggestions.c.id, tables.suggestions.c.question).where(
                 tables.suggestions.c.escalate_ms <= self.clock(),
                 tables.suggestions.c.state.in_(suggestions.OPEN),
@@ -323,7 +344,7 @@ class Desk:
             )
             if asked is not None and advice is not None:
                 made = self._record(connection, asked, advice, len(earlier))
-        self.book.add(made)
+        self.asks.add(made)
 
     def expire(self) -> None:
         """Close suggestions that nobody answered for long."""
@@ -344,7 +365,7 @@ class Desk:
     ) -> dict[str, Any] | None:  # fmt: skip
         """Note what somebody decided; the suggestion as it is then, None if there is none."""
         now, made = self.clock(), list[Ask]()
-        with self.acting, self.database.write(acting=True) as connection:
+        with self.lock, self.database.write(acting=True) as connection:
             found = suggestions.get_suggestion(connection, suggestion)
             if found is None:
                 return None
@@ -364,7 +385,7 @@ class Desk:
             if verdict == "reassigned" and person is not None:
                 made = self._reassign(connection, found, person)
             result = suggestions.get_suggestion(connection, suggestion)
-        self.book.add(made)
+        self.asks.add(made)
         return result
 
     def _reassign(self, connection: Connection, found: dict[str, Any], person: int) -> list[Ask]:
@@ -383,7 +404,7 @@ class Desk:
         ask = Ask(person, self.clock(), kind, shadow=False)
         with self.database.write() as connection:
             save_asks(connection, [ask])
-        self.book.add([ask])
+        self.asks.add([ask])
 
 
 def _question(asked: Asked) -> Question:

@@ -10,10 +10,9 @@ from typing import Annotated, Any
 from fastapi import Header, Request
 from fastapi.responses import JSONResponse, Response
 from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from atpgraph_qa.service.api.problems import ProblemError
-from atpgraph_qa.service.store.database import Database
+from atpgraph_qa.service.store.database import Database, insert_into
 from atpgraph_qa.service.store.tables import idempotency
 from atpgraph_qa.service.store.tokens import Token
 
@@ -29,7 +28,7 @@ DAY_MS = 86_400_000
 _STUCK_MS = 60_000  # an attempt that did not end by then died with its process
 
 
-def once(
+def run_once(
     request: Request, token: Token, key: str | None, body: Any, make: Callable[[], tuple[int, Any]]
 ) -> Response:
     """What `make` gives (status and content), or what it gave before for the same key."""
@@ -43,8 +42,9 @@ def once(
     mine = (idempotency.c.token == token.id) & (idempotency.c.name == key)
     with database.write() as connection:
         connection.execute(delete(idempotency).where(idempotency.c.created_ms < now - DAY_MS))
-        made = (sqlite if database.is_sqlite else postgresql).insert(idempotency)
-        made = made.values(token=token.id, name=key, fingerprint=fingerprint, created_ms=now)
+        made = insert_into(connection, idempotency).values(
+            token=token.id, name=key, fingerprint=fingerprint, created_ms=now
+        )
         made = made.on_conflict_do_nothing().returning(idempotency.c.name)
         fresh = connection.execute(made).first() is not None
         row = connection.execute(select(idempotency).where(mine)).one()

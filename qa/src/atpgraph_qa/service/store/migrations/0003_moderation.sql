@@ -1,0 +1,18 @@
+-- Narrow facts for reports, so that they need not read every suggestion.
+ALTER TABLE halves RENAME TO topic_parts;
+ALTER TABLE suggestions ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE suggestions ADD COLUMN asked_answered BOOLEAN;
+CREATE INDEX suggestions_quality ON suggestions (
+  created_ms, round, shadow, state, asked, asked_answered, resolved_ms, place, baseline_place
+);
+CREATE TABLE calibration (
+  day BIGINT NOT NULL, shadow BOOLEAN NOT NULL, bin INTEGER NOT NULL, people BIGINT NOT NULL,
+  stated DOUBLE PRECISION NOT NULL, observed BIGINT NOT NULL, PRIMARY KEY (day, shadow, bin)
+);
+-- Which suggestions quote the title of a question, so that they are found when it is removed.
+CREATE TABLE quotes (
+  question BIGINT NOT NULL, suggestion BIGINT NOT NULL, PRIMARY KEY (question, suggestion)
+);
+-- Signed requests that may not be repeated.
+CREATE TABLE seen_hooks (digest TEXT PRIMARY KEY, at_ms BIGINT NOT NULL, keep BOOLEAN NOT NULL);
+CREATE INDEX events_received ON events (received_ms);
