@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph.util.courtesy import breathe
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
@@ -92,23 +91,15 @@ def suggest(
         Abstain if nobody reaches it.
     """
     notes = _unknown(query)
-    breathe()
-    _ = query.closeness  # the slow parts one by one, so that there is a moment between them
-    breathe()
-    _ = query.match
-    breathe()
     rules = dispatcher or Dispatcher()
-    codes = active_codes(query)
-    codes = codes[rules.eligible(query, codes)] if len(codes) else codes
+    everybody = active_codes(query)
+    codes = everybody[rules.eligible(query, everybody)] if len(everybody) else everybody
     people = query.history.users[codes]
     if not len(people):
-        nobody = "Nobody has answered a question on this site yet."
-        return Suggestions(
-            (),
-            "The policy leaves nobody to ask." if len(query.history.people) else nobody,
-            0,
-            notes,
-        )
+        why = "Nobody has answered a question on this site yet."
+        if len(query.history.people):
+            why = rules.explain_nobody(query, everybody) or "The policy leaves nobody to ask."
+        return Suggestions((), why, 0, notes)
     learnt = router.questions_ > 0
     scores = router.score_codes(query, codes) if learnt else _plain_scores(query, codes)
     chosen = rules.choose(query, people, scores, top).positions

@@ -76,7 +76,6 @@ def read_settings(
     for section, values in (("server", server), ("store", store)):
         given = {name: value for name, value in values.items() if value is not None}
         settings = settings.changed(section, given, "options")
-    settings.check()
     return settings
 
 

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 
 from atpgraph.util.random import generator
 from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.advisor.people import Person
 from atpgraph_qa.data.ingest import ingest
 from atpgraph_qa.data.site import DAY_MS, Site
 from atpgraph_qa.service.engine import now_ms
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store.events import Arrival, Event, name_of
-from atpgraph_qa.service.store.people import Person
 from atpgraph_qa.simulation.community import Community, simulate_community
 from atpgraph_qa.simulation.dump import write_dump
 from atpgraph_qa.simulation.texts import Texts, make_topics, write_texts

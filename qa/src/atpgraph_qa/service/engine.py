@@ -1,4 +1,4 @@
-"""The engine: takes events in order, keeps the advisor up to date, and makes suggestions.
+"""The engine: takes events in order, keeps the advisor up to date, and routes questions.
 
 Everything that lasts happens in a transaction that also says up to which event it is done; the
 advisor in memory is exchanged afterwards. So a crash at any moment leaves either all of an event's
@@ -10,39 +10,60 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, select, update
+import numpy as np
+from sqlalchemy import Connection
 
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.advisor.policies import HOUR_MS, Choice, Decision, Dispatcher, Policy, best
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.policy import HOUR_MS, AskPolicy, Decision, Ranked
-from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.store import events, outbox, suggestions, tables
-from atpgraph_qa.service.store.asks import Ask, AskHistory, save_asks
+from atpgraph_qa.service.forget import erase_question_rows
+from atpgraph_qa.service.forget_history import erase_questions
+from atpgraph_qa.service.limiter import RankingLimiter
+from atpgraph_qa.service.settings import MODES, Settings
+from atpgraph_qa.service.store import audit, events, suggestions
+from atpgraph_qa.service.store.asks import load_asks
 from atpgraph_qa.service.store.database import Database, get_meta, put_meta
-from atpgraph_qa.service.store.events import Event, ForgottenPeople, Stored
-from atpgraph_qa.service.store.people import Directory
-from atpgraph_qa.service.turns import Turns
+from atpgraph_qa.service.store.events import (
+    Closed,
+    Edited,
+    Event,
+    ForgottenPeople,
+    Reopened,
+    Stored,
+)
+from atpgraph_qa.service.store.people import load_people
+from atpgraph_qa.service.suggester import Suggester
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 from atpgraph_qa.timeline.newcomer import Newcomer
-from atpgraph_qa.timeline.query import Question
+from atpgraph_qa.timeline.query import Query, Question
 
 LOG = logging.getLogger("atpgraph.serve")
 APPLIED = "applied_seq"
 BATCH = 200  # how many events are read at once
-_GIVE_WAY_S = 0.25  # events wait no longer than this for callers
+BASELINE_DAYS = 30
+_WAIT_S = 0.25  # events wait no longer than this for callers
 
 
 def now_ms() -> int:
-    """The time."""
+    """Return the time in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One of the best, whatever the caps say."""
+
+    person: int
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,19 @@ class Advice:
     ranking: tuple[Ranked, ...]
     baseline: tuple[int, ...]
     model: str
+
+
+class _Recorder(Dispatcher):
+    """A dispatcher that keeps what it was given and what it chose."""
+
+    seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
+
+    def choose(
+        self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
+    ) -> Choice:
+        choice = super().choose(query, candidates, scores, top)
+        self.seen = query, candidates, scores, choice
+        return choice
 
 
 class Engine:
@@ -72,9 +106,9 @@ class Engine:
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # held by whoever changes what the service knows
         self.new_events = threading.Event()
-        self.turns = Turns()
+        self.limiter = RankingLimiter(settings.limits.queue_routes)
         self.advisor: Advisor | None = None
         self.model = ""
         self.seq = 0
@@ -82,8 +116,25 @@ class Engine:
         with database.write() as connection:
             folder = Path(settings.store.folder)
             self.forgotten_people = ForgottenPeople.load(connection, folder)
-            self.directory = Directory.load(connection)
-            self.asks = AskHistory.load(connection, clock())
+            self.directory = load_people(connection)
+            self.mode = _mode(connection, settings)
+            self.asks = load_asks(connection, clock(), shadow=self.mode == "shadow")
+        self.suggester = Suggester(self)
+
+    @property
+    def shadow(self) -> bool:
+        """Whether nobody is asked."""
+        return self.mode == "shadow"
+
+    def set_mode(self, mode: str, who: str) -> None:
+        """Switch between shadow, approve and automatic; the audit log says who did."""
+        if mode not in MODES:
+            raise InputError(f"The mode is one of {', '.join(MODES)}, not {mode!r}.")
+        with self.lock, self.database.write(acting=True) as connection:
+            put_meta(connection, "mode", f"{mode} {self.settings.policy.mode}")
+            audit.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
+            self.asks = load_asks(connection, self.clock(), shadow=mode == "shadow")
+            self.mode = mode
 
     # --- the advisor -----------------------------------------------------------------------------
 
@@ -96,13 +147,14 @@ class Engine:
                 rows = events.after(connection, seq, 2000, until=applied)
             if not rows:
                 break
-            advisor, _ = self._observed(advisor, rows)
+            for part in _parts(rows, together=True):
+                advisor, _ = self._observed(advisor, part)
             seq = rows[-1].seq
         self.advisor, self.model, self.seq = advisor, model, max(seq, applied)
         self.place_newcomers()
 
     def current(self) -> Advisor:
-        """The advisor to ask."""
+        """Return the advisor to ask."""
         if self.advisor is None:
             raise InputError("The service is still starting.")
         return self.advisor
@@ -122,31 +174,62 @@ class Engine:
             if new != advisor.newcomers:
                 self.advisor = advisor.welcome(new)
 
+    def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
+        """Return the rules as they hold now."""
+        return _Recorder(
+            policy or self.settings.policy.rules(), self.asks, self.directory, skip=skip,
+            now_ms=self.clock(), remember=False,
+        )  # fmt: skip
+
     def route(
         self, question: Question, *, top: int | None = None, keep: bool = False,
-        skip: Collection[int] = (), advisor: Advisor | None = None,
+        skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Whom to ask about a question now; nothing is stored."""
+        """Return whom to ask about a question now; nothing is stored.
+
+        Parameters
+        ----------
+        keep : bool
+            Whether to compute what reports need: the best whatever the caps say, and a baseline.
+        skip : collection of int
+            Who was asked before.
+        """
         advisor = advisor or self.current()
         rules, now = self.settings.policy, self.clock()
-        confidence = advisor.router.confidence if keep and advisor.router.questions_ else None
-        policy = AskPolicy(rules, self.directory, self.asks, now, skip=skip, confidence=confidence)
-        moment = datetime.fromtimestamp(now / 1000, UTC)
+        dispatcher = self.dispatcher(policy, skip)
         if now >= advisor.history.last_ms:
+            moment = datetime.fromtimestamp(now / 1000, UTC)
             question = Question(
                 question.title, question.body, question.tags, question.asker, moment, question.id
             )
-        with self.turns.taken(caller=not keep):
-            found = advisor.ask(
-                question, policy, top=top or rules.people, least_confidence=rules.least_confidence
-            )
-        decisions = tuple(policy.decisions)
-        return Advice(found, decisions, policy.ranking, policy.baseline, self.model)
+        found = advisor.ask(
+            question, dispatcher, top=top or rules.people, least_confidence=rules.least_confidence
+        )
+        ranking: tuple[Ranked, ...] = ()
+        baseline: tuple[int, ...] = ()
+        decisions: tuple[Decision, ...] = ()
+        if dispatcher.seen is not None:
+            query, people, scores, choice = dispatcher.seen
+            decisions = choice.decisions
+            if keep:
+                everybody = np.arange(len(people))
+                looked = best(people, scores, everybody, rules.candidates)
+                share = dispatcher.expected_share(advisor.router.presence_)
+                sure = share * advisor.router.confidence(scores, looked)
+                if not advisor.router.questions_:
+                    sure = np.zeros(len(looked))
+                ranking = tuple(map(Ranked, people[looked].tolist(), sure.tolist()))
+                baseline = most_active(query, rules.candidates)
+        if found.abstains:  # nobody is asked, so nobody has a place
+            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
+            if not found.people and decisions:
+                found = replace(found, abstains=_nobody(decisions))
+        return Advice(found, decisions, ranking, baseline, self.model)
 
     # --- events ----------------------------------------------------------------------------------
 
     def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
-        """Store events; the sequence number of each, None for those that were there."""
+        """Store events; return the sequence number of each, None for those that were there."""
         latest = self.clock() + DAY_MS
         for arrival in arrivals:
             if arrival.event.at_ms > latest:
@@ -156,7 +239,7 @@ class Engine:
                     "this server; check the sender's clock."
                 )
         cleaned = [
-            events.Arrival(arrival.name, self.forgotten_people.cleaned(arrival.event))
+            replace(arrival, event=self.forgotten_people.cleaned(arrival.event))
             for arrival in arrivals
         ]
         with self.database.write() as connection:
@@ -166,8 +249,8 @@ class Engine:
         return numbers
 
     def apply(self, limit: int = BATCH) -> int:
-        """Apply stored events; how many there were."""
-        self.turns.give_way(_GIVE_WAY_S)
+        """Apply stored events; return how many there were."""
+        self.limiter.wait_for_callers(_WAIT_S)
         with self.lock:
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)
@@ -177,34 +260,39 @@ class Engine:
             return len(rows)
 
     def _apply(self, rows: Sequence[Stored]) -> None:
-        before = self.current()
-        asked = rows[0].event if isinstance(rows[0].event, Asked) else None
+        before, first = self.current(), rows[0].event
         advisor, refused = self._observed(before, rows)
-        advice = None
-        if asked is not None and not refused and self._is_fresh(asked):
-            advice = self.route(_question(asked), keep=True, advisor=before)
-        made: list[Ask] = []
+        work = None if refused else self.suggester.prepare(first, before)
+        asked: list[tuple[int, int]] = []
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
                     events.refuse(connection, row.seq, refused[row.seq])
                 else:
-                    self._project(connection, row.event)
+                    self._project(connection, row)
                     events.revive(self.database, connection, row.event, self.clock())
-            if asked is not None and advice is not None:
-                made = self._record(connection, asked, advice, 0)
+            if work is not None:
+                asked = work(connection)
             put_meta(connection, APPLIED, str(rows[-1].seq))
         if advisor.week_ms != before.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         self.advisor, self.seq = advisor, rows[-1].seq
-        self.asks.add(made)
+        self.asks.record_all(asked)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(self, advisor: Advisor, rows: Sequence[Stored]) -> tuple[Advisor, dict[int, str]]:
-        """The advisor after some events, and which of them changed nothing, with why."""
+        """Return the advisor after some events, and which of them changed nothing, with why."""
+        first = rows[0].event
+        if isinstance(first, (Edited, Closed, Reopened)):
+            place = advisor.history.records.question_at(first.question)
+            if place < 0:
+                return advisor, {rows[0].seq: "its question is not known"}
+            if isinstance(first, Closed) and first.deleted:
+                advisor = erase_questions(advisor, np.array([place]))
+            return advisor, {}
         dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
-        after = advisor.observe(dated)
+        after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
         refused = {
             row.seq: why[id(event)]
@@ -213,16 +301,15 @@ class Engine:
         }
         return after, refused
 
-    def _is_fresh(self, asked: Asked) -> bool:
-        return asked.at_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
-
-    def _project(self, connection: Connection, event: Event) -> None:
+    def _project(self, connection: Connection, row: Stored) -> None:
         """Keep what the pages and reports need to know of an event."""
+        event, now = row.event, self.clock()
         match event:
             case Asked():
                 values = {
-                    "id": event.id, "title": event.title, "tags": list(event.tags),
-                    "asker": event.asker if event.asker >= 0 else None, "asked_ms": event.at_ms,
+                    "id": event.id, "title": event.title, "body": event.body,
+                    "tags": list(event.tags), "asked_ms": event.at_ms, "origin": row.origin,
+                    "asker": event.asker if event.asker >= 0 else None,
                 }  # fmt: skip
                 suggestions.add_question(connection, values)
             case Answered():
@@ -231,12 +318,27 @@ class Engine:
                 )
                 if first:
                     person = event.user if event.user >= 0 else None
-                    suggestions.resolve(connection, event.question, person, self.clock())
-                    outbox.cancel(connection, event.question)
+                    suggestions.resolve(connection, event.question, person, now)
+                    self.suggester.stop_messages(connection, event.question)
             case Accepted():
                 giver = suggestions.accept_answer(connection, event.question, event.answer)
                 if giver is not None:
-                    suggestions.resolve(connection, event.question, giver, self.clock())
+                    suggestions.resolve(connection, event.question, giver, now)
+            case Edited():
+                suggestions.change_question(connection, event.question, **event.changes())
+            case Closed():
+                self.suggester.withdraw(connection, event.question)
+                suggestions.change_question(connection, event.question, closed_ms=event.at_ms)
+                if event.deleted:
+                    erase_question_rows(connection, event.question)
+            case Reopened():
+                suggestions.change_question(connection, event.question, closed_ms=None)
+
+    def is_fresh(self, asked_ms: int) -> bool:
+        """Return whether a question came in time to be routed."""
+        return asked_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
+
+    # --- what an operator should know ------------------------------------------------------------
 
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""
@@ -249,170 +351,45 @@ class Engine:
             "'atp service repair'."
         )
 
-    # --- suggestions -----------------------------------------------------------------------------
-
-    def _record(
-        self, connection: Connection, asked: Asked, advice: Advice, number: int
-    ) -> list[Ask]:
-        """Store a suggestion with its messages; the asks it makes."""
-        rules, now = self.settings.policy, self.clock()
-        found, people = advice.found, []
-        if not found.abstains:
-            people = [asdict(person) for person in found.people]
-        suggestion = suggestions.add_suggestion(
-            connection,
-            {
-                "question": asked.id, "round": number, "created_ms": now, "changed_ms": now,
-                "shadow": rules.shadow, "model": advice.model, "state": "proposed",
-                "people": people, "ranking": [asdict(entry) for entry in advice.ranking],
-                "baseline": list(advice.baseline),
-                "decisions": [asdict(decision) for decision in advice.decisions],
-                "notes": list(found.notes),
-                "confidence": max((p.confidence for p in found.people), default=0.0),
-                "abstains": found.abstains, "candidates": found.candidates,
-                "escalate_ms": self._escalation(now, number, bool(people)),
-            },
-        )  # fmt: skip
-        if suggestion is None:
-            return []
-        kind = "suggestion" if number == 0 else "escalation"
-        asks = [Ask(p["user"], now, kind, rules.shadow, suggestion) for p in people]
-        save_asks(connection, asks)
-        if people and not rules.shadow:
-            self._enqueue(connection, suggestion, asked, people)
-        return asks
-
-    def _escalation(self, now: int, number: int, asked: bool) -> int | None:
-        rules = self.settings.policy
-        if not asked or not rules.escalate_hours or number >= rules.escalations:
-            return None
-        return now + round(rules.escalate_hours * HOUR_MS)
-
-    def _enqueue(
-        self, connection: Connection, suggestion: int, asked: Asked, people: list[dict[str, Any]]
-    ) -> None:
-        named = [{**person, "handle": self.directory[person["user"]].handle} for person in people]
-        link = self.settings.server.public_url.rstrip("/")
-        payload = {
-            "type": "suggestion.created",
-            "timestamp": datetime.fromtimestamp(self.clock() / 1000, UTC).isoformat(),
-            "data": {
-                "suggestion": suggestion,
-                "question": {"id": asked.id, "title": asked.title, "tags": list(asked.tags)},
-                "people": named,
-                "link": f"{link}/inbox/{suggestion}" if link else "",
-            },
-        }
-        for adapter in self.settings.deliver.adapters:
-            if adapter == "discourse" and self.settings.deliver.discourse_how == "message":
-                for person in named:  # few named people, no broadcast
-                    data = {**payload["data"], "people": [person]}  # type: ignore[dict-item]
-                    one = {**payload, "data": data}
-                    outbox.enqueue(connection, suggestion, adapter, one, self.clock())
-            else:
-                outbox.enqueue(connection, suggestion, adapter, payload, self.clock())
-
-    def escalate(self) -> int:
-        """Ask the next people where there was silence; how many questions."""
-        done = 0
-        with self.lock:
-            due = select(tables.suggestions.c.id, tables.suggestions.c.question).where(
-                tables.suggestions.c.escalate_ms <= self.clock(),
-                tables.suggestions.c.state.in_(suggestions.OPEN),
-            )
-            with self.database.read() as connection:
-                rows = connection.execute(due.limit(100)).all()
-            for row in rows:
-                self._escalate(row.id, row.question)
-                done += 1
-        return done
-
-    def _escalate(self, suggestion: int, question: int) -> None:
-        with self.database.read() as connection:
-            asked = events.question_event(connection, question)
-            earlier = suggestions.rounds(connection, question)
-        advice = None
-        if asked is not None:
-            before = {person["user"] for row in earlier for person in row["people"]}
-            advice = self.route(_question(asked), keep=True, skip=before)
-        made: list[Ask] = []
-        with self.database.write(acting=True) as connection:
-            connection.execute(
-                update(tables.suggestions)
-                .where(tables.suggestions.c.id == suggestion)
-                .values(escalate_ms=None)
-            )
-            if asked is not None and advice is not None:
-                made = self._record(connection, asked, advice, len(earlier))
-        self.asks.add(made)
-
-    def expire(self) -> None:
-        """Close suggestions that nobody answered for long."""
-        before = self.clock() - round(self.settings.policy.expire_days * DAY_MS)
-        with self.database.write(acting=True) as connection:
-            connection.execute(
-                update(tables.suggestions)
-                .where(
-                    tables.suggestions.c.created_ms < before,
-                    tables.suggestions.c.state.in_(suggestions.OPEN),
-                )
-                .values(state="expired", changed_ms=self.clock(), escalate_ms=None)
-            )
-
-    def feedback(
-        self, suggestion: int, verdict: str, *, person: int | None = None,
-        token: int | None = None, note: str = "",
-    ) -> dict[str, Any] | None:  # fmt: skip
-        """Note what somebody decided; the suggestion as it is then, None if there is none."""
-        now, made = self.clock(), list[Ask]()
-        with self.lock, self.database.write(acting=True) as connection:
-            found = suggestions.get_suggestion(connection, suggestion)
-            if found is None:
-                return None
-            if verdict == "reassigned" and person is None:
-                raise InputError("Say to whom: reassigned needs a person.")
-            suggestions.add_feedback(
-                connection, suggestion, verdict, person=person, token=token, note=note, now_ms=now
-            )
-            if verdict in ("accepted", "declined"):
-                suggestions.set_state(connection, suggestion, verdict, now)
-            if verdict == "declined" and found["escalate_ms"] is not None:
-                connection.execute(  # no need to wait for silence
-                    update(tables.suggestions)
-                    .where(tables.suggestions.c.id == suggestion)
-                    .values(escalate_ms=now)
-                )
-            if verdict == "reassigned" and person is not None:
-                made = self._reassign(connection, found, person)
-            result = suggestions.get_suggestion(connection, suggestion)
-        self.asks.add(made)
-        return result
-
-    def _reassign(self, connection: Connection, found: dict[str, Any], person: int) -> list[Ask]:
-        rules, now = self.settings.policy, self.clock()
-        suggestions.set_state(connection, found["id"], "declined", now)
-        ask = Ask(person, now, "reassigned", rules.shadow, found["id"])
-        save_asks(connection, [ask])
-        asked = events.question_event(connection, found["question"])
-        if asked is not None and not rules.shadow and found["answered_ms"] is None:
-            people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
-            self._enqueue(connection, found["id"], asked, people)
-        return [ask]
-
-    def note_ask(self, person: int, kind: str) -> None:
-        """Somebody was asked outside of the service; it counts like any other ask."""
-        ask = Ask(person, self.clock(), kind, shadow=False)
-        with self.database.write() as connection:
-            save_asks(connection, [ask])
-        self.asks.add([ask])
+    def days_behind(self) -> float:
+        """Return how old the newest post is that the service knows, in days."""
+        return max(0.0, (self.clock() - self.current().history.last_ms) / DAY_MS)
 
 
-def _question(asked: Asked) -> Question:
-    return Question(asked.title, asked.body, asked.tags, asked.asker, id=asked.id)
+def _mode(connection: Connection, settings: Settings) -> str:
+    """Return the mode that was switched to, unless the settings name another one since."""
+    kept, _, given = get_meta(connection, "mode").partition(" ")
+    return kept if kept and given == settings.policy.mode else settings.policy.mode
+
+
+def _nobody(decisions: Sequence[Decision]) -> str:
+    """Return in words why none of the best may be asked."""
+    words = {
+        "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
+        "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
+        "capacity": "were asked as often as allowed", "asked-recently": "were asked a moment ago",
+        "asked-before": "were asked about this question before",
+    }  # fmt: skip
+    counts = Counter(decision.rule for decision in decisions)
+    parts = [f"{count} {words.get(rule, rule)}" for rule, count in counts.most_common()]
+    return f"None of the best {len(decisions)} may be asked now: {', '.join(parts)}."
+
+
+def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> tuple[int, ...]:
+    """Return the trivial ranking to compare with: who gave most answers in the last month."""
+    history = query.history
+    since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
+    owner = history.answers.owner[since:]
+    people, given = np.unique(owner[owner >= 0], return_counts=True)
+    users = history.records.ids(people)
+    keep = users != query.question.asker
+    users, given = users[keep], given[keep]
+    order = np.lexsort((users, -given))[:count]
+    return tuple(users[order].tolist())
 
 
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
-    """The events with dates that never go back.
+    """Return the events with dates that never go back.
 
     What comes late counts from when it came, however many events are taken at once: so a restart,
     which takes thousands, ends where one after another did.
@@ -426,13 +403,20 @@ def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
     return result
 
 
-def _parts(rows: Sequence[Stored]) -> list[list[Stored]]:
-    """Questions one by one, since each is routed by what was known before; the rest together."""
+def _parts(rows: Sequence[Stored], *, together: bool = False) -> list[list[Stored]]:
+    """Split events into parts that are applied at once.
+
+    Questions come one by one, unless `together`, since each is routed by what was known before;
+    so do changes of a question.
+    """
     parts: list[list[Stored]] = []
+    alone_before = True
     for row in rows:
-        alone = isinstance(row.event, Asked)
-        if alone or not parts or isinstance(parts[-1][0].event, Asked):
+        alone = isinstance(row.event, (Edited, Closed, Reopened))
+        alone = alone or (isinstance(row.event, Asked) and not together)
+        if alone or alone_before:
             parts.append([row])
         else:
             parts[-1].append(row)
+        alone_before = alone
     return parts

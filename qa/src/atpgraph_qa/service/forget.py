@@ -15,6 +15,7 @@ from atpgraph_qa.service.store.events import ForgottenPeople, from_payload, to_p
 from atpgraph_qa.service.store.tables import (
     answers,
     asks,
+    audit,
     events,
     feedback,
     idempotency,
@@ -51,10 +52,11 @@ def forget_rows(
     touched = _suggestions_about(connection, user, titles)
     report["events"] = _events(connection, user)
     report["answers"] = _blank(connection, answers, "person", user)
-    report["questions"] = _blank(connection, questions, "asker", user, title="")
+    report["questions"] = _blank(connection, questions, "asker", user, title="", body="")
     for column in ("first_person", "accepted_person"):
         _blank(connection, questions, column, user)
     report["settings"] = _drop(connection, people, people.c.id == user)
+    _blank(connection, audit, "person", user)
     report["asks"] = _drop(connection, asks, asks.c.person == user)
     report["feedback"] = _blank(connection, feedback, "person", user, note="")
     report["messages"] = _messages(connection, touched, user, titles)
@@ -66,6 +68,21 @@ def forget_rows(
     report["mentions"] = _mentions(connection, handle) if handle else 0
     forgotten.add(connection, user, now_ms)
     return report
+
+
+def erase_question_rows(connection: Connection, question: int) -> None:
+    """Remove title and text of a question that was deleted, and what quotes it."""
+    touched = _quoting(connection, [question])
+    _messages(connection, touched, NOBODY, [question])
+    _suggestions(connection, touched, NOBODY, [question])
+    blank = update(questions).where(questions.c.id == question)
+    connection.execute(blank.values(title="", body="", origin="{}"))
+    texts = events.c.kind.in_(("asked", "edited")) & (events.c.question == question)
+    for row in connection.execute(select(events).where(texts)).all():
+        values = {**json.loads(row.payload), "title": "", "body": ""}
+        change = update(events).where(events.c.seq == row.seq)
+        payload = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        connection.execute(change.values(payload=payload, origin="{}"))
 
 
 def mention(handle: str) -> re.Pattern[str]:
@@ -80,11 +97,21 @@ def _events(connection: Connection, user: int) -> int:
         event = from_payload(row.kind, row.payload)
         if isinstance(event, Asked):
             event = replace(event, asker=NOBODY, title="", body="")
+            _edits(connection, event.id)
         elif isinstance(event, Answered):
             event = replace(event, user=NOBODY)
         change = update(events).where(events.c.seq == row.seq)
         connection.execute(change.values(person=None, payload=to_payload(event)))
     return len(rows)
+
+
+def _edits(connection: Connection, question: int) -> None:
+    """Remove the texts of a question's later versions."""
+    which = (events.c.kind == "edited") & (events.c.question == question)
+    for row in connection.execute(select(events.c.seq, events.c.payload).where(which)).all():
+        values = {**json.loads(row.payload), "title": "", "body": ""}
+        change = update(events).where(events.c.seq == row.seq)
+        connection.execute(change.values(payload=json.dumps(values)))
 
 
 def _suggestions_about(connection: Connection, user: int, asked: Collection[int]) -> set[int]:
@@ -107,7 +134,12 @@ def _suggestions_about(connection: Connection, user: int, asked: Collection[int]
     for table in (feedback, asks):  # somebody else may have been asked in their place
         query = select(table.c.suggestion).where(table.c.person == user)
         found |= {number for number in connection.execute(query).scalars() if number is not None}
-    ids = sorted(asked)
+    return found | _quoting(connection, asked)
+
+
+def _quoting(connection: Connection, asked: Collection[int]) -> set[int]:
+    """Return the suggestions about some questions, or that quote them."""
+    ids, found = sorted(asked), set[int]()
     for start in range(0, len(ids), _AT_ONCE):
         part = ids[start : start + _AT_ONCE]
         about = select(suggestions.c.id).where(suggestions.c.question.in_(part))
@@ -196,6 +228,8 @@ def _mentions(connection: Connection, handle: str) -> int:
         (events, events.c.seq, events.c.payload),
         (topic_parts, topic_parts.c.topic, topic_parts.c.payload),
         (questions, questions.c.id, questions.c.title),
+        (questions, questions.c.id, questions.c.body),
+        (audit, audit.c.id, audit.c.what),
         (suggestions, suggestions.c.id, suggestions.c.people),
         (feedback, feedback.c.id, feedback.c.note),
         (outbox, outbox.c.id, outbox.c.payload),

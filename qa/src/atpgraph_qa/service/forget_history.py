@@ -38,24 +38,32 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     known = code >= 0
     asked = np.flatnonzero(records.questions.asker == code) if known else np.zeros(0, np.int64)
     made = advisor.observe([Forgotten(user)]) if known else advisor
-    records = made.history.records.settled()
+    fitted = advisor.fitted
+    if fitted is not None:
+        fitted = Expertise.from_model(_renamed(fitted.model, user))
+    return replace(erase_questions(made, asked, handle), fitted=fitted)
+
+
+def erase_questions(advisor: Advisor, questions: Int64Array, handle: str = "") -> Advisor:
+    """Return an advisor without title, words and vectors of some questions (their positions).
+
+    With a handle, also without ``@handle`` in the titles of others.
+    """
+    records = advisor.history.records.settled()
     titles = list(records.texts.titles)
     if handle:
         named = mention(handle)
         titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
-    for question in asked.tolist():
+    for question in questions.tolist():
         titles[question] = ""
     records = replace(
         records,
         texts=TextTable(titles, [""] * len(titles)),
-        corpus=without_words(records.corpus, asked, words(handle, "", ())),
-        meaning=_without_vectors(records.meaning, asked),
+        corpus=without_words(records.corpus, questions, words(handle, "", ())),
+        meaning=_without_vectors(records.meaning, questions),
     )
-    history = History(records, made.history.now, made.history.shared)
-    fitted = advisor.fitted
-    if fitted is not None:
-        fitted = Expertise.from_model(_renamed(fitted.model, user))
-    return replace(made, history=history, fitted=fitted)
+    history = History(records, advisor.history.now, advisor.history.shared)
+    return replace(advisor, history=history)
 
 
 def asked_by(advisor: Advisor, user: int) -> set[int]:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, case, func, select
 
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.policy import BASELINE_DAYS
+from atpgraph_qa.service.engine import BASELINE_DAYS
 from atpgraph_qa.service.store.suggestions import BINS
 from atpgraph_qa.service.store.tables import asks, calibration, suggestions
 

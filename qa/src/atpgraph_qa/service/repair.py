@@ -11,7 +11,7 @@ from atpgraph_qa.service.service import database_url
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store import outbox, tables
 from atpgraph_qa.service.store.database import Database, put_meta
-from atpgraph_qa.service.store.suggestions import OPEN
+from atpgraph_qa.service.store.suggestions import end_suggestions
 
 WHY = "dated more than a day after it arrived"
 
@@ -24,7 +24,7 @@ def repair(settings: Settings, now_ms: int) -> dict[str, int]:
     """
     Path(settings.store.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     database = Database(database_url(settings))
-    events, suggestions = tables.events.c, tables.suggestions.c
+    events = tables.events.c
     try:
         database.migrate()
         database.take_charge()
@@ -38,11 +38,8 @@ def repair(settings: Settings, now_ms: int) -> dict[str, int]:
             given = [row.answer for row in rows if row.kind == "answered"]
             connection.execute(delete(tables.questions).where(tables.questions.c.id.in_(asked)))
             connection.execute(delete(tables.answers).where(tables.answers.c.id.in_(given)))
-            ended = connection.execute(
-                update(tables.suggestions)
-                .where(suggestions.question.in_(asked), suggestions.state.in_(OPEN))
-                .values(state="expired", changed_ms=now_ms, escalate_ms=None)
-            ).rowcount
+            about = tables.suggestions.c.question.in_(asked)
+            ended = end_suggestions(connection, about, "expired", now_ms)
             for question in asked:
                 outbox.cancel(connection, question)
             if rows:
@@ -50,4 +47,4 @@ def repair(settings: Settings, now_ms: int) -> dict[str, int]:
                 put_meta(connection, "base_model", "")
     finally:
         database.close()
-    return {"events": len(rows), "questions": len(asked), "suggestions": int(ended)}
+    return {"events": len(rows), "questions": len(asked), "suggestions": ended}

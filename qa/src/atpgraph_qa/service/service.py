@@ -13,20 +13,21 @@ from typing import Any
 from sqlalchemy import select
 
 from atpgraph.errors import AtpError
+from atpgraph_qa.advisor.people import Person
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.engine import BATCH, Engine, now_ms
 from atpgraph_qa.service.forget import forget_rows
 from atpgraph_qa.service.forget_history import asked_by, forget_in_history
-from atpgraph_qa.service.out.adapters import Incoming, TopicPart
 from atpgraph_qa.service.out.guard import Resolve, resolve
+from atpgraph_qa.service.out.payloads import Incoming, TopicPart
 from atpgraph_qa.service.out.sender import Sender
 from atpgraph_qa.service.retrain import Trainer
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.snapshots import Snapshots
-from atpgraph_qa.service.store import tables, tokens
+from atpgraph_qa.service.store import audit, tables, tokens
 from atpgraph_qa.service.store.database import Database, DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.store.events import Arrival, mark_seen, name_of
-from atpgraph_qa.service.store.people import Person, learn_handle, save_person
+from atpgraph_qa.service.store.people import learn_handle, save_person
 from atpgraph_qa.timeline.events import Asked
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -35,7 +36,7 @@ _GATHER_S = 0.2  # ten events applied together cost about as much as one
 
 
 def database_url(settings: Settings) -> str:
-    """The database of the settings, SQLite in the work folder by default."""
+    """Return the database of the settings, SQLite in the work folder by default."""
     return settings.store.database or f"sqlite:///{Path(settings.store.folder) / DATABASE}"
 
 
@@ -75,6 +76,7 @@ class Service:
             self.database.take_charge()
             self._first_token()
             self.engine = Engine(self.database, settings, clock)
+            self.suggester = self.engine.suggester
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
             self.engine.current().warm_up()  # ready means that the first route need not wait
@@ -95,11 +97,11 @@ class Service:
     # --- background ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the threads that apply events, deliver messages and keep house."""
+        """Start the threads that apply events, deliver messages and do maintenance."""
         for name, work, pause in (
             ("apply", self._apply, 5.0),
             ("deliver", self.sender.run, 0.5),
-            ("house", self.run_maintenance, 10.0),
+            ("maintain", self.run_maintenance, 10.0),
         ):
             thread = threading.Thread(
                 target=self._loop, args=(name, work, pause), name=f"atp-{name}", daemon=True
@@ -140,29 +142,32 @@ class Service:
                 waiter.wait(pause_now)
 
     def apply_all(self) -> None:
-        """Do at once what the threads would do: for tests, and before stopping."""
+        """Apply at once what the thread would apply: for tests, and before stopping."""
         while self.engine.apply():
             pass
 
     def run_maintenance(self) -> int:
-        """What has to be done now and then."""
+        """Do what has to be done now and then."""
         self.release_waiting_topics()
-        self.engine.escalate()
-        self.engine.expire()
+        self.suggester.escalate()
+        self.suggester.expire()
         self.engine.place_newcomers()
-        self.engine.asks.sweep(self.clock())
-        self._sweep_seen()
+        self.engine.asks.week(self.clock())  # drops what is older
+        old = tables.seen_hooks.c.at_ms < self.clock() - DAY_MS
+        with self.database.write() as connection:
+            connection.execute(tables.seen_hooks.delete().where(old, ~tables.seen_hooks.c.keep))
         self.trainer.tend()
         if self.snapshots.due():
             self.snapshots.write()
         return 0
 
     def stop(self) -> None:
-        """Finish what is under way, keep it, let go."""
+        """Finish what is under way, store it, and close the database."""
         self._stop.set()
         self.engine.new_events.set()
         for thread in self._threads:
             thread.join(timeout=30)
+        self.engine.limiter.close()
         self.trainer.stop()
         if self.ready:
             with contextlib.suppress(AtpError):
@@ -174,9 +179,9 @@ class Service:
 
     # --- what comes in by hooks ------------------------------------------------------------------
 
-    def receive(self, incoming: Incoming) -> dict[str, Any]:
-        """Store what a hook said; how much of it was new."""
-        learnt: list[Person] = []
+    def receive(self, incoming: Incoming) -> dict[str, int]:
+        """Store what a hook said; return how much of it was new."""
+        learned: list[Person] = []
         with self.database.write() as connection:
             if incoming.once and not mark_seen(
                 connection, incoming.once, self.clock(), keep=incoming.once_for_good
@@ -185,16 +190,17 @@ class Service:
             for user, (handle, groups) in incoming.names.items():
                 if user not in self.engine.forgotten_people:
                     changed = learn_handle(
-                        connection, self.engine.directory, user, handle, groups,
-                        self.clock(),
-                    )  # fmt: skip
-                    learnt += [] if changed is None else [changed]
-        for person in learnt:
+                        connection, self.engine.directory, user, handle, groups, self.clock()
+                    )
+                    learned += [] if changed is None else [changed]
+        for person in learned:
             self.engine.directory.put(person)
         whole = [arrival for part in incoming.topic_parts for arrival in self._joined(part)]
         numbers = self.engine.append([*incoming.events, *whole])
-        removed = [self.forget(user) for user in incoming.forget]
-        said = [self.engine.feedback(v.suggestion, v.verdict) for v in incoming.verdicts]
+        removed = [self.forget(user, "the site") for user in incoming.forget]
+        said = [
+            self.suggester.feedback(v.suggestion, v.verdict, by=v.who) for v in incoming.verdicts
+        ]
         return {
             "events": sum(number is not None for number in numbers),
             "duplicates": sum(number is None for number in numbers),
@@ -203,16 +209,16 @@ class Service:
         }
 
     def _joined(self, part: TopicPart) -> list[Arrival]:
-        """The question, if this is its second half; else keep the part for a while."""
+        """Return the question, if this is its second part; else keep the part for a while."""
         now, topic = self.clock(), tables.topic_parts.c.topic == part.question
         asker = -1 if part.asker in self.engine.forgotten_people else part.asker
         with self.database.write() as connection:
             row = connection.execute(select(tables.topic_parts).where(topic)).first()
-            values = {"asker": asker, **part.values}
+            values = {"asker": asker, "origin": dict(part.origin), **part.values}
             if row is not None:
                 first = json.loads(row.payload)
                 if set(first) == set(values):
-                    return []  # the same half again
+                    return []  # the same part again
                 connection.execute(tables.topic_parts.delete().where(topic))
                 return [_whole(part.question, row.at_ms, {**first, **values})]
             known = select(tables.events.c.seq)
@@ -227,7 +233,7 @@ class Service:
         return []
 
     def release_waiting_topics(self) -> None:
-        """Take questions whose other half did not come for what they are."""
+        """Take questions whose other part did not come as they are."""
         limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
         query = select(tables.topic_parts).where(tables.topic_parts.c.received_ms < limit)
         with self.database.read() as connection:
@@ -238,22 +244,18 @@ class Service:
                 gone = tables.topic_parts.c.topic.in_([row.topic for row in rows])
                 connection.execute(tables.topic_parts.delete().where(gone))
 
-    def _sweep_seen(self) -> None:
-        """Drop what no request can repeat any more."""
-        old = tables.seen_hooks.c.at_ms < self.clock() - DAY_MS
-        with self.database.write() as connection:
-            connection.execute(tables.seen_hooks.delete().where(old, ~tables.seen_hooks.c.keep))
-
     # --- people ----------------------------------------------------------------------------------
 
-    def save_person(self, person: Person) -> None:
-        """Keep what somebody set."""
+    def save_person(self, person: Person, who: str = "") -> None:
+        """Store what somebody set; `who` changed it, for the audit log."""
         with self.database.write() as connection:
             save_person(connection, person, self.clock())
+            if who:
+                audit.note(connection, self.clock(), who, "changed a person", person.id)
         self.engine.directory.put(person)
 
-    def forget(self, user: int) -> dict[str, Any]:
-        """Forget a person everywhere; what was removed."""
+    def forget(self, user: int, who: str) -> dict[str, int]:
+        """Forget a person everywhere; return what was removed."""
         engine = self.engine
         self.apply_all()
         with self.snapshots.writing, engine.lock:
@@ -263,6 +265,7 @@ class Service:
                 report = forget_rows(
                     connection, engine.forgotten_people, user, handle, asked, self.clock()
                 )
+                audit.note(connection, self.clock(), who, "forgot a person")
             engine.directory.drop(user)
             engine.asks.drop(user)
             known = bool((engine.current().history.codes([user]) >= 0).any())
@@ -278,4 +281,4 @@ def _whole(question: int, at_ms: int, values: dict[str, Any]) -> Arrival:
         question, values.get("title", ""), values.get("body", ""), tuple(values.get("tags", ())),
         values["asker"], at_ms,
     )  # fmt: skip
-    return Arrival(name_of(event), event)
+    return Arrival(name_of(event), event, values.get("origin", {}))
