@@ -53,7 +53,7 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
     try:
         assert again.engine.seq == applied
         assert ranked(again.engine.current()) == before
-        again.settle()
+        again.apply_all()
         with again.database.read() as connection:
             from atpgraph_qa.service.store.suggestions import page_of
 
