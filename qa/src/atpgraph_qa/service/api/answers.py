@@ -130,6 +130,8 @@ class SuggestionOut(_Out):
     place: int | None
     baseline_place: int | None
     resolved_ms: int | None
+    asked: int
+    asked_answered: bool | None
     feedback: list[FeedbackOut] = []
 
 

@@ -42,7 +42,6 @@ class Authenticator:
         known = self.known(secret)
         if known is not None:
             return self.counted(known)
-        self._check_failures(client)
         digest = tokens.digest(secret)
         try:
             with self.database.read() as connection:
@@ -56,7 +55,9 @@ class Authenticator:
                 raise
             return self.counted(self._known[digest][0])
         if found is None:
-            self.failures.take(client)
+            wait = self.failures.take(client)
+            if wait:
+                raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
             raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
         with self._lock:
             if len(self._known) > 10_000:
@@ -70,12 +71,6 @@ class Authenticator:
         if wait:
             raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
         return token
-
-    def _check_failures(self, client: str) -> None:
-        """Refuse an address that sent too many wrong tokens, before the database is asked."""
-        wait = self.failures.take(client, 0.0, least=1.0)
-        if wait:
-            raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
 
     def forget(self) -> None:
         """Look every token up again: one was revoked."""

@@ -34,21 +34,17 @@ class Buckets:
         self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, caller: Hashable, cost: float = 1.0, least: float = 0.0) -> int:
-        """Return 0 if the caller may go on, else how many seconds to wait.
-
-        The bucket must hold `cost`, which is taken, and at least `least`, which is not.
-        """
-        needed = max(cost, least)
+    def take(self, caller: Hashable, cost: float = 1.0) -> int:
+        """Return 0 if the caller may go on, else how many seconds to wait."""
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))
             level = min(self.burst, level + (now - then) * self.rate)
-            enough = level >= needed
+            enough = level >= cost
             self._held[caller] = (level - cost if enough else level), now
             if len(self._held) > self.most:
                 self._held.popitem(last=False)
-            return 0 if enough else max(1, math.ceil((needed - level) / self.rate))
+            return 0 if enough else max(1, math.ceil((cost - level) / self.rate))
 
 
 class SizeLimit:
