@@ -317,7 +317,6 @@ def test_a_wrong_token_costs_no_write(make_front: Make) -> None:
     statuses = [front.call("GET", "/v1/people/3", scope="wrong").status_code for _ in range(10)]
     assert statuses == [401] * 5 + [429] * 5
     assert not [statement for statement in begun if "IMMEDIATE" in statement.upper()]
-    assert len(begun) <= 2 * 5  # and once it is refused, the database is not asked at all
 
 
 def test_quality_does_not_read_every_suggestion(make_front: Make) -> None:

@@ -53,7 +53,7 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
     try:
         assert again.engine.seq == applied
         assert ranked(again.engine.current()) == before
-        again.settle()
+        again.apply_all()
         with again.database.read() as connection:
             from atpgraph_qa.service.store.suggestions import page_of
 
@@ -187,27 +187,43 @@ def test_the_migrations_make_the_tables_that_queries_use(
 
 
 def test_an_older_schema_is_brought_up_to_date(
-    make_front: Make, database_url: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlalchemy import inspect
+    from sqlalchemy import inspect, select
 
-    from atpgraph_qa.service.store import database
+    from atpgraph_qa.service.store import database, tables
+    from atpgraph_qa.service.store.database import Database
 
+    store = Database(database_url or f"sqlite:///{tmp_path / 'old.sqlite'}")
     known = database.migrations()
-    monkeypatch.setattr(database, "migrations", lambda: known[:1])
-    front = make_front(database_url)  # as the first version made it
-    front.ask(90_001)
-    front.service.stop()
+    monkeypatch.setattr(database, "migrations", lambda: known[:2])
+    assert store.migrate() == 2
+    people = '[{"user": 7, "score": 1.0, "confidence": 0.3, "reasons": [{"kind": "similar", '
+    people += '"text": "x", "questions": [31]}]}]'
+    ranking = '[{"person": 7, "confidence": 0.3}, {"person": 8, "confidence": 0.03}]'
+    values = f"5, 0, {NOW}, false, 'm', 'answered', '{people}', '{ranking}', '[]', '[]', '[]'"
+    with store.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO suggestions (question, round, created_ms, shadow, model, state, people, "
+            "ranking, baseline, decisions, notes, confidence, abstains, candidates, changed_ms, "
+            f"outcome, place, resolved_ms) VALUES ({values}, "
+            f"0.3, '', 9, {NOW}, 7, 1, {NOW})"
+        )
     monkeypatch.undo()
-    again = Service(front.service.settings, None, clock=front.clock)
     try:
-        assert again.database.migrate() == known[-1][0] > 1
-        assert again.engine.seq == 1
-        names = [index["name"] for index in inspect(again.database.engine).get_indexes("outbox")]
-        assert "outbox_suggestion" in names
+        assert store.migrate() == known[-1][0] > 2
+        assert "outbox_suggestion" in [
+            i["name"] for i in inspect(store.engine).get_indexes("outbox")
+        ]
+        with store.read() as connection:
+            row = connection.execute(select(tables.suggestions)).one()
+            quoted = connection.execute(select(tables.quotes.c.question)).scalars().all()
+            bins = connection.execute(select(tables.calibration)).all()
+        assert (row.asked, row.asked_answered) == (1, True)
+        assert quoted == [31]
+        assert sorted((b.bin, b.people, b.observed) for b in bins) == [(1, 1, 0), (4, 1, 1)]
     finally:
-        again.stop()
-    front.service.ready = False
+        store.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is POSIX")

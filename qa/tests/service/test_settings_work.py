@@ -39,7 +39,7 @@ def test_a_proxy_is_trusted_if_it_is_said(make_front: Make, behind: bool) -> Non
     front = make_front(server={"behind_proxy": behind})
     config = config_of(front.service, create_app(front.service, background=False))
     assert config.proxy_headers is behind
-    assert config.forwarded_allow_ips == "127.0.0.1,::1"
+    assert config.forwarded_allow_ips == ["127.0.0.1", "::1"]
 
 
 def test_when_a_snapshot_is_due(make_front: Make) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from atpgraph.util.conditional_logit import Choices
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
-from atpgraph_qa.ranking.conditional_logit import Choices
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.timeline.candidates import FEW_ANSWERS, Pool, candidates
