@@ -5,7 +5,7 @@
 The site is a simulated community (``simulate_community``, 40 topics, heavy-tailed activity) large
 enough that so many people have answered at least once. Its events, titles, bodies and tags are
 written as the tables of a site, without the detour over a gigabyte of XML; from there everything
-is what ``atp cqa train`` and ``atp cqa route`` do: read the site, train, save, open, suggest people
+is what ``atp qa train`` and ``atp qa route`` do: read the site, train, save, open, suggest people
 with reasons. Questions are titles, bodies and tags of the community's own topics, half of them by
 people who asked before. Brute force (``qa/tests/twins.py``) looks at every answer with
 plain NumPy sums, ranks everybody with a sort, and shares nothing between questions.

@@ -43,7 +43,7 @@ Learner = Callable[[Choices], Scorer]
 def main() -> None:
     """One section per site and pool."""
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp cqa ingest'")
+    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp qa ingest'")
     parser.add_argument("--prior", default="", help="sites to try the prior weights on, by name")
     options = parser.parse_args()
     names = " ".join(site.name for site in options.sites)

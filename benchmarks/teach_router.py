@@ -57,7 +57,7 @@ SHARE = 20
 def main() -> None:
     """Learn the weights of every pool and text model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
+    parser.add_argument("site", type=Path, help="folder made by 'atp qa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
     parser.add_argument("--kinds", default=f"{STATIC},{DENSE}", help="text models to learn for")
     parser.add_argument("--pools", default=",".join(PLANS), help="whom to rank")

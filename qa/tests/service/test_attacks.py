@@ -24,8 +24,8 @@ from atpgraph.errors import InputError
 from atpgraph_qa.service import logs
 from atpgraph_qa.service.api.app import create_app
 from atpgraph_qa.service.backup import backup, restore
-from atpgraph_qa.service.out.adapters import plain_markdown
 from atpgraph_qa.service.out.guard import is_public
+from atpgraph_qa.service.out.payloads import plain_markdown
 from atpgraph_qa.service.repair import repair
 from atpgraph_qa.service.run import address_of, config_of, listen
 from atpgraph_qa.service.service import Service
@@ -93,7 +93,7 @@ def test_a_store_with_an_event_in_the_future_is_repaired(make_front: Make) -> No
 def test_titles_that_came_with_the_model_are_forgotten(make_front: Make) -> None:
     """Questions asked before the service started are quoted as reasons."""
     front = make_front(
-        policy={"shadow": False, "people": 5},
+        policy={"mode": "automatic", "people": 5},
         deliver={"adapters": ["webhook"], "webhook_url": "http://127.0.0.1:9/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip

@@ -27,7 +27,7 @@ def webhook(make_front: Make, to: Receiver, url: str = "", **deliver: Any) -> Fr
         "adapters": ["webhook"], "webhook_url": f"{to.url}/in?x=1", "webhook_secrets": [NEW, OLD],
         "allow_private": ["127.0.0.1"], **deliver,
     }  # fmt: skip
-    return make_front(url, policy={"shadow": False}, deliver=given)
+    return make_front(url, policy={"mode": "automatic"}, deliver=given)
 
 
 def states(front: Front) -> list[str]:
@@ -62,8 +62,7 @@ def test_a_signed_webhook(make_front: Make, database_url: str) -> None:
 def test_shadow_mode_sends_nothing(make_front: Make) -> None:
     with receiver(200) as to:
         front = webhook(make_front, to)
-        shadow = front.service.settings.changed("policy", {"shadow": True}, "test")
-        front.service.engine.settings = shadow
+        front.service.engine.set_mode("shadow", "test")
         front.ask(90_001)
         assert states(front) == []
         assert front.service.sender.run() == 0
@@ -137,7 +136,7 @@ def test_private_addresses_are_refused_whatever_the_name(make_front: Make) -> No
         assert "private address" in listed["last"]["error"]
         port = to.url.rpartition(":")[2]
         front = make_front(
-            folder="named", policy={"shadow": False},
+            folder="named", policy={"mode": "automatic"},
             deliver={"adapters": ["webhook"], "webhook_secrets": [NEW],
                      "webhook_url": f"http://hooks.example:{port}/"},
             resolver=lambda host, port: ["93.184.216.34", "127.0.0.1"],
@@ -157,7 +156,7 @@ def test_we_connect_to_the_address_that_was_checked(make_front: Make) -> None:
     with receiver(200) as to:
         port = to.url.rpartition(":")[2]
         front = make_front(
-            policy={"shadow": False}, resolver=once,
+            policy={"mode": "automatic"}, resolver=once,
             deliver={"adapters": ["webhook"], "webhook_secrets": [NEW],
                      "webhook_url": f"http://hooks.example:{port}/",
                      "allow_private": ["hooks.example"]},

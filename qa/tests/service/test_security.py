@@ -258,7 +258,7 @@ def everything(database: Database) -> str:
 
 def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str) -> None:
     front = make_front(
-        database_url, policy={"shadow": False, "people": 5},
+        database_url, policy={"mode": "automatic", "people": 5},
         deliver={"adapters": ["webhook"], "webhook_url": "http://127.0.0.1:9/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip

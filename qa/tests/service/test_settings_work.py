@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 def test_public_url_is_in_messages(make_front: Make) -> None:
     front = make_front(
-        server={"public_url": "https://who.example/"}, policy={"shadow": False},
+        server={"public_url": "https://who.example/"}, policy={"mode": "automatic"},
         deliver={"adapters": ["webhook"], "webhook_url": "https://in.example/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip
@@ -102,7 +102,7 @@ def test_it_learns_again_by_itself(make_front: Make) -> None:
 
 
 def test_how_long_half_a_topic_waits(make_front: Make) -> None:
-    from atpgraph_qa.service.out.adapters import Incoming, TopicPart
+    from atpgraph_qa.service.out.payloads import Incoming, TopicPart
 
     front = make_front(hooks={"discourse_wait_seconds": 600.0})
     half = TopicPart(90_001, NOW, 7, {"title": "Why do tomato leaves curl?", "tags": ["tomatoes"]})

@@ -15,7 +15,9 @@ from atpgraph_qa.service.run import address_of, listen
 from qa.tests.service.conftest import Front, Make
 from tests.report.browser import Browser, browser, find_chromium
 
-PAGES = ("inbox", "inbox/1", "people", "people/3", "quality", "shadow", "try", "settings")
+PAGES = (
+    "inbox", "inbox/1", "people", "people/3", "quality", "shadow", "tags", "try", "settings",
+)  # fmt: skip
 # Contrast of every text with what is behind it, by WCAG's formula; the ten worst.
 CONTRAST = """
 (() => {

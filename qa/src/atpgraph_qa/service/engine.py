@@ -348,7 +348,7 @@ class Engine:
         moment = datetime.fromtimestamp(last / 1000, UTC)
         return (
             f"The history ends on {moment:%Y-%m-%d}, in the future: stop the service and run "
-            "'atp service repair'."
+            "'atp server repair'."
         )
 
     def days_behind(self) -> float:

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, FloatArray, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.records import Records, first_tags
 from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable
-from atpgraph_qa.timeline.visibility import FOREVER
+from atpgraph_qa.timeline.visibility import FOREVER, monday
 
 if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts
 
 T = TypeVar("T")
+DAMPED: Shelf[Float32Array] = Shelf("damped counts of words", keep=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +128,24 @@ class History:
         return self.records.corpus
 
     @cached_property
-    def damped_counts(self) -> Float64Array | None:
+    def week_ms(self) -> int:
+        """The start of the week as of which people are counted; the end of time stays."""
+        return self.now if self.now == FOREVER else min(monday(self.now), self.now)
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Words of a question, the mean as of the start of the week."""
+        asked, present = self.questions.asked_ms, self.questions.present
+        n = int(np.searchsorted(asked, self.week_ms)) or self.n_questions
+        return self.corpus.mean_length(present[:n])
+
+    @cached_property
+    def damped(self) -> Float32Array | None:
         """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
-        if not self.shared or self.corpus.tail is not None:
+        if not self.shared or not self.questions.present.all():
             return None
-        return self.corpus.damped(self.questions.present)
+        key, mean = (self.records.base, self.week_ms), self.mean_length
+        return self.records.memo.get(DAMPED, key, lambda: self.corpus.damped(mean))
 
     @cached_property
     def is_accepted(self) -> BoolArray:
@@ -248,14 +262,6 @@ class History:
         known = self.answers.owner >= 0
         result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
         return result
-
-    @cached_property
-    def people(self) -> Int64Array:
-        """Codes of everybody who has answered, in the order of their ids."""
-        codes = np.flatnonzero(self.last_answer_ms > 0)
-        if self.records.grown is None:
-            return codes
-        return codes[np.argsort(self.users[codes], kind="stable")]  # later users are not in order
 
     @cached_property
     def tags(self) -> QuestionTags:
