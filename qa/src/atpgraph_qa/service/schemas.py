@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from atpgraph_qa.advisor.people import parse_day, parse_hours, time_zone
+from atpgraph_qa.advisor.people import parse_day, parse_hours
+from atpgraph_qa.advisor.people import time_zone as parse_zone
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.store.events import (
     Arrival,
@@ -221,7 +222,7 @@ class PersonIn(_In):
     opted_out: Annotated[bool, Field(strict=True)] | None = None
     away_until: Annotated[str, _text(10), _checked(parse_day)] | None = None
     hours: Annotated[str, _text(11), _checked(parse_hours)] | None = None
-    time_zone: Annotated[str, _text(64), _checked(time_zone)] | None = None
+    time_zone: Annotated[str, _text(64), _checked(parse_zone)] | None = None
     capacity: Annotated[int, Field(ge=0, le=1000)] | None = Field(
         default=None, description="Most asks a week; null for the site's."
     )

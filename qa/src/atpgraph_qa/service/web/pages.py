@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 from collections.abc import Callable
@@ -12,12 +13,18 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import ValidationError
 
-from atpgraph.errors import InputError
+from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import schemas
 from atpgraph_qa.service.api import routes
 from atpgraph_qa.service.api.auth import client_of
-from atpgraph_qa.service.api.problems import TITLES, ProblemError, answer_problems, as_problem
+from atpgraph_qa.service.api.problems import (
+    TITLES,
+    ProblemError,
+    answer_problems,
+    as_problem,
+    problem,
+)
 from atpgraph_qa.service.api.routes import Cursor, PersonId, RowId, service_of
 from atpgraph_qa.service.links import opt_out_code
 from atpgraph_qa.service.service import Service
@@ -43,16 +50,20 @@ class LoginNeededError(Exception):
     """Nobody is logged in."""
 
 
+def logged_in(request: Request) -> Token | None:
+    """Return whose session it is."""
+    service, secret = service_of(request), request.cookies.get(COOKIE, "")
+    if not secret:
+        return None
+    with service.database.read() as connection:
+        return tokens.find_session(connection, secret, service.clock())
+
+
 def visitor(scope: str) -> Any:
     """Return a dependency: who is logged in, with a scope."""
 
     def checked(request: Request) -> Token:
-        service = service_of(request)
-        secret = request.cookies.get(COOKIE, "")
-        if not secret:
-            raise LoginNeededError
-        with service.database.read() as connection:
-            token = tokens.find_session(connection, secret, service.clock())
+        token = logged_in(request)
         if token is None:
             raise LoginNeededError
         request.app.state.auth.check_rate(token.id)
@@ -494,15 +505,23 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _with(page: Response, headers: dict[str, str]) -> Response:
+    page.headers.update(headers)
+    return page
+
+
 def add_pages(app: FastAPI) -> None:
     """Add the pages to an application."""
     app.include_router(router)
 
     def error_page(request: Request, error: ProblemError) -> Response:
         title = TITLES.get(error.status, "Error")
-        page = render(request, "error.html", status=error.status, title=title, wrong=error.detail)
-        page.headers.update(error.headers)
-        return page
+        with contextlib.suppress(AtpError, ProblemError):  # it may be the database that is gone
+            who = logged_in(request)
+            return _with(
+                render(request, "error.html", who, status=error.status, title=title,
+                       wrong=error.detail), error.headers)  # fmt: skip
+        return problem(error.status, error.detail, error.headers)
 
     answer_problems(app, error_page)
 
