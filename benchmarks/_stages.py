@@ -75,7 +75,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
             ]
             engine.advisor, _ = engine._observed(engine.current(), rows)
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
-            engine.asks.add(Ask(person, now_ms(), "suggestion", shadow=True) for person in asked)
+            engine.asks.record(asked, now_ms())
             done += n
 
         for events in EVENTS:

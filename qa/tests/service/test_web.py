@@ -208,7 +208,10 @@ def test_a_moderator_at_work(served: tuple[Front, str], tmp_path: Path) -> None:
                 if SHOTS:
                     page.screenshot(Path(SHOTS) / f"{path.replace('/', '-')}-{width}-{scheme}.png")
         assert visitor.leads_on("document.querySelector('header form button').click()") == "/login"
-        assert page.messages == [] or all("recommendation" in text for text in page.messages)
+        # Chromium reports the page that does not exist, and has recommendations for passwords.
+        known = ("recommendation", "status of 404")
+        strange = [text for text in page.messages if not any(word in text for word in known)]
+        assert strange == []
 
 
 def test_charts_have_a_name_and_titles_are_escaped(make_front: Make) -> None:
