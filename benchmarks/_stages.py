@@ -47,7 +47,6 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
     from atpgraph_qa.service import schemas
     from atpgraph_qa.service.engine import Engine, now_ms
     from atpgraph_qa.service.settings import Settings
-    from atpgraph_qa.service.store.asks import Ask
     from atpgraph_qa.service.store.database import Database
     from atpgraph_qa.service.store.events import Stored
 

@@ -102,7 +102,7 @@ def test_two_processes_do_not_both_act(make_front: Make, database_url: str) -> N
 
         put_meta(connection, "epoch", "99")
     with pytest.raises(NotInChargeError, match="taken over"):
-        front.service.engine.expire()
+        front.service.suggester.expire()
     answer = front.call("POST", "/v1/suggestions/1/feedback", {"verdict": "accepted"})
     assert answer.status_code == 503
     front.service.ready = False
@@ -257,7 +257,7 @@ def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) 
     service, done = front.service, threading.Event()
 
     def forget() -> None:
-        service.forget(3)
+        service.forget(3, "test")
         done.set()
 
     thread = threading.Thread(target=forget)

@@ -24,7 +24,8 @@ from atpgraph_qa.service.store.tokens import SCOPES
 from qa.tests.service.conftest import NOW, Front, Make
 
 # What anybody may see: health, the form to log in, style and script; hooks have signatures.
-OPEN = {"/livez", "/readyz", "/login", "/static/{name}", "/", "/v1/hooks/{source}"}
+OPEN = {"/livez", "/readyz", "/login", "/static/{name}", "/", "/v1/hooks/{source}",
+        "/opt-out/{person}/{code}"}  # fmt: skip
 
 
 def routes(front: Front) -> list[tuple[str, str, str | None]]:
