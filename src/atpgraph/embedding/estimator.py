@@ -612,7 +612,7 @@ class ATP(Estimator):
 
         Returns
         -------
-        float32 array of shape (nodes, 2 n_components), or a frame after :meth:`set_output`
+        float32 array of shape (nodes, 2 n_components), or a data frame
         """
         graph = self._fitted()
         codes = graph.codes(_labels_in(graph, nodes))

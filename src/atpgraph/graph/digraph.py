@@ -331,7 +331,8 @@ class DiGraph:
         sources, targets = self.codes(u), self.codes(v)
         if len(sources) != len(targets) and 1 not in (len(sources), len(targets)):
             raise InputError(
-                f"Got {len(sources)} sources and {len(targets)} targets; give equal numbers."
+                f"Got {len(sources)} sources and {len(targets)} targets; "
+                "give the same number of each."
             )
         first, second = np.broadcast_arrays(sources, targets)
         return first, second
