@@ -21,7 +21,7 @@ TOOLS = Path(__file__).resolve().parent
 ROOT = TOOLS.parent.parent
 sys.path.insert(0, str(TOOLS))
 
-import cli_reference  # noqa: E402  (a neighbour of this file, not an installed module)
+import cli_reference  # noqa: E402  (a neighbor of this file, not an installed module)
 import json_reference  # noqa: E402
 
 CLI_PAGE = "reference/cli.md"
