@@ -33,8 +33,8 @@ def break_cycles(
             "--method",
             "-m",
             help="dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
-            "ts-voting, h-voting, springs, bayes, sift, minimum; auto is h-voting up to a million "
-            "edges on cycles, then springs.",
+            "ts-voting, h-voting, springs, bayes, sift, minimum; auto is sift up to 300,000 edges "
+            "on cycles, then springs.",
             autocompletion=completer(METHODS),
         ),
     ] = "auto",

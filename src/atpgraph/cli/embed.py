@@ -49,7 +49,7 @@ def embed(
         typer.Option(
             "--method",
             "-m",
-            help="How to break cycles; auto: h-voting, springs on large graphs.",
+            help="How to break cycles; auto: sift, springs on large graphs.",
             autocompletion=completer(METHODS),
         ),
     ] = "auto",

@@ -43,7 +43,7 @@ def plot(
             help="How to break the cycles of a graph.",
             autocompletion=completer(METHODS),
         ),
-    ] = "h-voting",
+    ] = "auto",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,

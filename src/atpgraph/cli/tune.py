@@ -53,7 +53,7 @@ def tune(
         typer.Option(
             "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
         ),
-    ] = "h-voting",
+    ] = "auto",
     memory: Annotated[
         str | None,
         typer.Option(help="Memory budget such as 4GB.", show_default="half of what is free"),

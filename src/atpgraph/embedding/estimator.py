@@ -80,8 +80,8 @@ class ATP(Estimator):
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
-        up to a million edges on cycles, and the cheaper ``springs`` beyond.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to
+        300,000 edges on cycles, and the cheaper ``springs`` beyond; the paper's is ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
         more than 62,500 nodes); for the paper's method, iterations ("auto": 3).
