@@ -81,7 +81,7 @@ class ATP(Estimator):
         What the vectors are for.
     method : str
         How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to
-        300,000 edges on cycles, and the cheaper ``springs`` beyond; the paper's is ``h-voting``.
+        300,000 edges on cycles and the cheaper ``springs`` beyond; for the paper's, ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
         more than 62,500 nodes); for the paper's method, iterations ("auto": 3).
@@ -240,9 +240,11 @@ class ATP(Estimator):
 
     def _fit(self, graph: DiGraph, run: Run) -> None:
         self.timings_ = {}
+        as_published = self.method == "auto" and self.purpose == "paper"
+        method = "h-voting" if as_published else self.method
         with self._timed("cycles"):
             removed, self.method_ = run.removed(
-                lambda: break_cycles(graph, self.method, random_state=self.random_state)
+                lambda: break_cycles(graph, method, random_state=self.random_state)
             )
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):

@@ -105,7 +105,6 @@ class PlainATP(EmbeddingMethod):
         atp = ATP(
             self.n_components,
             purpose="paper",
-            method="h-voting",
             kernel=self.kernel,
             zero_weight="auto",
             random_state=self.random_state,

@@ -48,7 +48,6 @@ class AtpSettings:
         return ATP(
             self.n_components,
             purpose="paper",
-            method="h-voting",
             kernel=self.kernel,
             zero_weight=self.zero_weight,
             random_state=random_state,

@@ -85,7 +85,6 @@ class AtpScore(VectorEvidence):
         model = ATP(
             self.n_components,
             purpose="paper",
-            method="h-voting",
             zero_weight="auto",
             n_jobs=self.n_jobs,
             random_state=self.random_state,
