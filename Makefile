@@ -42,8 +42,8 @@ $(VENV)/.installed-%: pyproject.toml qa/pyproject.toml $(PINS) | $(BIN)/python
 demo: $(VENV)/.installed-demo ## install, then show the main job on generated data
 	@$(BIN)/python examples/demo.py
 
-# On all cores; what shares a world that takes long to make stays together (conftest.py).
-SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup
+# On all cores. conftest.py keeps together what shares a fixture that takes long, and sets the order.
+SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

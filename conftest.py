@@ -31,6 +31,17 @@ TOGETHER = {
     "qa/tests/service/": "service",
     **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
 }
+# Groups that take longest start first, so that no process is left with one of them at the end.
+SLOW = (
+    "service",
+    "routing",
+    "tests/docs/test_blocks.py",
+    "tests/embedding/test_spread.py",
+    "tests/cli/test_resume.py",
+    "attack",
+    "tests/linkpred/test_predictor.py",
+    "tests/test_leaks.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,13 +50,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of several processes, which one runs a test: that of its file, or of its folder."""
+    """Run the tests of a file, or of a folder in TOGETHER, in one process, slow groups first."""
     if not config.pluginmanager.hasplugin("xdist"):
         return
+    ranks = {group: rank for rank, group in enumerate(SLOW)}
+    order = {}
     for item in items:
         file = item.nodeid.partition("::")[0]
         group = next((TOGETHER[folder] for folder in TOGETHER if file.startswith(folder)), file)
         item.add_marker(pytest.mark.xdist_group(group))
+        order[item] = ranks.get(group, len(SLOW))
+    if config.getoption("numprocesses", None) or "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=order.__getitem__)
 
 
 @pytest.fixture(scope="session")

@@ -18,10 +18,9 @@ from functools import partial
 
 import numpy as np
 import torch
+from _hard_pairs import ExactPaths
 from torch import Tensor
 from torch.nn import functional
-
-from atpgraph.closure.swept_paths import SweptPaths
 
 LOG_HALF = float(np.log(0.5))
 
@@ -136,7 +135,7 @@ class Trained:
             return self.model(torch.tensor([u]), torch.arange(n)[None])[0].numpy()
 
 
-def train(kind: str, paths: SweptPaths, numbers: int, how: Training, seed: int = 0) -> Trained:
+def train(kind: str, paths: ExactPaths, numbers: int, how: Training, seed: int = 0) -> Trained:
     """Train a rival with `numbers` numbers for each node."""
     started = time.process_time()
     torch.manual_seed(seed)
@@ -147,7 +146,7 @@ def train(kind: str, paths: SweptPaths, numbers: int, how: Training, seed: int =
     shared = [p for name, p in model.named_parameters() if not name.startswith("nodes")]
     dense = torch.optim.Adam(shared, lr=how.rate) if shared else None
     nodes = np.flatnonzero(paths.sizes > 0).astype(np.int32)
-    columns = np.flatnonzero(paths.popularity(16) > 0)
+    columns = np.flatnonzero(paths.dag.in_degree > 0)
     draws = 8
     rounds = max(round(how.paths / draws), 1)
     for turn in range(rounds):

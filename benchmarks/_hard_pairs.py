@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from atpgraph.closure import closure_forest
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.evaluation.metrics import auc
+from atpgraph.graph import DiGraph
 from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int32Array, Int64Array
 
 NODES = 1500  # asked about after a fit
@@ -21,6 +23,25 @@ _SCORES = 20_000_000  # within so many scores
 _TRIES, _AT_ONCE = 10, 5
 _ROWS = 2**13  # of vectors, few enough for a cache
 _IN_VAIN = 30_000  # pairs, not one of them without a path: a graph where none is, such as a path
+
+
+class ExactPaths:
+    """Exact answers about the paths of an acyclic graph, from its closure forest."""
+
+    def __init__(self, dag: DiGraph) -> None:
+        self.dag, self.forest = dag, closure_forest(dag)
+        self.sizes = self.forest.sizes
+
+    def joined(self, u: AnyArray, v: AnyArray) -> AnyArray:
+        """Whether a path leads from each `u` to its `v`."""
+        return self.forest.reaches(u, v)
+
+    def draw(self, nodes: AnyArray, count: int, seed: np.uint64) -> tuple[Int32Array, Int32Array]:
+        """Up to `count` descendants of each node, each as likely, as pairs in their order."""
+        rng = np.random.default_rng(int(seed))
+        found = [rng.permutation(self.forest.descendants(node))[:count] for node in nodes.tolist()]
+        sources = np.repeat(nodes, [len(some) for some in found]).astype(np.int32)
+        return sources, np.concatenate([np.empty(0, dtype=np.int32), *found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +140,7 @@ def measure(
 
     Examples
     --------
-    >>> from atpgraph.closure import PathSampler, closure_forest
-    >>> from atpgraph.graph import DiGraph
-    >>> paths = PathSampler(closure_forest(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)))
+    >>> paths = ExactPaths(DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5))
     >>> levels = np.array([1, 2, 3, 1, 2], dtype=np.int32)
     >>> pairs = HardPairs.of(paths, levels, np.random.default_rng(0))
     >>> level_only = np.stack([-levels, np.ones(5)], axis=1), np.stack([np.ones(5), levels], axis=1)

@@ -22,8 +22,8 @@ WIDE = {
 def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, str, str]]:
     """The service as a process: its process id, address and admin token."""
     given = {f"ATP_SERVE_{name}": value for name, value in {**WIDE, **settings}.items()}
-    command = [sys.executable, "-m", "atpgraph", "serve", str(model), "--folder", str(folder),
-               "--port", "0", "--json", "--quiet"]  # fmt: skip
+    command = [sys.executable, "-m", "atpgraph", "server", "run", str(model),
+               "--folder", str(folder), "--port", "0", "--json", "--quiet"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **given}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or every start compiles every module
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

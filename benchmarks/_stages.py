@@ -22,13 +22,22 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "closeness to every question": (("meaning.py:closeness",), ()),
     "words, BM25": (("corpus.py:query", "corpus.py:worth", "corpus.py:bm25"), ()),
     "tags, nearest questions, asker": (
-        ("query.py:tag_shares", "features.py:_nearest", "features.py:_helpers"), (),
+        ("query.py:tag_shares", "query.py:nearest", "features.py:_helpers", "features.py:_near"),
+        (),
     ),
-    "activity": (("weekly.py:moment_columns", "weekly.py:fading_factors"), ()),
-    "features and their weighted sum": (("features.py:scores",), ("weekly.py:moment_columns",)),
-    "rules": (("gate.py:choose",), ()),
+    "similarities side by side": (("features.py:put_side_by_side",), ()),
+    "activity": (("weekly.py:moment_columns",), ()),
+    "sums over what people posted": (("features.py:add_posts", "features.py:add_late"), ()),
+    "other features and their weighted sum": (
+        ("features.py:scores",),
+        (
+            "weekly.py:moment_columns", "features.py:add_posts", "features.py:add_late",
+            "features.py:_near",
+        ),
+    ),
+    "rules": (("policies.py:choose", "policies.py:eligible", "gate.py:choose"), ()),
     "reasons": (("reasons.py:explain",), ()),
-    "a route": (("desk.py:route",), ()),
+    "a route": (("advisor.py:ask",), ()),
 }  # fmt: skip
 
 

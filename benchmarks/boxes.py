@@ -26,10 +26,9 @@ import torch
 from _boxes import KINDS, Training, train
 from _common import Report, arguments, data_dir, markdown
 from _families import LATER, PAIR_SEED, families
-from _hard_pairs import Fidelity, HardPairs, judge
+from _hard_pairs import ExactPaths, Fidelity, HardPairs, judge
 
 from atpgraph import ATP, DiGraph, read_edgelist
-from atpgraph.closure import collect_paths
 from atpgraph.cycles import break_cycles
 from atpgraph.hierarchy import levels
 
@@ -49,7 +48,7 @@ def world(graph: DiGraph) -> SimpleNamespace:
     """The acyclic graph, its paths and its pairs: to be judged by, and to find thresholds on."""
     dag = break_cycles(graph, random_state=0).dag
     level = levels(dag)
-    paths = collect_paths(dag, level).oracle
+    paths = ExactPaths(dag)
     pairs, other = (
         HardPairs.of(paths, level, np.random.default_rng(PAIR_SEED + i)) for i in range(2)
     )

@@ -30,11 +30,9 @@ from collections.abc import Callable
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED
-from _hard_pairs import HardPairs
+from _hard_pairs import ExactPaths, HardPairs
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
-from atpgraph.closure import collect_paths
-from atpgraph.closure.swept_paths import SweptPaths
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
@@ -99,7 +97,7 @@ class Neighbours:
         return np.where((nodes >= 0) & (degree > 0), found, -1)
 
 
-def negatives(dag: DiGraph, paths: SweptPaths, level: np.ndarray) -> dict[str, Pairs]:
+def negatives(dag: DiGraph, paths: ExactPaths, level: np.ndarray) -> dict[str, Pairs]:
     """Pairs joined by a path, under the names in `TRUE`, and every kind of pair without one."""
     rng = np.random.default_rng(PAIR_SEED)
     pairs = HardPairs.of(paths, level, rng)
@@ -154,7 +152,7 @@ def table(graph: DiGraph, k: int) -> str:
     """The rows of one graph."""
     dag = break_cycles(graph, random_state=0).dag
     level = levels(dag)
-    paths = collect_paths(dag, level).oracle
+    paths = ExactPaths(dag)
     pairs = negatives(dag, paths, level)
     kinds = [kind for kind in KINDS if len(pairs[kind][0]) >= ENOUGH]
     true = {kind: "few's paths" if kind == "few" else "paths" for kind in kinds}

@@ -1,4 +1,4 @@
-"""Speed of ``atp cqa ingest`` against a bare lxml pass over the same Posts.xml.
+"""Speed of ``atp qa ingest`` against a bare lxml pass over the same Posts.xml.
 
     python benchmarks/ingest.py [--megabytes 100] [--rounds 3] [--dump FOLDER_OR_7Z …]
 

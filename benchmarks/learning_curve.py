@@ -3,7 +3,7 @@
     python benchmarks/learning_curve.py NAME=SITE [NAME=SITE ...] [--text static] [--output FILE]
 
 Everything is inside the training period: of the questions before the test period of
-``atp cqa evaluate``, the last fifth is ranked (protocol ``time-all``) by routers that learned from
+``atp qa evaluate``, the last fifth is ranked (protocol ``time-all``) by routers that learned from
 the last 0, 25, 50, … labeled questions before it. No test question is looked at.
 """
 
@@ -59,7 +59,7 @@ def curve(site: Path, text: str) -> tuple[int, list[tuple[object, ...]]]:
 def main() -> None:
     """Print the curves of all sites."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sites", nargs="+", help="NAME=FOLDER made by 'atp cqa ingest'")
+    parser.add_argument("sites", nargs="+", help="NAME=FOLDER made by 'atp qa ingest'")
     parser.add_argument("--text", default="static")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

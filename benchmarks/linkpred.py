@@ -1,4 +1,4 @@
-"""Run `atp linkpred` row by row and keep the tables of benchmarks/results/.
+"""Run `atp links compare` row by row and keep the tables of benchmarks/results/.
 
 Every row runs in a process of its own, so that its peak memory is its own, and is written as soon
 as it is done. Splits depend on the seed alone, so rows run at different times saw the same ones.
@@ -39,7 +39,7 @@ HEADLINE = {
 def main() -> None:
     """Run the rows asked for, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("graph", help="an edge list, or a name of 'atp datasets list'")
+    parser.add_argument("graph", help="an edge list, or a name of 'atp data list'")
     parser.add_argument("--methods", default="all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--dim", type=int, default=64)
@@ -56,7 +56,7 @@ def main() -> None:
 
 def run_row(file: Path, options: argparse.Namespace, key: str) -> None:
     """Measure one row and put it into the file."""
-    typed = ["linkpred", options.graph, "--methods", key, "--seeds", str(options.seeds)]
+    typed = ["links", "compare", options.graph, "--methods", key, "--seeds", str(options.seeds)]
     typed += ["--dim", str(options.dim), "--protocol", options.protocol, "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "atpgraph", *typed, "--quiet"], stdout=subprocess.PIPE, text=True
@@ -108,7 +108,7 @@ def write_table(file: Path) -> None:
         "95 % interval over the seeds.",
         f"Made by `python benchmarks/linkpred.py {file.stem.split('-k')[0][9:]}`, which runs, row "
         "by row, "
-        f"`atp linkpred {data['graph'].lower()} --methods ROW --seeds {seeds[-1]} "
+        f"`atp links compare {data['graph'].lower()} --methods ROW --seeds {seeds[-1]} "
         f"--dim {data['dims'][0]} --json`;",
         f"atpgraph {', '.join(versions)}, {' and '.join(dates)}, {data['machine']}; the machine "
         "was shared, so times are upper bounds.",

@@ -11,7 +11,7 @@
 tenth of the edges uniformly, fits the rest, and compares stated with observed shares: probabilities
 of hidden edges and other pairs, half of those near misses, each counted as often as it occurs among
 all pairs; and hit rates of the lists of random nodes. `time` takes the order of the node labels for
-their times, if they are numbers. Graphs are files or names of `atp datasets list`; a folder of
+their times, if they are numbers. Graphs are files or names of `atp data list`; a folder of
 DirLinkBench's splits stands for the graph that its first split observes. `speed` and `growth` run
 every fit in a process of its own that has compiled its kernels.
 """

@@ -47,7 +47,7 @@ def main() -> None:
     """Measure a site, or keep the ranks of the version that is imported."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="what the results are called")
-    parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
+    parser.add_argument("site", type=Path, help="folder made by 'atp qa ingest'")
     parser.add_argument("--texts", default="dense,static,bm25")
     parser.add_argument("--protocols", default=",".join(PROTOCOLS))
     parser.add_argument("--before", type=Path, help="ranks of an earlier version")

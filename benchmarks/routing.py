@@ -1,4 +1,4 @@
-"""Run `atp cqa evaluate` on a site and keep the table of benchmarks/results/.
+"""Run `atp qa evaluate` on a site and keep the table of benchmarks/results/.
 
     python benchmarks/routing.py travel SITE
     python benchmarks/routing.py simulated SITE --truth DUMP/truth.npz
@@ -37,7 +37,7 @@ def main() -> None:
     """Run the protocols asked for, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="what the results are called")
-    parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
+    parser.add_argument("site", type=Path, help="folder made by 'atp qa ingest'")
     parser.add_argument("--protocol", default="paper,time")
     parser.add_argument("--truth", type=Path, help="truth.npz of a simulated community")
     parser.add_argument("--text", default="static", help="text model of the routers")
@@ -92,7 +92,7 @@ NOTE = (
 
 def run_family(file: Path, options: argparse.Namespace, family: str) -> None:
     """Measure one family of protocols and put it into the file."""
-    typed = ["cqa", "evaluate", str(options.site), "--protocol", family, "--seed"]
+    typed = ["qa", "evaluate", str(options.site), "--protocol", family, "--seed"]
     typed += [str(options.seed), "--text", options.text]
     if options.truth is not None:
         typed += ["--truth", str(options.truth)]

@@ -52,7 +52,7 @@ def large(options: Any) -> Told:
                 more += ["--threads", str(options.threads)] if options.threads else []
                 more += ["--max-iter", rounds] if rounds else []
                 model = folder / "model.npz"
-                warm = [*more, "--closure", "sketch", "--method", "springs"]
+                warm = [*more, "--method", "springs"]
                 commands = [embed(small, model, *warm), embed(graph, model, *more)]
             run(commands[0])
             measured.append((given, *run(commands[1])))
@@ -63,15 +63,16 @@ def large(options: Any) -> Told:
         ratio = "" if unit is None else f"{spent['cpu'] / unit['cpu']:.1f}"
         fidelity = told.get("fidelity") or {}
         rows.append(
-            [given, told.get("method", ""), told.get("closure", ""), told.get("iterations", ""),
+            [given, told.get("method", ""), told.get("iterations", ""),
              *staged(told), f"{spent['wall']:.0f}", f"{spent['cpu']:.0f}", ratio,
              f"{spent['peak']:.2f}", fidelity.get("auc", "")]
         )  # fmt: skip
-    columns = ["run", "cycles by", "closure", "iterations", *STAGES]
+    columns = ["run", "cycles by", "iterations", *STAGES]
     columns += ["wall s", "CPU s", "CPU, × pycleora", "peak GB", "fidelity, AUC"]
     memory = f", `--memory {options.memory}`" if options.memory else ""
     text = f"Uniform random graph, {options.nodes:,} nodes, {options.edges:,} edges, from the file "
-    text += f"to the saved model, 64 components, pycleora with 4 iterations{memory}; wall seconds "
+    text += "to the saved model, 512 bytes of vectors a node, pycleora with 64 components and 4 "
+    text += f"iterations{memory}; wall seconds "
     text += "by stage:\n\n" + markdown(columns, rows)
     yield f"large: {options.nodes:,} nodes, {options.edges:,} edges", text
 
@@ -116,7 +117,7 @@ def growth(options: Any) -> Told:
     before: list[float] | None = None
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        more = ["--closure", "sketch", "--method", options.method, "--purpose", options.purpose]
+        more = ["--method", options.method, "--purpose", options.purpose]
         more += ["--max-iter", str(options.rounds), "--threads", "1"]
         run(embed(uniform(folder, 100, 300), folder / "model.npz", *more))
         for edges in (int(float(x)) for x in options.sizes.split(",")):
@@ -131,7 +132,7 @@ def growth(options: Any) -> Told:
             before = numbers
             rows.append([edges, *ratio])
     text = f"Uniform random graphs, five edges a node, {options.purpose}, {options.rounds} "
-    text += f"iterations, sketches, one thread, `--method {options.method}`; wall seconds by "
+    text += f"iterations, one thread, `--method {options.method}`; wall seconds by "
     text += "stage, and how many times the line above:"
     columns = ["edges", *STAGES, "CPU s", "peak MB"]
     yield f"growth: {options.purpose}", f"{text}\n\n" + markdown(columns, rows)

@@ -12,10 +12,10 @@ import itertools
 import time
 
 import numpy as np
-from _hard_pairs import HardPairs, measure
+from _hard_pairs import ExactPaths, HardPairs, measure
 
 from atpgraph import datasets
-from atpgraph.closure import closure_forests, collect_paths, kernel_table
+from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.evaluation.metrics import auc
@@ -69,7 +69,7 @@ def main() -> None:
             dag = CycleBreaker(split.train, seed).run(method).dag
             rank = levels(dag)
             forests = closure_forests(dag)
-            paths = collect_paths(dag, rank).oracle
+            paths = ExactPaths(dag)
             hard = HardPairs.of(paths, rank, np.random.default_rng(seed + 1))
             table = kernel_table("log", int(rank.max()))
             for size, weight, penalty, n_iter in itertools.product(

@@ -20,9 +20,9 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph.util.arrays import Float64Array
+from atpgraph.util.conditional_logit import Choices, choice_losses, fit_logit
 from atpgraph_qa import Site
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit, logit_loss
 from atpgraph_qa.ranking.names import GROUPS, NAMES
 from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
@@ -43,7 +43,7 @@ Learner = Callable[[Choices], Scorer]
 def main() -> None:
     """One section per site and pool."""
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp cqa ingest'")
+    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp qa ingest'")
     parser.add_argument("--prior", default="", help="sites to try the prior weights on, by name")
     options = parser.parse_args()
     names = " ".join(site.name for site in options.sites)
@@ -94,7 +94,7 @@ def section(examples: Examples, prior: Float64Array | None) -> str:
             rows[-1][2] = ""
     n = len(base[0])
     note = (
-        f"{examples.choices.n_questions} examples, {int(examples.accepted.sum())} with an accepted "
+        f"{examples.choices.n_groups} examples, {int(examples.accepted.sum())} with an accepted "
         f"answer; {n} questions judge. The last column is the difference to the first row and its "
         "standard error."
     )
@@ -120,7 +120,7 @@ def boosted(rounds: int, leaves: int) -> Learner | None:
     def learn(choices: Choices) -> Scorer:
         label = np.zeros(len(choices.x))
         label[choices.chosen] = 1
-        sizes = np.bincount(choices.group, minlength=choices.n_questions)
+        sizes = np.bincount(choices.group, minlength=choices.n_groups)
         settings = {
             "objective": "lambdarank",
             "num_leaves": leaves,
@@ -157,7 +157,7 @@ def judge(examples: Examples, learner: Learner, voted: bool) -> tuple[Float64Arr
         held = examples.choices.part(test)
         values = score(held.x)
         ranks.append(reciprocal(values, held))
-        loss += logit_loss(values, held)[0]
+        loss += float(choice_losses(values, held).sum())
     found = np.concatenate(ranks)
     return found, loss / len(found)
 
@@ -166,7 +166,7 @@ def reciprocal(values: Float64Array, choices: Choices) -> Float64Array:
     """1 / rank of the right person of every question."""
     truth = values[choices.chosen][choices.group]
     counts = np.exp(choices.offset)
-    n = choices.n_questions
+    n = choices.n_groups
     above = np.bincount(choices.group, counts * (values > truth), minlength=n)
     equal = np.bincount(choices.group, counts * (values == truth), minlength=n)
     return np.asarray(1.0 / (above + (equal + 1) / 2))

@@ -41,7 +41,7 @@ STEPS: list[dict[str, list[Any]]] = [
 def main() -> None:
     """Search, print every trial."""
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp cqa ingest'")
+    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp qa ingest'")
     options = parser.parse_args()
     names = " ".join(site.name for site in options.sites)
     command = f"python benchmarks/search_routing.py {names}"

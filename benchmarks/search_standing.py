@@ -57,7 +57,7 @@ def before(history: History, examples: Examples) -> Float64Array:
 
 def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp cqa ingest'")
+    parser.add_argument("sites", type=Path, nargs="+", help="folders made by 'atp qa ingest'")
     parser.add_argument("--text", default="static")
     parser.add_argument("--questions", type=int, default=1200)
     options = parser.parse_args()

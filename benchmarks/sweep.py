@@ -17,10 +17,10 @@ import time
 import numpy as np
 from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED, families
-from _hard_pairs import HardPairs, measure
+from _hard_pairs import ExactPaths, HardPairs, measure
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
-from atpgraph.closure import ClosureForest, closure_forest, collect_paths
+from atpgraph.closure import ClosureForest, closure_forest
 from atpgraph.cycles import break_cycles
 from atpgraph.hierarchy import levels
 
@@ -50,7 +50,7 @@ def table(graph: DiGraph, dims: list[int], seeds: int) -> str:
     """The rows of one graph."""
     dag = break_cycles(graph, random_state=0).dag
     level, forest = levels(dag), closure_forest(dag)
-    paths = collect_paths(dag, level).oracle
+    paths = ExactPaths(dag)
     pairs = HardPairs.of(paths, level, np.random.default_rng(PAIR_SEED))
     rows = []
     spread = 0.0

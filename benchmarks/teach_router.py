@@ -28,9 +28,9 @@ from search_router import Learner, judge, linear
 
 import atpgraph
 from atpgraph.util.arrays import Float64Array
+from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph_qa import Site, ingest, simulate_community, write_dump
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit
 from atpgraph_qa.ranking.names import GROUPS, NAMES
 from atpgraph_qa.ranking.router import STIFFNESS
 from atpgraph_qa.ranking.training import TrainingPlan, collect
@@ -57,7 +57,7 @@ SHARE = 20
 def main() -> None:
     """Learn the weights of every pool and text model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("site", type=Path, help="folder made by 'atp cqa ingest'")
+    parser.add_argument("site", type=Path, help="folder made by 'atp qa ingest'")
     parser.add_argument("--axes", action="store_true", help="learn the axes first")
     parser.add_argument("--kinds", default=f"{STATIC},{DENSE}", help="text models to learn for")
     parser.add_argument("--pools", default=",".join(PLANS), help="whom to rank")
@@ -74,7 +74,7 @@ def main() -> None:
             histories = [training(Records.of(each, kind)) for each in (site, *others)]
             for pool in options.pools.split(","):
                 choices = examples_of(histories, pool)
-                print(f"{kind}, {pool}: {choices[-1].n_questions} questions", flush=True)
+                print(f"{kind}, {pool}: {choices[-1].n_groups} questions", flush=True)
                 if options.judge:
                     compare(choices, pool, kind, options.judge)
                     continue
@@ -104,7 +104,7 @@ def examples_of(histories: Sequence[History], pool: Pool) -> tuple[Choices, Choi
         collect(history, pool, plan if place == 0 else fewer).choices
         for place, history in enumerate(histories)
     ]
-    questions = np.cumsum([0, *(part.n_questions for part in parts)])
+    questions = np.cumsum([0, *(part.n_groups for part in parts)])
     rows = np.cumsum([0, *(len(part.x) for part in parts)])
     together = Choices(
         np.concatenate([part.x for part in parts]),

@@ -32,10 +32,10 @@ from atpgraph import ATP, DiGraph
 from atpgraph.cycles.trueskill import trueskill
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
+from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph_qa import Site
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.conditional_logit import Choices, fit_logit
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.ranking.prior_weights import prior_weights

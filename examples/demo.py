@@ -1,10 +1,10 @@
-"""The demo: what atpgraph does, on data it makes up, in about a minute.
+"""The demo: what atpgraph does, on a graph that you have and a community that it makes up.
 
     python examples/demo.py [demo-report.html]
 
-First hierarchies with mistakes in them: find the mistakes, embed what is left. Then a community of
-questions and answers, from its data dump to who should answer three new questions, and why. Each
-part is one function that says in the terminal what it does and adds a section to an HTML page.
+First the imports of your Python's standard library: cycles, paths, vectors and links. Then, as a
+separate part, questions of a simulated community and the people who should answer them. Each part
+is one function that prints what it does and adds a section to an HTML page.
 """
 
 from __future__ import annotations
@@ -24,61 +24,39 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from scipy.stats import spearmanr
 
-from atpgraph import ATP, DiGraph, break_cycles, levels, noisy_hierarchy
-from atpgraph.cycles import METHODS, CycleBreaker
+from atpgraph import ATP, DiGraph, LinkPredictor, Reachability, as_graph, break_cycles, levels
+from atpgraph.datasets import python_imports
+from atpgraph.graph.scc import cyclic_core
 from atpgraph.plot import plot_hierarchy, save
-from atpgraph.report import Bar, Dots, Section, bar_chart, dot_chart, page, write_page
+from atpgraph.report import Bar, Section, bar_chart, page, table, write_page
 from atpgraph.report.charts import figure, grid
 from atpgraph.report.pages.embedding import vector_map
 from atpgraph.util.jit import on_compilation
-from atpgraph_qa import (
-    Advisor,
-    Expertise,
-    Newcomer,
-    Policy,
-    Site,
-    evaluate_site,
-    ingest,
-    simulate_community,
-    write_dump,
-)
+from atpgraph_qa import Advisor, Newcomer, Policy, Site, ingest, simulate_community, write_dump
 from atpgraph_qa.baselines.registry import METHODS as ROUTES
-from atpgraph_qa.difficulty.evaluation import accuracy_rows
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Split, best_answerer, make_protocol
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
-from atpgraph_qa.reports.difficulty import chart_and_table
 from atpgraph_qa.reports.routing import protocol_html
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
 
 SEED = 7
+START, GOAL, WRITER = "json", "enum", "zipfile"  # modules that the demo asks about
 REASONS = 3  # for each person
-DIFFICULTY = ("atp-position", "atp", "level", "qdee", "trueskill", "number-of-answers")
-ROUTERS = ("atp-fold-in", "bm25", "tag-experts", "accepted-answers", "recent-activity", "random")
-
-# Who eats whom, from the eaten to the eater; the last three are wrong.
-FOOD_WEB = """
-grass-rabbit grass-grasshopper grass-deer leaves-deer leaves-caterpillar seeds-mouse seeds-songbird
-grasshopper-frog grasshopper-songbird caterpillar-songbird caterpillar-beetle beetle-frog
-beetle-mouse frog-snake frog-heron mouse-snake mouse-owl mouse-fox songbird-hawk rabbit-fox
-rabbit-hawk rabbit-wolf snake-hawk owl-hawk heron-fox deer-wolf fox-wolf
-wolf-leaves hawk-grasshopper snake-seeds
-"""
+ROUTERS = ("bm25", "tag-experts", "accepted-answers", "recent-activity", "random")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is; `test` and `train` are questions for routing."""
+    """How large the community is; `test` and `train` are questions for routing."""
 
-    nodes: int = 2_000
-    users: int = 500
-    questions: int = 10_000
-    test: int = 300
-    train: int = 400
+    users: int = 150
+    questions: int = 1_500
+    test: int = 120
+    train: int = 150
 
 
 console = Console(highlight=False)
@@ -129,62 +107,84 @@ def picture(graph: DiGraph, folder: Path) -> str:
     """Draw a hierarchy as an image for the page."""
     path = save(plot_hierarchy(graph, random_state=SEED), folder / "hierarchy.svg")
     data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img alt="the food web" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    return f'<img alt="levels" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
 
 
-def find_the_mistakes(story: Story, folder: Path, nodes: int) -> DiGraph:
-    """Break the cycles of a small graph to look at, then of a large one by every method."""
-    web = DiGraph.from_edges(edge.split("-") for edge in FOOD_WEB.split())
-    broken = break_cycles(web, random_state=SEED)
-    wrong = ", ".join(f"{u} → {v}" for u, v in zip(*web.edge_labels(broken.removed), strict=True))
-    story.begin("Mistakes in a hierarchy")
+def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
+    """Remove the imports that close cycles, and draw a part of what is left."""
+    core = cyclic_core(graph)
+    broken = break_cycles(graph, random_state=SEED)
+    story.begin("Which imports close cycles?")
     story.say(
-        f"A food web: {web.n_edges} arrows from the eaten to the eater, and three of them are "
-        "wrong. Wrong arrows close cycles, and in a cycle nothing is above anything else. Breaking "
-        f"the cycles removes {wrong}; the rest stands on {levels(broken.dag).max()} levels."
+        f"Your standard library: {graph.n_nodes} modules, {graph.n_edges:,} imports, "
+        f"{len(core.edges):,} of them on cycles. Removing {len(broken.removed)} imports leaves no "
+        f"cycle, and the modules stand on {levels(broken.dag).max()} levels. Some of the "
+        f"{len(broken.removed)}, and the cycle that each of them closes:"
     )
-    edges, planted = 6 * nodes, nodes // 2
-    graph, truth = noisy_hierarchy(nodes, edges, planted, random_state=SEED)
-    rows = []
-    for name in METHODS:
-        result = CycleBreaker(graph, SEED).run(name)
-        match = result.agreement(truth)
-        rows.append((name, len(result.removed), match.precision, match.recall, match.f1))
-    rows.sort(key=lambda row: -row[-1])
-    bars = [Bar(name, f1, colour=int(name == "h-voting")) for name, *_, f1 in rows]
-    chart = bar_chart(bars, title="F1 by method", unit="F1", top=1.0)
-    f1 = {name: value for name, *_, value in rows}
-    story.say(
-        f"The same on a large scale: a random hierarchy of {nodes:,} nodes and {edges:,} edges, in "
-        f"which {planted:,} more point down. A depth-first search removes whatever closes a cycle "
-        f"first (F1 {f1['dfs']:.2f}). The vote of the ATP paper, h-voting, gets "
-        f"{f1['h-voting']:.2f}; the best here is {rows[0][0]} with {rows[0][-1]:.2f}."
-    )
+    reasons = [(f"{u} → {v}", " → ".join([*cycle, u])) for (u, v), _, cycle in broken.reasons(6)]
+    show(("import", "cycle"), reasons)
+    reach = Reachability(broken.dag)
+    names = [START, *reach.descendants(START).tolist()]
+    inside = set(names)
+    part = [(u, v) for u, v in graph.edges() if u in inside and v in inside]
     story.draw(
-        figure("Who eats whom; red arrows are removed", picture(web, folder)),
-        figure(f"How well the methods find {planted:,} planted mistakes", chart),
+        figure(f"What {START} imports; red imports are removed", picture(as_graph(part), folder)),
+        table(["import", "cycle"], [[escape(a), escape(b)] for a, b in reasons]),
     )
-    show(("method", "removed", "precision", "recall", "F1"), rows)
-    return graph
+    return broken.dag
 
 
-def embed_and_predict(story: Story, graph: DiGraph) -> None:
-    """Embed the graph, and tell its paths from pairs that look like them."""
+def ask_for_paths(story: Story, graph: DiGraph, dag: DiGraph) -> None:
+    """Ask the exact index, with and without the cycles."""
+    exact, everything = Reachability(dag), Reachability(graph)
+    near, far = exact.n_descendants(START), everything.n_descendants(START)
+    first = exact.path(START, GOAL)
+    story.begin("What does a module need?")
+    story.say(
+        f"{START} needs {near} modules. If the imports that close cycles are followed as well, it "
+        f"reaches {far} of {graph.n_nodes}: {len(graph.targets) - len(dag.targets)} imports make "
+        f"half the library hang together. {START} needs {GOAL} by way of "
+        f"{' → '.join(first)}; all of this is exact, and an index answers a million such questions "
+        "in a second."
+    )
+
+
+def embed(story: Story, graph: DiGraph) -> None:
+    """Embed the graph, and ask the vectors the same question."""
     model = ATP(n_components=32, random_state=SEED).fit(graph)
     kept = model.fidelity_
-    story.begin("A vector for where you come from, a vector for where you can go")
+    there, back = model.score_pairs([START, GOAL], [GOAL, START])
+    nearest = ", ".join(model.top_sources(GOAL, 4)[0])
+    story.begin("Two vectors for every node")
     story.say(
-        f"Once its cycles are broken, the large graph stands on {model.levels_.max()} levels, and "
-        f"{model.n_reachable_pairs_:,} pairs of nodes are joined by a path. Every node gets a "
-        f"source and a target vector of 32 numbers, in {sum(model.timings_.values()):.1f} s."
+        f"Every module gets a source and a target vector of 32 numbers, in "
+        f"{sum(model.timings_.values()):.1f} s. Their product is positive if there is a path: "
+        f"{there:.1f} from {START} to {GOAL}, {back:.1f} back. The nearest modules that need "
+        f"{GOAL}: {nearest}. Of {model.n_reachable_pairs_:,} paths, the vectors find "
+        f"{kept.closure:.1%}, and they take {kept.look_alike_targets:.1%} of the pairs that only "
+        f"look like paths for one. Comparing levels alone gets {kept.level_auc:.1%} of such "
+        f"comparisons right, the vectors {kept.auc:.1%}."
     )
     story.draw(vector_map(model))
+
+
+def recommend(story: Story, graph: DiGraph) -> None:
+    """Suggest imports, with what speaks for the first."""
+    predictor = LinkPredictor(random_state=SEED).fit(graph)
+    targets, rates = predictor.recommend(WRITER, 4)
+    measured = predictor.validation_["link"]["auc"]
+    story.begin("Which import is missing?")
     story.say(
-        f"Where a path leads, the product of the two vectors is above zero: that says yes to "
-        f"{kept.closure:.1%} of the paths, and to {kept.look_alike_targets:.1%} of pairs that look "
-        f"like paths and are none. A path scores above such a pair in {kept.auc:.1%} of all "
-        f"comparisons; the difference of levels alone gets {kept.level_auc:.1%}."
+        f"What would {WRITER} import next? A tenth of all imports was hidden to learn what speaks "
+        f"for one; hidden imports rank above other pairs in {measured:.1%} of all comparisons."
     )
+    rows = [(name, f"{rate:.1%}") for name, rate in zip(targets, rates, strict=True)]
+    show(("module", "hit rate"), rows)
+    why = str(predictor.explain(WRITER, targets[0]))
+    for line in why.splitlines():
+        indented(line, 2)
+    console.print()
+    story.draw(table(["module", "hit rate"], rows), f"<pre>{escape(why)}</pre>")
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def make_the_site(story: Story, folder: Path, sizes: Sizes) -> Planted:
     with np.load(folder / "dump" / "truth.npz") as truth:
         planted = Planted(Site(folder / "site"), dict(truth))
     site, topics = planted.site, planted.truth["topic"]
-    story.begin("A community")
+    story.begin("A separate part: a community")
     story.say(
         f"{sizes.users:,} people who know different things ask {sizes.questions:,} questions of "
         f"different difficulty and give {report.rows['answers']:,} answers. What they know is "
@@ -238,49 +238,6 @@ def make_the_site(story: Story, folder: Path, sizes: Sizes) -> Planted:
         figure("Questions by topic", bar_chart(bars, title="Topics", unit="questions")),
     )
     return planted
-
-
-def difficulty_and_expertise(story: Story, planted: Planted) -> None:
-    """Compare what the embedding says about questions and people with what was planted."""
-    site, truth = planted.site, planted.truth
-    expertise = Expertise.fit(site, random_state=SEED)
-    model = expertise.model
-    story.begin("How hard is a question, how expert is a person?")
-    story.say(
-        "Whoever asks knows less than the question needs, and whoever is accepted knows more. That "
-        f"makes a graph of {model.graph_.n_nodes:,} people and questions and "
-        f"{model.graph_.n_edges:,} edges; {len(model.removed_):,} of them contradict the others "
-        "and are removed. Where a node ends up in the embedding is its difficulty, or expertise:"
-    )
-    overall = np.einsum("ut,ut->u", truth["expertise"], truth["interest"])
-    people = expertise.expertise(truth["user_id"])
-    questions = expertise.difficulty(truth["question_id"])
-    pairs = {
-        "Expertise of people": (overall, people),
-        "Difficulty of questions": (truth["difficulty"], questions),
-    }
-    charts = []
-    for name, (hidden, seen) in pairs.items():
-        known = np.flatnonzero(~np.isnan(seen))
-        known = known[:: max(1, len(known) // 1500)]
-        dots = Dots(hidden[known].tolist(), seen[known].tolist(), [1] * len(known))
-        charts.append(
-            figure(name, dot_chart(dots, title=name, x_label="planted", y_label="by the embedding"))
-        )
-    report = evaluate_site(
-        site, methods=DIFFICULTY, n_bootstrap=200, random_state=SEED, expertise=expertise
-    )
-    story.draw(*charts)
-    found = [
-        spearmanr(seen, hidden, nan_policy="omit").statistic for hidden, seen in pairs.values()
-    ]
-    story.say(
-        f"Rank correlation with what was planted: {found[0]:.2f} for people, {found[1]:.2f} for "
-        f"questions. Which of two questions is harder? Over {report.methods['atp'].pairs:,} pairs "
-        "with different bounties:"
-    )
-    show(("method", "accuracy", "low", "high"), [row[:4] for row in accuracy_rows(report.methods)])
-    story.draw(chart_and_table(report.methods))
 
 
 def route_three(story: Story, planted: Planted, records: Records, advisor: Advisor) -> None:
@@ -363,20 +320,21 @@ def main(output: Path = Path("demo-report.html"), sizes: Sizes | None = None) ->
     story = Story()
     with on_compilation(announce) as compiling, tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        embed_and_predict(story, find_the_mistakes(story, folder, sizes.nodes))
+        graph = python_imports()
+        dag = break_the_cycles(story, graph, folder)
+        ask_for_paths(story, graph, dag)
+        embed(story, graph)
+        recommend(story, graph)
         planted = make_the_site(story, folder, sizes)
-        difficulty_and_expertise(story, planted)
         route_and_evaluate(story, planted, sizes)
     seconds = time.perf_counter() - started
     compiled = f", {compiling.seconds:.1f} s of them compiling" if compiling.seconds > 0.1 else ""
-    title = "atpgraph: from a food web to who should answer"
-    subtitle = f"Made by examples/demo.py in {seconds:.0f} s{compiled}; all data is made up."
+    title = "atpgraph: cycles, paths, vectors, links, and people who can answer"
+    subtitle = f"Made by examples/demo.py in {seconds:.0f} s{compiled}."
     path = write_page(output, page(title, subtitle, story.sections, "make demo")).resolve()
     console.print(f"[dim]{seconds:.1f} s in all{compiled}.[/]")
     console.print(f"The same with pictures: [bold]{path}[/]", soft_wrap=True)
-    console.print(
-        "With data of your own: atp embed GRAPH -o model.npz, atp cqa ingest DUMP -o SITE"
-    )
+    console.print("With data of your own: atp embed GRAPH -o model.npz, atp qa ingest DUMP -o SITE")
     return path
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-PATIENCE = 10.0  # seconds for what is about to end; spent in full only by a test that fails
+PATIENCE = 30.0  # seconds for what is about to end; spent in full only by a test that fails
 FILES, TASKS = Path("/proc/self/fd"), Path("/proc/self/task")
 
 # Started once per process by a library, on first use, and never stopped.
@@ -163,11 +163,14 @@ class LeakCheck:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         try:
-            return (yield)
-        finally:
-            problems = self._problems(item, nextitem)
-            if problems:
-                pytest.fail("\n".join(["left open:", *problems]), pytrace=False)
+            result = yield
+        except Exception:  # the test fails anyway: only see to it that no other test does
+            self._problems(item, nextitem)
+            raise
+        problems = self._problems(item, nextitem)
+        if problems:
+            pytest.fail("\n".join(["left open:", *problems]), pytrace=False)
+        return result
 
     def _problems(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[str]:
         ended = {"test"}
@@ -179,16 +182,16 @@ class LeakCheck:
         if not left:
             return []
         problems = collect_garbage()
-        # What a test opens by way of a fixture that holds something open, such as another worker of
-        # a cluster, may stay as long as that fixture.
-        # A cluster that a fixture holds open makes new connections whenever it likes.
-        used = [
+        # While a fixture of the module has something open, such as a cluster, that may open more in
+        # the background, and so may a fixture of the session in a test that uses it.
+        now, used = open_resources(), getattr(item, "fixturenames", ())
+        lasting = {
             owner.ends
             for resource, owner in self.owners.items()
-            if owner.fixture in item.fixturenames or resource.kind == "cluster"
-        ]
+            if resource in now and (owner.ends == "module" or owner.fixture in used)
+        }
         for ends in ("module", "session"):
-            if ends in used and ends not in ended:
+            if ends in lasting - ended:
                 for resource in self._left(ended) - self.owners.keys():
                     self.owners[resource] = Owner(item.nodeid, ends)
         deadline = time.monotonic() + PATIENCE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from atpgraph import datasets
+from atpgraph import break_cycles, datasets
 from atpgraph.datasets import Dataset, edge_checksum
 from atpgraph.errors import AtpError, InputError
 from atpgraph.graph import DiGraph
@@ -58,7 +58,7 @@ def test_folders_nobody_named_are_not_searched(tmp_path: Path, folder: str) -> N
 
 def test_not_here(tmp_path: Path) -> None:
     assert "tiny" not in datasets.available()
-    with pytest.raises(InputError, match="atp datasets fetch tiny"):
+    with pytest.raises(InputError, match="atp data fetch tiny"):
         datasets.path("tiny")
 
 
@@ -140,3 +140,19 @@ def test_real_files(data_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str) 
     graph = datasets.load(name)
     known = datasets.find(name).edges_sha256
     assert not known or edge_checksum(graph) == known
+
+
+def test_imports_of_the_standard_library() -> None:
+    graph = datasets.python_imports()
+    edges = set(graph.edges())
+    assert {("json", "json.decoder"), ("json.decoder", "re"), ("asyncio.events", "socket")} <= edges
+    assert graph.n_nodes > 300
+    assert graph.n_self_loops == 0
+    removed = break_cycles(graph).removed
+    assert 10 < len(removed) < graph.n_edges / 10  # there are cycles, and few edges close them
+
+
+def test_installed_packages() -> None:
+    edges = set(datasets.installed_packages().edges())
+    assert ("scipy", "numpy") in edges
+    assert not [name for pair in edges for name in pair if name != name.lower()]

@@ -144,7 +144,8 @@ def without_qa(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "command", ["cqa route model --title x", "serve --demo", "service --help", "generate community"]
+    "command",
+    ["qa route model --title x", "server run --demo", "server --help", "data generate community"],
 )
 def test_commands_of_the_other_distribution_say_what_to_install(command: str) -> None:
     done = without_qa("from atpgraph.cli import main; main()", *command.split())

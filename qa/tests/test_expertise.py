@@ -110,21 +110,21 @@ def test_the_commands(tmp_path):
     folder, site = tmp_path / "site", Site(tmp_path / "site")
     run = CliRunner().invoke
     model = tmp_path / "model"
-    train = ["cqa", "train", str(folder), "-o", str(model), "--dim", "8", "--text", "bm25"]
+    train = ["qa", "train", str(folder), "-o", str(model), "--dim", "8", "--text", "bm25"]
     trained = run(app, [*train, "--json"])
     assert trained.exit_code == 0, trained.output
     assert json.loads(trained.stdout)["questions"] == len(site.questions)
     assert ATP.load(model / "expertise.npz").source_.shape[1] == 8
     for arguments in ([str(model)], [str(model), "--tag", site.tags.names[0]]):
-        found = run(app, ["cqa", "experts", *arguments, "--top", "3", "--json"])
+        found = run(app, ["qa", "experts", *arguments, "--top", "3", "--json"])
         assert found.exit_code == 0, found.output
         assert len(json.loads(found.stdout)["experts"]) == 3
     for name in ("all.csv", "all.parquet", "all.txt"):
         output = tmp_path / name
-        command = ["cqa", "difficulty", str(folder), "--model", str(model), "-o", str(output)]
+        command = ["qa", "difficulty", str(folder), "--model", str(model), "-o", str(output)]
         assert run(app, command).exit_code == (2 if name == "all.txt" else 0)
         assert output.exists() == (name != "all.txt")
-    command = ["cqa", "difficulty", str(folder), "--evaluate", "--bootstrap", "5", "--json", "-q"]
+    command = ["qa", "difficulty", str(folder), "--evaluate", "--bootstrap", "5", "--json", "-q"]
     command += ["--methods", "atp,atp-position", "--model", str(model)]
     shown = run(app, [*command, "--report", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output

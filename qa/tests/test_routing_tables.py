@@ -29,7 +29,7 @@ def test_tables_say_what_the_json_says(tmp_path: Path, monkeypatch: pytest.Monke
         truth=tmp_path / "dump" / "truth.npz",
     ).to_dict()
     run = {
-        "command": "atp cqa evaluate site",
+        "command": "atp qa evaluate site",
         "version": "0",
         "date": "2000-01-01",
         "seed": 0,
@@ -46,7 +46,7 @@ def test_tables_say_what_the_json_says(tmp_path: Path, monkeypatch: pytest.Monke
     routing.write_summary()
     table = file.with_suffix(".md").read_text(encoding="utf-8")
     summary = (tmp_path / "routing.md").read_text(encoding="utf-8")
-    assert table.count("atp cqa evaluate site") == 1
+    assert table.count("atp qa evaluate site") == 1
     for name, result in found.items():
         assert f"## {name}" in table
         assert f"{name} ({result['questions']:,})" in summary

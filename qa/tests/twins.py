@@ -24,58 +24,42 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
     np.add.at(total, owner[owner >= 0], weight[owner >= 0])
 
 
-def plain_answers(
-    questions: np.ndarray,
-    indptr: np.ndarray,
-    answers: np.ndarray,
-    limit: int,
-    late_question: np.ndarray,
-    late_answer: np.ndarray,
-    found: np.ndarray,
-) -> int:
-    """Twin of ``list_answers``."""
-    listing: list[int] = []
-    for question in questions.tolist():
-        early = (
-            answers[indptr[question] : indptr[question + 1]] if question < len(indptr) - 1 else []
-        )
-        listing += [answer for answer in early if answer < limit]
-        listing += late_answer[late_question == question].tolist()
-    found[: len(listing)] = listing
-    return len(listing)
-
-
 def plain_side_by_side(
-    near: np.ndarray, match: np.ndarray, ideal: float, share: np.ndarray, similar: np.ndarray
+    near: np.ndarray,
+    match: np.ndarray,
+    share: np.ndarray,
+    match_scale: np.float32,
+    share_scale: np.float32,
+    similar: np.ndarray,
 ) -> None:
     """Twin of ``put_side_by_side``."""
-    similar[:] = np.stack([near, (match / ideal) ** 2, share, np.zeros(len(near))], axis=1)
+    near = near if len(near) else np.zeros_like(match)
+    columns = [near, (match * match_scale) ** 2, share * share_scale, np.zeros_like(match)]
+    similar[:] = np.stack(columns, axis=1)
 
 
-def plain_add_up(
-    codes: np.ndarray,
-    place: np.ndarray,
-    posts: f.Posts,
-    similar: np.ndarray,
-    is_accepted: np.ndarray,
-    faded: np.ndarray,
-    late_faded: np.ndarray,
-    sums: np.ndarray,
+def plain_posts(posts: f.Posts, rows: np.ndarray, similar: np.ndarray, sums: np.ndarray) -> None:
+    """Twin of ``add_posts``: all answers of everybody in one table."""
+    place = np.full(len(posts.start) - 1, -1)
+    place[rows] = np.arange(len(rows))
+    sums[:] = 0.0
+    owner = np.repeat(np.arange(len(place)), np.diff(posts.start))
+    _plain_answers(place[owner], posts.question, posts.worth, similar, sums)
+    asker = place[np.repeat(np.arange(len(place)), np.diff(posts.asked_start))]
+    near = np.maximum(similar[posts.asked[asker >= 0], 0].astype(np.float64), 0.0)
+    asked = np.zeros(len(sums))
+    np.add.at(asked, asker[asker >= 0], near**2)
+    sums[:, f.ASKED] = asked
+    np.maximum.at(sums[:, f.ASKED_MAX], asker[asker >= 0], near)
+
+
+def _plain_answers(
+    at: np.ndarray, question: np.ndarray, worth: np.ndarray, similar: np.ndarray, sums: np.ndarray
 ) -> None:
-    """Twin of ``add_up``: all answers of everybody in one table."""
-    sums = sums.T
-    owner = np.repeat(np.arange(len(posts.start) - 1), np.diff(posts.start))
-    known = posts.answer < posts.n_answers
-    first = len(is_accepted) - len(posts.late_owner)
-    owner = np.concatenate([owner[known], posts.late_owner])
-    answer = np.concatenate([posts.answer[known], first + np.arange(len(posts.late_owner))])
-    question = np.concatenate([posts.question[known], posts.late_question])
-    fade = np.concatenate([faded[known], late_faded]).T.astype(np.float64)
-    mine = (owner >= 0) & (np.append(place, -1)[owner] >= 0)
-    to, fade = place[owner[mine]], fade[:, mine]
-    near, match, share, _ = similar[question[mine]].astype(np.float64).T
-    won, square = is_accepted[answer[mine]], np.maximum(near, 0.0) ** 2
-    for row, value in (
+    to, fade = at[at >= 0], worth[at >= 0].T.astype(np.float64)
+    near, match, share, _ = similar[question[at >= 0]].astype(np.float64).T
+    won, square, total = fade[3], np.maximum(near, 0.0) ** 2, sums.astype(np.float64)
+    for column, value in (
         *((f.CLOSE, square), (f.CLOSE_WON, square * won), (f.CLOSE_PLAIN, near)),
         *((f.CLOSE_RECENT, square * fade[0]), (f.CLOSE_MONTH, square * fade[1])),
         *((f.CLOSE_DAYS, square * fade[2]), (f.MONTH, fade[1]), (f.GIVEN, np.ones(len(to)))),
@@ -83,18 +67,22 @@ def plain_add_up(
         *((f.TAG, share), (f.TAG_WON, share * won), (f.TAG_RECENT, share * fade[0])),
         (f.TAG_SAME, share**3),
     ):
-        np.add.at(sums[row], to, value)
-    np.maximum.at(sums[f.CLOSE_MAX], to, near)
-    np.maximum.at(sums[f.WORDS_MAX], to, match)
-    asker = np.repeat(np.arange(len(posts.asked_start) - 1), np.diff(posts.asked_start))
-    known = posts.asked < posts.n_questions
-    first = len(similar) - len(posts.late_asker)
-    asker = np.concatenate([asker[known], posts.late_asker])
-    asked = np.concatenate([posts.asked[known], first + np.arange(len(posts.late_asker))])
-    mine = (asker >= 0) & (np.append(place, -1)[asker] >= 0)
-    near = np.maximum(similar[asked[mine], 0].astype(np.float64), 0.0)
-    np.add.at(sums[f.ASKED], place[asker[mine]], near**2)
-    np.maximum.at(sums[f.ASKED_MAX], place[asker[mine]], near)
+        np.add.at(total[:, column], to, value)
+    np.maximum.at(total[:, f.CLOSE_MAX], to, near)
+    np.maximum.at(total[:, f.WORDS_MAX], to, match)
+    sums[:] = total
+
+
+def plain_late(
+    owner: np.ndarray,
+    question: np.ndarray,
+    worth: np.ndarray,
+    place: np.ndarray,
+    similar: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Twin of ``add_late``."""
+    _plain_answers(np.append(place, -1)[owner], question, worth, similar, sums)
 
 
 def plain_term(
@@ -102,15 +90,13 @@ def plain_term(
     counts: np.ndarray,
     present: np.ndarray,
     length: np.ndarray,
-    flat: float,
     slope: float,
-    k1: float,
-    factor: float,
+    factor: np.float32,
     scores: np.ndarray,
 ) -> None:
     """Twin of ``add_term``."""
-    part = counts * (k1 + 1.0) / (counts + (flat + slope * length[rows]))
-    np.add.at(scores, rows, np.where(present[rows], factor * part, 0.0))
+    part = (counts * 2.2 / (counts + (1.2 * 0.25 + slope * length[rows]))).astype(np.float32)
+    np.add.at(scores, rows, np.where(present[rows], factor * part, np.float32(0.0)))
 
 
 @contextmanager
@@ -120,10 +106,10 @@ def plain_kernels() -> Iterator[None]:
     with ExitStack() as stack:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
-            ("timeline.history.list_answers", plain_answers),
             ("timeline.corpus.add_term", plain_term),
             ("ranking.features.put_side_by_side", plain_side_by_side),
-            ("ranking.features.add_up", plain_add_up),
+            ("ranking.features.add_posts", plain_posts),
+            ("ranking.features.add_late", plain_late),
         ):
             stack.enter_context(mock.patch(f"{routing}.{name}", twin))
         yield

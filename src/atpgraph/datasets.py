@@ -1,15 +1,23 @@
-"""Public graphs by name: where they are on this machine, or how to get them.
+"""Graphs to try things on: public ones by name, and two that every reader has installed.
 
-A file is looked for in the folder that ``ATP_DATA`` names (in its subfolder ``graphs``, then in the
-folder itself) and in the cache; if it is in neither, it is downloaded from SNAP to the cache.
-Whatever the source, a graph is accepted only if its node and edge counts are those SNAP publishes;
-where a checksum of the edges is known, a download has to match that too.
+:func:`python_imports` reads the imports of the standard library, :func:`installed_packages` the
+requirements of what is installed; neither needs a download.
+
+The file of a graph by name is looked for in the folder that ``ATP_DATA`` names (in its subfolder
+``graphs``, then in the folder itself) and in the cache; if it is in neither, it is downloaded from
+SNAP to the cache. Whatever the source, a graph is accepted only if its node and edge counts are
+those SNAP publishes; where a checksum of the edges is known, a download has to match that too.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib.metadata
 import os
+import re
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,7 +143,7 @@ def path(name: str) -> Path:
     file = _local(dataset)
     if file is None:
         raise InputError(
-            f"{dataset.name} is not on this machine; run 'atp datasets fetch {dataset.name}', or "
+            f"{dataset.name} is not on this machine; run 'atp data fetch {dataset.name}', or "
             f"set ATP_DATA to a folder that holds {dataset.file}."
         )
     return file
@@ -178,6 +186,76 @@ def edge_checksum(graph: DiGraph) -> str:
         f"{a}\t{b}\n" for a, b in zip(u[order].tolist(), v[order].tolist(), strict=True)
     )
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def python_imports() -> DiGraph:
+    """Return which module of the installed Python's standard library imports which.
+
+    An edge leads from the importing to the imported module. Imports inside functions count, so
+    there are cycles: that is how the library avoids importing in a circle. Tests, IDLE and
+    extension modules are left out. The graph depends on the version of Python, and on nothing else.
+
+    Examples
+    --------
+    >>> graph = python_imports()
+    >>> ("json", "json.decoder") in set(graph.edges())
+    True
+    """
+    root = Path(sysconfig.get_path("stdlib"))
+    files: dict[str, Path] = {}
+    for top in sorted(sys.stdlib_module_names - _NOT_LIBRARY):
+        for file in [root / f"{top}.py", *sorted((root / top).rglob("*.py"))]:
+            parts = file.relative_to(root).with_suffix("").parts
+            if file.is_file() and not _NOT_LIBRARY & set(parts):
+                files[".".join(parts).removesuffix(".__init__")] = file
+    edges: dict[tuple[str, str], None] = {}  # in order, without duplicates
+    for module, file in files.items():
+        for name in _imported(module, file):
+            while name and name not in files:  # a class or function: the module it is in
+                name = name.rpartition(".")[0]
+            if name and name != module:
+                edges[module, name] = None
+    return DiGraph.from_edges(list(edges))
+
+
+_NOT_LIBRARY = {"test", "tests", "idlelib", "lib2to3", "turtledemo", "site-packages", "__main__"}
+
+
+def _imported(module: str, file: Path) -> Iterable[str]:
+    """Yield the full names that a module imports, wherever the import statement is."""
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: 1 - node.level or None] if node.level else []
+            start = ".".join([*base, node.module] if node.module else base)
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def installed_packages() -> DiGraph:
+    """Return which installed distribution requires which, without the optional requirements.
+
+    Examples
+    --------
+    >>> ("atpgraph", "numpy") in set(installed_packages().edges())
+    True
+    """
+
+    def normal(name: str) -> str:
+        return re.sub(r"[-_.]+", "-", name).lower()
+
+    required = {
+        normal(each.metadata["Name"]): each.requires or []
+        for each in importlib.metadata.distributions()
+    }
+    pairs = {
+        (name, normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]))
+        for name, lines in required.items()
+        for line in lines
+        if "extra ==" not in line
+    }
+    return DiGraph.from_edges(sorted(pair for pair in pairs if pair[1] in required))
 
 
 def _with_file(name: str) -> Dataset:

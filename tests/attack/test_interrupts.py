@@ -57,7 +57,7 @@ def in_a_terminal(typed: list[str], press_after: float) -> tuple[Outcome, bytes]
     return done, b"".join(shown)
 
 
-@pytest.mark.parametrize("name", ["embed", "break-cycles", "links", "ingest", "train"])
+@pytest.mark.parametrize("name", ["embed", "cycles", "links", "ingest", "train"])
 def test_ctrl_c_at_random_moments(world, tmp_path, name) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()

@@ -17,9 +17,9 @@ from .forked import Outcome, run, unprintable
 COMMANDS = {
     "info": "info {w}/model.npz",
     "json": "info {w}/model.npz --json",
-    "table": "neighbors {w}/model.npz 1",
-    "file": "hierarchy {w}/graph.txt -m dfs -o -",
-    "stats": "cqa stats {w}/site",
+    "table": "model top {w}/model.npz 1",
+    "file": "levels {w}/graph.txt -m dfs -o -",
+    "stats": "qa stats {w}/site",
     "help": "--help",
 }
 
@@ -119,11 +119,11 @@ def test_labels_do_not_drive_the_terminal(world, tmp_path) -> None:
     for typed in (
         ["embed", str(graph), "-o", str(model), "--dim", "2", "--max-iter", "1"],
         ["info", str(model)],
-        ["neighbors", str(model), "b"],
-        ["neighbors", str(model), label],
-        ["predict", str(model), "b", "no\x1b[5m"],
-        ["break-cycles", str(graph)],
-        ["hierarchy", str(folder / "missing\x1b[2J")],
+        ["model", "top", str(model), "b"],
+        ["model", "top", str(model), label],
+        ["model", "score", str(model), "b", "no\x1b[5m"],
+        ["cycles", str(graph)],
+        ["levels", str(folder / "missing\x1b[2J")],
         ["reach", str(graph), "--descendants", "b"],
     ):
         done = in_a_terminal(typed, 24, 80)

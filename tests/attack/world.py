@@ -26,7 +26,7 @@ def build(root: Path) -> None:
             raise RuntimeError(f"atp {arguments} failed")
 
     graph, dump, site = root / "graph.txt", root / "dump", root / "site"
-    atp("generate", "cycles", "-o", graph, "--nodes", 60, "--edges", 150, "--planted", 12)
+    atp("data", "generate", "cycles", "-o", graph, "--nodes", 60, "--edges", 150, "--planted", 12)
     (root / "graph.txt.gz").write_bytes(gzip.compress(graph.read_bytes(), mtime=0))
     lines = [line.split() for line in graph.read_text().splitlines() if line[:1].isdigit()]
     rows = "".join(f'"node {u}",n{v},{len(u)}.5\n' for u, v in lines)
@@ -41,14 +41,26 @@ def build(root: Path) -> None:
         "embed", graph, "-o", root / "out.npz", "--dim", 4, "--max-iter", 2, "--work", root / "work"
     )
     (root / "out.npz").unlink()
-    atp("service", "token", "forum", "--scopes", "read", "--folder", root / "service")
-    atp("service", "backup", root / "backup.zip", "--folder", root / "service")
-    atp("generate", "community", "-o", dump, "--questions", 150, "--users", 40, "--topics", 2)
-    atp("generate", "community", "-o", root / "dump2", "--questions", 30, "--users", 9)
-    atp("cqa", "ingest", dump, "-o", site)
-    atp("cqa", "train", site, "-o", root / "advisor")
+    atp("server", "tokens", "forum", "--scopes", "read", "--folder", root / "service")
+    atp("server", "backup", root / "backup.zip", "--folder", root / "service")
+    atp(
+        "data",
+        "generate",
+        "community",
+        "-o",
+        dump,
+        "--questions",
+        150,
+        "--users",
+        40,
+        "--topics",
+        2,
+    )
+    atp("data", "generate", "community", "-o", root / "dump2", "--questions", 30, "--users", 9)
+    atp("qa", "ingest", dump, "-o", site)
+    atp("qa", "train", site, "-o", root / "advisor")
     (root / "welcome.json").write_text(json.dumps(WELCOME))
-    atp("cqa", "route", root / "advisor", "--title", "how", "--log", root / "log.json")
+    atp("qa", "route", root / "advisor", "--title", "how", "--log", root / "log.json")
     _pack(dump, root / "dump.7z")
     for written in WRITERS.values():  # loads what only they need
         made = root / "made"
@@ -94,35 +106,35 @@ def reader(file: str, typed: str) -> Reader:
 
 READERS = [
     reader("graph.txt", "embed {d}/graph.txt -o {d}/out.npz --dim 4 --max-iter 2 --memory 500MB"),
-    reader("graph.txt", "break-cycles {d}/graph.txt -o {d}/out.txt"),
-    reader("truth.txt", "break-cycles {d}/graph.txt -m dfs --truth {d}/truth.txt"),
-    reader("words.csv", "hierarchy {d}/words.csv -o {d}/out.csv"),
+    reader("graph.txt", "cycles {d}/graph.txt -o {d}/out.txt"),
+    reader("truth.txt", "cycles {d}/graph.txt -m dfs --truth {d}/truth.txt"),
+    reader("words.csv", "levels {d}/words.csv -o {d}/out.csv"),
     reader("graph.txt.gz", "reach {d}/graph.txt.gz 1 2 -o {d}/out.npz"),
     reader("index.npz", "reach {d}/index.npz --descendants 1"),
     reader(
         "work/**/*",
         "embed {d}/graph.txt -o {d}/out.npz --dim 4 --max-iter 2 --work {d}/work",
     ),
-    reader("links.npz", "links predict {d}/links.npz 1 2"),
+    reader("links.npz", "links score {d}/links.npz 1 2"),
     reader("links.npz", "links recommend {d}/links.npz 1 --top 3 --explain"),
-    reader("backup.zip", "service restore {d}/backup.zip --folder {d}/restored"),
-    reader("model.npz", "predict {d}/model.npz 1 2"),
+    reader("backup.zip", "server restore {d}/backup.zip --folder {d}/restored"),
+    reader("model.npz", "model score {d}/model.npz 1 2"),
     reader("model.npz", "info {d}/model.npz --json"),
-    reader("words.npz", "neighbors {d}/words.npz n7 --top 3"),
-    reader("model.npz", "export {d}/model.npz --format npy -o {d}/out"),
-    reader("words.npz", "export {d}/words.npz --format csv -o {d}/out.csv"),
-    reader("pairs.txt", "predict {d}/model.npz --pairs {d}/pairs.txt"),
-    reader("dump/*.xml", "cqa ingest {d}/dump -o {d}/out"),
-    reader("dump.7z", "cqa ingest {d}/dump.7z -o {d}/out"),
-    reader("site/**/*", "cqa stats {d}/site"),
-    reader("site/**/*", "cqa difficulty {d}/site --methods number-of-answers"),
-    reader("advisor/**/*", "cqa route {d}/advisor --title how"),
-    reader("advisor/[em]*", "cqa experts {d}/advisor --top 3"),
-    reader("log.json", "cqa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
-    reader("welcome.json", "cqa route {d}/advisor --title how --welcome {d}/welcome.json"),
+    reader("words.npz", "model top {d}/words.npz n7 --top 3"),
+    reader("model.npz", "model export {d}/model.npz --format npy -o {d}/out"),
+    reader("words.npz", "model export {d}/words.npz --format csv -o {d}/out.csv"),
+    reader("pairs.txt", "model score {d}/model.npz --pairs {d}/pairs.txt"),
+    reader("dump/*.xml", "qa ingest {d}/dump -o {d}/out"),
+    reader("dump.7z", "qa ingest {d}/dump.7z -o {d}/out"),
+    reader("site/**/*", "qa stats {d}/site"),
+    reader("site/**/*", "qa difficulty {d}/site --methods number-of-answers"),
+    reader("advisor/**/*", "qa route {d}/advisor --title how"),
+    reader("advisor/[em]*", "qa experts {d}/advisor --top 3"),
+    reader("log.json", "qa route {d}/advisor --title how --per-day 2 --log {d}/log.json"),
+    reader("welcome.json", "qa route {d}/advisor --title how --welcome {d}/welcome.json"),
     reader(
         "dump/truth.npz",
-        "cqa evaluate {d}/site --text bm25 --methods bm25 --truth {d}/dump/truth.npz",
+        "qa evaluate {d}/site --text bm25 --methods bm25 --truth {d}/dump/truth.npz",
     ),
 ]
 
@@ -158,34 +170,34 @@ WRITERS = {
         "embed {w}/{graph} --dim {k} --max-iter 1 -o {d}/out.npz --report {d}/out",
         ("out.npz", "out"),
     ),
-    "break-cycles": Writer(
-        "break-cycles {w}/{graph} -m dfs -o {d}/out.txt --removed {d}/out.csv",
+    "cycles": Writer(
+        "cycles {w}/{graph} -m dfs -o {d}/out.txt --removed {d}/out.csv",
         ("out.txt", "out.csv"),
     ),
-    "hierarchy": Writer("hierarchy {w}/{graph} -m dfs -o {d}/out.csv", ("out.csv",)),
+    "levels": Writer("levels {w}/{graph} -m dfs -o {d}/out.csv", ("out.csv",)),
     "reach": Writer("reach {w}/{graph} -o {d}/out.npz", ("out.npz",)),
     "links": Writer("links fit {w}/{graph} -o {d}/out.npz --dim 2", ("out.npz",)),
-    "export-word2vec": Writer("export {w}/{model} --format word2vec -o {d}/out", ("out",)),
-    "export-npy": Writer("export {w}/{model} --format npy -o {d}/out", ("out",)),
-    "export-csv": Writer("export {w}/{model} --format csv -o {d}/out.csv", ("out.csv",)),
+    "export-word2vec": Writer("model export {w}/{model} --format word2vec -o {d}/out", ("out",)),
+    "export-npy": Writer("model export {w}/{model} --format npy -o {d}/out", ("out",)),
+    "export-csv": Writer("model export {w}/{model} --format csv -o {d}/out.csv", ("out.csv",)),
     "export-parquet": Writer(
-        "export {w}/{model} --format parquet -o {d}/out.parquet", ("out.parquet",)
+        "model export {w}/{model} --format parquet -o {d}/out.parquet", ("out.parquet",)
     ),
     "plot": Writer("plot {w}/{graph} -m dfs -o {d}/out.svg", ("out.svg",)),
     "generate": Writer(
-        "generate cycles --nodes {n} --edges 60 --planted 3 -o {d}/out.txt", ("out.txt",)
+        "data generate cycles --nodes {n} --edges 60 --planted 3 -o {d}/out.txt", ("out.txt",)
     ),
     "community": Writer(
-        "generate community --questions {n} --users 9 --topics 2 -o {d}/out", ("out",)
+        "data generate community --questions {n} --users 9 --topics 2 -o {d}/out", ("out",)
     ),
-    "ingest": Writer("cqa ingest {w}/{dump} -o {d}/out", ("out",)),
+    "ingest": Writer("qa ingest {w}/{dump} -o {d}/out", ("out",)),
     "difficulty": Writer(
-        "cqa difficulty {w}/site --methods number-of-answers --top {k} -o {d}/out.csv", ("out.csv",)
+        "qa difficulty {w}/site --methods number-of-answers --top {k} -o {d}/out.csv", ("out.csv",)
     ),
     "route": Writer(
-        "cqa route {w}/advisor --title how --at 2031-01-0{day} --log {d}/out.json", ("out.json",)
+        "qa route {w}/advisor --title how --at 2031-01-0{day} --log {d}/out.json", ("out.json",)
     ),
-    "train": Writer("cqa train {w}/site --dim {k} -o {d}/out", ("out",)),
+    "train": Writer("qa train {w}/site --dim {k} -o {d}/out", ("out",)),
 }
 
 

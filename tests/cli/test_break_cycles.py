@@ -1,4 +1,4 @@
-"""``atp break-cycles`` and ``atp hierarchy`` as a user types them."""
+"""``atp cycles`` and ``atp levels`` as a user types them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def planted(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
     graph, truth = planted
-    command = [sys.executable, "-m", "atpgraph", "break-cycles", str(graph), "--all"]
+    command = [sys.executable, "-m", "atpgraph", "cycles", str(graph), "--all"]
     command += ["--truth", str(truth), "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
@@ -60,11 +60,11 @@ def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
 
 
 def test_without_truth_the_measures_are_null(planted: tuple[Path, Path]) -> None:
-    report = json.loads(run("break-cycles", planted[0], "--json", "-q").stdout)
+    report = json.loads(run("cycles", planted[0], "--json", "-q").stdout)
     row = report["methods"][AUTO]
     assert list(row) == ROW
     assert row["precision"] is row["recall"] is row["f1"] is None
-    text = run("break-cycles", planted[0], "-m", "sa-g", "-q").stdout
+    text = run("cycles", planted[0], "-m", "sa-g", "-q").stdout
     assert "80 nodes, 346 edges, 1 self-loops, agony " in text
     assert "sa-g" in text
     assert "precision" not in text
@@ -74,7 +74,7 @@ def test_the_minimum_with_weights_and_edges_to_keep(tmp_path: Path) -> None:
     graph, keep = tmp_path / "graph.csv", tmp_path / "keep.csv"
     graph.write_text("source,target,weight\na,b,1\nb,c,5\nc,a,1\na,c,2\nd,d,1\n")
     keep.write_text("source,target\nc,a\n")
-    arguments = ["break-cycles", graph, "-m", "minimum", "--weights", "--keep", keep]
+    arguments = ["cycles", graph, "-m", "minimum", "--weights", "--keep", keep]
     report = json.loads(run(*arguments, "--json", "-q").stdout)
     row = report["methods"]["minimum"]
     assert (row["removed"], row["weight"], row["lower_bound"], row["proved"]) == (3, 4, 4, True)
@@ -93,7 +93,7 @@ def test_the_minimum_with_weights_and_edges_to_keep(tmp_path: Path) -> None:
 def test_the_two_files_are_the_graph_taken_apart(planted: tuple[Path, Path], suffix: str) -> None:
     graph, truth = planted
     dag, gone = graph.with_name(f"dag{suffix}"), graph.with_name(f"gone{suffix}")
-    arguments = ["break-cycles", graph, "-m", "bayes", "-o", dag, "--removed", gone, "--seed", 5]
+    arguments = ["cycles", graph, "-m", "bayes", "-o", dag, "--removed", gone, "--seed", 5]
     result = run(*arguments, "--truth", truth, "-q")
     assert result.exit_code == 0
     assert f"{dag}: written" in result.stdout
@@ -114,7 +114,7 @@ def test_levels_in_a_spreadsheet_are_no_formulas(tmp_path: Path) -> None:
     graph = tmp_path / "g.csv"
     graph.write_text('source,target\n=1+1,@x\n@x,"b\rc"\n')
     for name, expected in (("l.csv", ["'=1+1", "'@x", "b\rc"]), ("l.tsv", ["=1+1", "@x", "b\rc"])):
-        assert run("hierarchy", graph, "-o", tmp_path / name, "-q").exit_code == 0
+        assert run("levels", graph, "-o", tmp_path / name, "-q").exit_code == 0
         with (tmp_path / name).open(newline="") as file:
             rows = list(csv.reader(file, delimiter="," if name == "l.csv" else "\t"))
         assert rows == [["node", "level"], *([n, str(i)] for i, n in enumerate(expected, start=1))]
@@ -123,8 +123,8 @@ def test_levels_in_a_spreadsheet_are_no_formulas(tmp_path: Path) -> None:
 def test_hierarchy_levels_rise_along_the_edges_that_stay(planted: tuple[Path, Path]) -> None:
     graph, _ = planted
     file, dag = graph.with_name("levels.csv"), graph.with_name("dag.txt")
-    report = json.loads(run("hierarchy", graph, "-o", file, "--json", "-q").stdout)
-    assert run("break-cycles", graph, "-o", dag, "-q").exit_code == 0
+    report = json.loads(run("levels", graph, "-o", file, "--json", "-q").stdout)
+    assert run("cycles", graph, "-o", dag, "-q").exit_code == 0
     with file.open(encoding="utf-8", newline="") as lines:
         level = {row["node"]: int(row["level"]) for row in csv.DictReader(lines)}
     assert len(level) == report["nodes"] == 80
@@ -133,16 +133,16 @@ def test_hierarchy_levels_rise_along_the_edges_that_stay(planted: tuple[Path, Pa
     assert report["sizes"] == sizes
     assert report["widest_size"] == max(sizes)
     assert sizes[report["widest_level"] - 1] == max(sizes)
-    text = run("hierarchy", graph, "-q").stdout
+    text = run("levels", graph, "-q").stdout
     assert f"{report['levels']} levels" in text
 
 
 def test_a_dag_stays_as_it_is(tmp_path: Path) -> None:
     path, out, gone = tmp_path / "dag.txt", tmp_path / "out.txt", tmp_path / "gone.txt"
     write_edgelist([("a", "b"), ("b", "c")], path)
-    result = run("break-cycles", path, "--all", "--json", "-q")
+    result = run("cycles", path, "--all", "--json", "-q")
     assert all(row["removed"] == 0 for row in json.loads(result.stdout)["methods"].values())
-    assert run("break-cycles", path, "-o", out, "--removed", gone, "-q").exit_code == 0
+    assert run("cycles", path, "-o", out, "--removed", gone, "-q").exit_code == 0
     assert out.read_text() == path.read_text()
     assert gone.read_text() == ""
 
@@ -189,9 +189,9 @@ def test_mistakes_are_one_sentence_and_leave_no_file(
         names[name].write_bytes(content)
     before = sorted(folder.iterdir())
     typed = [names.get(argument, argument) for argument in arguments]
-    commands = [["break-cycles", *typed, "-o", names["OUT"]]]
+    commands = [["cycles", *typed, "-o", names["OUT"]]]
     if len(typed) == 1 or "-m" in typed:
-        commands.append(["hierarchy", *typed, "-o", names["OUT"]])
+        commands.append(["levels", *typed, "-o", names["OUT"]])
     for command in commands:
         result = run(*command, "--json", "-q")
         assert result.exit_code == 2, result.output

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from atpgraph import __version__
 from atpgraph.cli._app import app
-from atpgraph.cli.console import Json, Quiet, Seed, json_ready, session, table
+from atpgraph.cli.console import json_ready, session, table
+from atpgraph.cli.options import Json, Quiet, Seed
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import BarReporter, LogReporter

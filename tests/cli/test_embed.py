@@ -89,10 +89,12 @@ def test_same_command_same_bytes(folder: Path) -> None:
 
 
 def test_predict_pairs_and_files_agree(folder: Path) -> None:
-    named = json.loads(atp("predict", folder / "m.npz", 0, 1, 5, 2, "--json", "-q").stdout)
+    named = json.loads(atp("model", "score", folder / "m.npz", 0, 1, 5, 2, "--json", "-q").stdout)
     (folder / "pairs.txt").write_text("0 1\n5 2\n0 1\n")
     listed = json.loads(
-        atp("predict", folder / "m.npz", "--pairs", folder / "pairs.txt", "--json", "-q").stdout
+        atp(
+            "model", "score", folder / "m.npz", "--pairs", folder / "pairs.txt", "--json", "-q"
+        ).stdout
     )
     assert listed["pairs"][:2] == named["pairs"]
     assert listed["pairs"][2] == listed["pairs"][0]
@@ -108,29 +110,31 @@ def test_predict_pairs_and_files_agree(folder: Path) -> None:
 def test_predict_says_what_is_in_the_graph(folder: Path) -> None:
     (folder / "deps.txt").write_text("app lib\nlib core\ncore lib\ncore libc\n")
     atp("embed", folder / "deps.txt", "-o", folder / "deps.npz", "--dim", 2, "-q")
-    told = atp("predict", folder / "deps.npz", "app", "libc").stdout
+    told = atp("model", "score", folder / "deps.npz", "app", "libc").stdout
     assert told.startswith("app → libc: path in the graph: yes; predicted: ")
     assert re.fullmatch(r".*predicted: (yes|no), 0\.\d\d\n", told)
     (folder / "pairs.txt").write_text("app libc\nlibc nobody\nlibc app\nme you\n")
-    result = atp("predict", folder / "deps.npz", "--pairs", folder / "pairs.txt", "--json")
+    result = atp("model", "score", folder / "deps.npz", "--pairs", folder / "pairs.txt", "--json")
     rows = json.loads(result.stdout)["pairs"]
     assert [row["path"] for row in rows] == [True, None, False, None]
     assert [row["unknown"] for row in rows] == [[], ["nobody"], [], ["me", "you"]]
     assert rows[1]["score"] is rows[1]["predicted"] is None
-    assert "2 of 4 pairs name a node that the model does not have" in result.stderr
-    table = atp("predict", folder / "deps.npz", "--pairs", folder / "pairs.txt", "-q").stdout
+    assert "2 of 4 pairs name a node that the graph does not have" in result.stderr
+    table = atp("model", "score", folder / "deps.npz", "--pairs", folder / "pairs.txt", "-q").stdout
     assert table.count("unknown node") == 2
 
 
 def test_integers_and_text_are_the_same_node(folder: Path) -> None:
     ATP(n_components=1).fit([(1, "b"), ("b", "2")]).save(folder / "mixed.npz")
-    rows = json.loads(atp("predict", folder / "mixed.npz", 1, 2, "b", 2, "--json").stdout)["pairs"]
+    rows = json.loads(atp("model", "score", folder / "mixed.npz", 1, 2, "b", 2, "--json").stdout)[
+        "pairs"
+    ]
     assert [(row["source"], row["target"]) for row in rows] == [(1, "2"), ("b", "2")]
 
 
 @pytest.mark.parametrize("name", ["²", "1_0", "٣", "+1", "1.0", "0x1", "1e0"])
 def test_only_plain_digits_are_a_number(folder: Path, name: str) -> None:
-    refused = atp("predict", folder / "m.npz", "--", name, 3)
+    refused = atp("model", "score", folder / "m.npz", "--", name, 3)
     assert refused.exit_code == 2
     assert f"no node '{name}'; its nodes are integers" in refused.stderr
     (folder / "odd.csv").write_text(f"source,target\n{name},3\n1,3\n10,3\n3,11\n")
@@ -150,27 +154,33 @@ def test_standard_input_and_output(folder: Path) -> None:
     run = CliRunner().invoke
     made = run(app, ["embed", "-", "-o", "-", "--dim", "8"], input=graph)
     assert made.stdout_bytes[:2] == b"PK"
-    assert "next: atp neighbors" in made.stderr
+    assert "next: atp model top" in made.stderr
     assert "reading standard input" in made.stderr
     (folder / "piped.npz").write_bytes(made.stdout_bytes)
     piped, saved = ATP.load(folder / "piped.npz"), ATP.load(folder / "m.npz")
     assert piped.source_.tobytes() == saved.source_.tobytes()
-    told = run(app, ["predict", str(folder / "m.npz"), "--pairs", "-", "--json"], input=pairs)
+    told = run(
+        app, ["model", "score", str(folder / "m.npz"), "--pairs", "-", "--json"], input=pairs
+    )
     assert len(json.loads(told.stdout)["pairs"]) == 2
-    table = run(app, ["export", str(folder / "m.npz"), "--format", "csv", "-o", "-", "--quiet"])
+    table = run(
+        app, ["model", "export", str(folder / "m.npz"), "--format", "csv", "-o", "-", "--quiet"]
+    )
     assert table.stdout.startswith("node,level,source_0,")
     assert table.stderr == ""
     assert len(table.stdout.splitlines()) == 81
-    dag = run(app, ["break-cycles", "-", "-o", "-"], input=graph)
+    dag = run(app, ["cycles", "-", "-o", "-"], input=graph)
     assert "removed" in dag.stderr
-    again = run(app, ["break-cycles", "-", "--json", "-q"], input=dag.stdout_bytes)
+    again = run(app, ["cycles", "-", "--json", "-q"], input=dag.stdout_bytes)
     assert json.loads(again.stdout)["methods"]["sift"]["removed"] == 0
     assert "standard input is empty" in run(app, ["embed", "-", "-o", "-"], input=b"").stderr
 
 
 @pytest.mark.parametrize("direction", ["targets", "sources"])
 def test_neighbors(folder: Path, direction: str) -> None:
-    result = atp("neighbors", folder / "m.npz", 7, "--direction", direction, "--top", 3, "--json")
+    result = atp(
+        "model", "top", folder / "m.npz", 7, "--direction", direction, "--top", 3, "--json"
+    )
     told = json.loads(result.stdout)
     model = ATP.load(folder / "m.npz")
     find = model.top_targets if direction == "targets" else model.top_sources
@@ -180,13 +190,13 @@ def test_neighbors(folder: Path, direction: str) -> None:
     assert [row["node"] for row in only["neighbors"]] == find(7, 3)[0].tolist()
     several = json.loads(
         atp(
-            "neighbors", folder / "m.npz", 9, 7, "--direction", direction, "--top", 3, "--json"
+            "model", "top", folder / "m.npz", 9, 7, "--direction", direction, "--top", 3, "--json"
         ).stdout
     )
     assert [row["node"] for row in several["nodes"]] == [9, 7]
     names = [row["node"] for row in several["nodes"][1]["neighbors"]]
     assert names == [row["node"] for row in only["neighbors"]]
-    text = atp("neighbors", folder / "m.npz", 9, 7).stdout
+    text = atp("model", "top", folder / "m.npz", 9, 7).stdout
     assert "targets of 9" in text
     assert "targets of 7" in text
 
@@ -197,12 +207,16 @@ def test_info_and_export(folder: Path) -> None:
     assert told["params"]["n_components"] == 8
     assert "sift" in atp("info", folder / "m.npz").stdout
     for name, count in (("word2vec", 2), ("csv", 1), ("parquet", 1), ("npy", 3)):
-        result = atp("export", folder / "m.npz", "--format", name, "-o", folder / name, "--json")
+        result = atp(
+            "model", "export", folder / "m.npz", "--format", name, "-o", folder / name, "--json"
+        )
         files = json.loads(result.stdout)["files"]
         assert len(files) == count
         assert all(Path(file).exists() for file in files)
     for file in ("v.csv", "v.parquet"):  # the name says what it is
-        told = json.loads(atp("export", folder / "m.npz", "-o", folder / file, "--json").stdout)
+        told = json.loads(
+            atp("model", "export", folder / "m.npz", "-o", folder / file, "--json").stdout
+        )
         assert told["format"] == Path(file).suffix[1:]
         assert (folder / file).is_file()
     vectors = np.load(folder / "npy" / "source.npy")
@@ -216,16 +230,16 @@ def test_info_and_export(folder: Path) -> None:
         (["embed", "{d}/none.txt", "-o", "{d}/x.npz"], "none.txt", 2),
         (["embed", "{g}", "-o", "{d}/x.npz", "--kernel", "cubic"], "no kernel 'cubic'", 2),
         (["embed", "{g}", "-o", "{d}/x.npz", "--zero-weight", "x"], "from 0 to 1, or auto", 2),
-        (["predict", "{m}", "1"], "no partner", 2),
-        (["predict", "{m}"], "--pairs", 2),
-        (["predict", "{m}", "1", "nobody"], "no node 'nobody'", 2),
-        (["predict", "{g}", "1", "2"], "model", 2),
-        (["neighbors", "{m}", "12345"], "no node 12345", 2),
-        (["neighbors", "{m}", "1", "--direction", "up"], "Known: targets, sources", 2),
-        (["neighbors", "{m}", "1", "12345"], "no node 12345", 2),
-        (["export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
-        (["export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),
-        (["info", "{d}"], "directory", 2),
+        (["model", "score", "{m}", "1"], "no partner", 2),
+        (["model", "score", "{m}"], "--pairs", 2),
+        (["model", "score", "{m}", "1", "nobody"], "no node 'nobody'", 2),
+        (["model", "score", "{g}", "1", "2"], "model", 2),
+        (["model", "top", "{m}", "12345"], "no node 12345", 2),
+        (["model", "top", "{m}", "1", "--direction", "up"], "Known: targets, sources", 2),
+        (["model", "top", "{m}", "1", "12345"], "no node 12345", 2),
+        (["model", "export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
+        (["model", "export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),
+        (["info", "{d}"], "not a graph", 2),
     ],
 )
 def test_bad_input_gets_a_sentence_and_leaves_nothing(

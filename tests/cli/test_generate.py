@@ -1,4 +1,4 @@
-"""``atp generate`` as a user types it."""
+"""``atp data generate`` as a user types it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,23 @@ runner = CliRunner()
 
 
 def run(*arguments: object):
-    return runner.invoke(app, ["generate", *map(str, arguments)])
+    return runner.invoke(app, ["data", "generate", *map(str, arguments)])
 
 
 def test_cycles_with_truth_as_typed(tmp_path):
     graph, truth = tmp_path / "g.txt", tmp_path / "truth.csv.gz"
-    command = [sys.executable, "-m", "atpgraph", "generate", "cycles", "-n", "80", "-m", "240"]
+    command = [
+        sys.executable,
+        "-m",
+        "atpgraph",
+        "data",
+        "generate",
+        "cycles",
+        "-n",
+        "80",
+        "-m",
+        "240",
+    ]
     command += ["-k", "20", "--max-length", "3", "-o", str(graph), "--truth", str(truth), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
@@ -70,7 +81,7 @@ def test_a_bad_line_is_named_and_exits_2(tmp_path):
 
 
 def test_first_compilation_is_announced_once_per_installation(tmp_path):
-    command = [sys.executable, "-m", "atpgraph", "generate", "cycles", "-n", "9", "-m", "9"]
+    command = [sys.executable, "-m", "atpgraph", "data", "generate", "cycles", "-n", "9", "-m", "9"]
     command += ["-k", "2", "-o", str(tmp_path / "g.txt")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     notices = [

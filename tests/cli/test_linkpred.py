@@ -1,4 +1,4 @@
-"""``atp linkpred`` and ``atp datasets`` as a user types them."""
+"""``atp links compare`` and ``atp data`` as a user types them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def graph(tmp_path):
 
 
 def test_json_and_report_as_typed(graph, tmp_path):
-    command = [sys.executable, "-m", "atpgraph", "linkpred", str(graph), "--seeds", "2"]
+    command = [sys.executable, "-m", "atpgraph", "links", "compare", str(graph), "--seeds", "2"]
     command += ["--methods", "trivial,hope-cn", "--dim", "8", "--protocol", "random,ranking"]
     command += ["--json", "--report", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -36,13 +36,14 @@ def test_json_and_report_as_typed(graph, tmp_path):
     assert {"ap", "hits@100", "seconds"} <= set(row)
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "HOPE-CN" in page
-    assert "atp linkpred" in page
+    assert "atp links compare" in page
     assert "report written" in done.stderr
 
 
 def test_table(graph):
     done = runner.invoke(
-        app, ["linkpred", str(graph), "--methods", "svd", "--seeds", "2", "--dim", "4", "-q"]
+        app,
+        ["links", "compare", str(graph), "--methods", "svd", "--seeds", "2", "--dim", "4", "-q"],
     )
     assert done.exit_code == 0
     assert "SVD of A" in done.stdout
@@ -62,7 +63,7 @@ def test_table(graph):
 )
 def test_bad_input_is_one_sentence(graph, arguments, reason):
     typed = [str(graph) if part == "GRAPH" else part for part in arguments]
-    done = runner.invoke(app, ["linkpred", *typed, "-q"])
+    done = runner.invoke(app, ["links", "compare", *typed, "-q"])
     assert done.exit_code == 2
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1
@@ -70,15 +71,15 @@ def test_bad_input_is_one_sentence(graph, arguments, reason):
 
 def test_datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("ATP_DATA", str(tmp_path))
-    listed = runner.invoke(app, ["datasets", "list", "--json"])
+    listed = runner.invoke(app, ["data", "list", "--json"])
     names = [entry["name"] for entry in json.loads(listed.stdout)["datasets"]]
     assert names[0] == "wiki-Vote"
     assert "GNM-30K" in names
     assert "wiki-Vote" in runner.invoke(app, ["datasets"]).stdout
     file = tmp_path / "email-Eu-core.txt.gz"
     file.write_bytes(b"1 2\n")
-    found = runner.invoke(app, ["datasets", "path", "email-eu-core"])
+    found = runner.invoke(app, ["data", "path", "email-eu-core"])
     assert found.stdout.strip() == str(file)
-    missing = runner.invoke(app, ["datasets", "path", "GNM-30K"])
+    missing = runner.invoke(app, ["data", "path", "GNM-30K"])
     assert missing.exit_code == 2
     assert "generated" in missing.stderr

@@ -20,7 +20,9 @@ def atp(*arguments: object) -> Result:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("links")
-    made = atp("generate", "citation", "-o", folder / "g.txt", "--nodes", 300, "--edges", 1500)
+    made = atp(
+        "data", "generate", "citation", "-o", folder / "g.txt", "--nodes", 300, "--edges", 1500
+    )
     assert made.exit_code == 0, made.output
     fitted = atp("links", "fit", folder / "g.txt", "-o", folder / "m.npz", "--quiet")
     assert fitted.exit_code == 0, fitted.output
@@ -35,7 +37,7 @@ def test_predict_marks_known_edges_and_unknown_nodes(model: Path, tmp_path: Path
     )
     pairs = tmp_path / "pairs.txt"
     pairs.write_text(f"{first[0]} {first[1]}\n{first[0]} nobody\n")
-    rows = json.loads(atp("links", "predict", model, "--pairs", pairs, "--json").stdout)["pairs"]
+    rows = json.loads(atp("links", "score", model, "--pairs", pairs, "--json").stdout)["pairs"]
     assert rows[0]["known"] is True
     assert 0 < rows[0]["probability"] < 1
     assert rows[1]["unknown"] == ["nobody"]
@@ -44,7 +46,7 @@ def test_predict_marks_known_edges_and_unknown_nodes(model: Path, tmp_path: Path
 
 def test_a_rarer_link_is_less_likely(model: Path) -> None:
     told = [
-        json.loads(atp("links", "predict", model, 250, 3, "--base-rate", rate, "--json").stdout)
+        json.loads(atp("links", "score", model, 250, 3, "--base-rate", rate, "--json").stdout)
         for rate in (0.5, 0.01)
     ]
     assert told[1]["pairs"][0]["probability"] < told[0]["pairs"][0]["probability"]
@@ -63,8 +65,8 @@ def test_recommendations_are_new_and_explained(model: Path) -> None:
 
 def test_bad_requests_are_one_sentence(model: Path) -> None:
     for arguments in (
-        ("links", "predict", model, 1),
-        ("links", "predict", model),
+        ("links", "score", model, 1),
+        ("links", "score", model),
         ("links", "recommend", model, "nobody"),
     ):
         result = atp(*arguments)

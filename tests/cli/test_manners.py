@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atpgraph import noisy_hierarchy, random_dag, write_edgelist
-from atpgraph.cli import _choices
+from atpgraph.cli import options
 from atpgraph.cli._app import app
 from atpgraph.closure import KERNELS
 from atpgraph.cycles import METHODS
@@ -49,11 +49,11 @@ def complete(line: str) -> list[str]:
 
 def test_names_to_complete_are_those_of_the_library() -> None:
     for known, completed in (
-        ([*METHODS, "auto"], _choices.METHODS),
-        (KERNELS, _choices.KERNELS),
-        (PURPOSES, _choices.PURPOSES),
-        (FORMATS, _choices.FORMATS),
-        (KINDS, _choices.KINDS),
+        ([*METHODS, "auto"], options.METHODS),
+        (KERNELS, options.KERNELS),
+        (PURPOSES, options.PURPOSES),
+        (FORMATS, options.FORMATS),
+        (KINDS, options.KINDS),
     ):
         assert tuple(known) == completed
 
@@ -62,8 +62,8 @@ def test_names_to_complete_are_those_of_the_library() -> None:
     ("line", "expected"),
     [
         ("atp em", ["embed"]),
-        ("atp cqa tr", ["train"]),
-        ("atp break-cycles --method sa-", ["sa-g", "sa-f", "sa-b", "sa-voting"]),
+        ("atp qa tr", ["train"]),
+        ("atp cycles --method sa-", ["sa-g", "sa-f", "sa-b", "sa-voting"]),
         ("atp plot --kind h", ["hierarchy"]),
     ],
 )
@@ -89,24 +89,24 @@ def test_completion_installs_itself(tmp_path) -> None:
     ("arguments", "code"),
     [
         (["--version"], 0),
-        (["break-cycles", "{d}/g.txt", "-q"], 0),
+        (["cycles", "{d}/g.txt", "-q"], 0),
         (["no-such-command"], 2),
         (["embed"], 2),
         (["embed", "{d}/g.txt", "-o", "{d}/m.npz", "--dim", "none"], 2),
         (["embed", "{d}/none.txt", "-o", "{d}/m.npz"], 2),
-        (["break-cycles", "{d}/g.txt", "--method", "magic"], 2),
-        (["hierarchy", "{d}/none.txt"], 2),
-        (["predict", "{d}/none.npz", "1", "2"], 2),
-        (["neighbors", "{d}/none.npz", "1"], 2),
-        (["info", "{d}/g.txt"], 2),
-        (["export", "{d}/none.npz", "-o", "{d}/x"], 2),
+        (["cycles", "{d}/g.txt", "--method", "magic"], 2),
+        (["levels", "{d}/none.txt"], 2),
+        (["model", "score", "{d}/none.npz", "1", "2"], 2),
+        (["model", "top", "{d}/none.npz", "1"], 2),
+        (["info", "{d}/none.txt"], 2),
+        (["model", "export", "{d}/none.npz", "-o", "{d}/x"], 2),
         (["plot", "{d}/none.txt", "-o", "{d}/x.png"], 2),
-        (["linkpred", "{d}/none.txt"], 2),
-        (["datasets", "path", "nothing"], 2),
-        (["generate", "dag", "-o", "{d}/no/such.txt"], 2),
-        (["cqa", "stats", "{d}/none"], 2),
-        (["cqa", "ingest", "{d}/none", "-o", "{d}/site"], 2),
-        (["cqa", "route", "{d}/none", "--title", "x"], 2),
+        (["links", "compare", "{d}/none.txt"], 2),
+        (["data", "path", "nothing"], 2),
+        (["data", "generate", "dag", "-o", "{d}/no/such.txt"], 2),
+        (["qa", "stats", "{d}/none"], 2),
+        (["qa", "ingest", "{d}/none", "-o", "{d}/site"], 2),
+        (["qa", "route", "{d}/none", "--title", "x"], 2),
         (["reach", "{d}/g.txt", "-o", "{d}/m.npz", "--index", "forest", "--memory", "10"], 3),
     ],
 )
@@ -194,7 +194,7 @@ COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-9]|4[0-9]|9[0-7])(;[0-9;]*)?m")
 
 @POSIX
 def test_colours_only_where_wanted(folder) -> None:
-    command = [*ATP, "break-cycles", str(folder / "g.txt"), "--method", "h-voting"]
+    command = [*ATP, "cycles", str(folder / "g.txt"), "--method", "h-voting"]
     code, shown = in_terminal(command)
     assert code == 0
     assert COLOUR.search(shown)
@@ -214,11 +214,11 @@ def test_messages_name_the_next_step(folder, tmp_path) -> None:
         return done.stdout + done.stderr
 
     graph, model = folder / "g.txt", tmp_path / "m.npz"
-    assert "next: atp embed" in said("break-cycles", graph, "-o", tmp_path / "dag.txt")
-    assert "next: atp neighbors" in said("embed", graph, "-o", model, "--dim", 2)
+    assert "next: atp embed" in said("cycles", graph, "-o", tmp_path / "dag.txt")
+    assert "next: atp model top" in said("embed", graph, "-o", model, "--dim", 2)
     assert "other kinds: " in said("plot", model, "-o", tmp_path / "p.svg")
-    assert "make one with 'atp embed'" in said("info", tmp_path / "none.npz")
-    assert "did you mean 'h-voting'" in said("break-cycles", graph, "-m", "hvoting")
+    assert "make one with 'atp embed'" in said("model", "top", tmp_path / "none.npz", 1)
+    assert "did you mean 'h-voting'" in said("cycles", graph, "-m", "hvoting")
 
 
 def test_after_ctrl_c_nobody_waits_for_memory_to_be_taken_apart() -> None:

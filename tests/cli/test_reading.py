@@ -30,15 +30,15 @@ def commands(table: Path) -> list[list[object]]:
     """Every command that reads a graph, on a table that says too little of itself."""
     out = table.parent
     return [
-        ["break-cycles", table],
+        ["cycles", table],
         ["reach", table, "a", "d"],
         ["embed", table, "-o", out / "model.npz", "--dim", 2],
         ["tune", table, "--dims", "2", "--penalties", "0.1"],
-        ["hierarchy", table],
+        ["levels", table],
         ["plot", table, "-o", out / "picture.svg", "--kind", "levels"],
         ["links", "fit", table, "-o", out / "links.npz"],
-        ["linkpred", table],
-        ["generate", "cycles", "--dag", table, "-o", out / "cycles.txt", "-k", 0],
+        ["links", "compare", table],
+        ["data", "generate", "cycles", "--dag", table, "-o", out / "cycles.txt", "-k", 0],
     ]
 
 
@@ -55,7 +55,7 @@ def test_ambiguous_columns_are_rejected_and_can_be_named(table: Path, at: int) -
     named = atp(*command, *COLUMNS)
     # Four edges are too few for some commands, which then say something else.
     assert "--source" not in named.stderr
-    if command[0] not in ("links", "linkpred", "tune", "generate"):
+    if command[0] not in ("links", "tune", "data"):
         assert named.exit_code == 0, named.stderr
 
 
@@ -70,12 +70,12 @@ def test_every_option(table: Path) -> None:
     ):
         out = table.with_name("dag.csv")
         kept = table.with_name("removed.csv")
-        done = atp("break-cycles", path, "-o", out, "--removed", kept, *options)
+        done = atp("cycles", path, "-o", out, "--removed", kept, *options)
         assert done.exit_code == 0, done.stderr
         found = [*read_edgelist(out).edges(), *read_edgelist(kept).edges()]
         assert sorted(found) == edges
         assert read_edgelist(out).weights is not None
-    bare = atp("break-cycles", table, "-o", out, *COLUMNS[:4], "--no-weight")
+    bare = atp("cycles", table, "-o", out, *COLUMNS[:4], "--no-weight")
     assert bare.exit_code == 0
     assert read_edgelist(out).weights is None
     model = table.with_name("model.npz")
@@ -84,7 +84,7 @@ def test_every_option(table: Path) -> None:
     assert ATP.load(model).graph_.type_names == ("2020", "2021", "2022", "2023")
     tabs = table.with_name("tabs.txt")
     tabs.write_text("a b\tb c\n")
-    done = atp("hierarchy", tabs, "--delimiter", "tab", "--json")
+    done = atp("levels", tabs, "--delimiter", "tab", "--json")
     assert json.loads(done.stdout)["nodes"] == 2
 
 
@@ -99,7 +99,7 @@ def test_options_that_do_not_fit(table: Path) -> None:
         ([*COLUMNS, "--no-weight"], "exclude each other"),
         (["--delimiter", "ab"], "delimiter"),
     ):
-        done = atp("break-cycles", table, *options)
+        done = atp("cycles", table, *options)
         assert (done.exit_code, done.stderr.count("error:")) == (2, 1)
         assert says in done.stderr
     model = table.with_name("model.npz")
@@ -127,7 +127,7 @@ BAD = {
 def test_no_message_names_a_python_function(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "graph.txt"
     path.write_text(BAD[kind])
-    done = atp("break-cycles", path)
+    done = atp("cycles", path)
     assert done.exit_code == 2
     for word in ("read_edgelist", "as_graph", "DiGraph", "from_edges", "pass "):
         assert word not in done.stderr

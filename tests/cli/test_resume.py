@@ -21,7 +21,18 @@ PURPOSES = ("reachability", "paper")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("graph") / "graph.txt"
     assert not command(
-        ["generate", "cycles", "-o", str(path), "--nodes", "60", "--edges", "150", "--quiet"]
+        [
+            "data",
+            "generate",
+            "cycles",
+            "-o",
+            str(path),
+            "--nodes",
+            "60",
+            "--edges",
+            "150",
+            "--quiet",
+        ]
     )
     settle()
     yield path

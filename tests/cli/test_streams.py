@@ -58,7 +58,7 @@ def test_a_reader_that_went_away(folder, options) -> None:
     # As after "| head -1", but certain: nobody reads from the first byte on.
     reader, writer = os.pipe()
     os.close(reader)
-    typed = [sys.executable, "-m", "atpgraph", "break-cycles", "g.csv", "--all", "-q", *options]
+    typed = [sys.executable, "-m", "atpgraph", "cycles", "g.csv", "--all", "-q", *options]
     done = subprocess.run(typed, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=folder)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
@@ -76,12 +76,12 @@ def test_help_into_a_full_disk(folder, command) -> None:
 @pytest.mark.parametrize(
     "typed",
     [
-        ("hierarchy", "g.csv"),
+        ("levels", "g.csv"),
         ("info", "m.npz"),
-        ("predict", "m.npz", "a\x1b[31m", "b"),
+        ("model", "score", "m.npz", "a\x1b[31m", "b"),
         ("embed", "no\x1bfile", "-o", "m2.npz"),
-        ("break-cycles", "g.csv"),
-        ("neighbors", "m.npz", "--top", "3", "evil\x1b[2J3\x9b\u202e"),
+        ("cycles", "g.csv"),
+        ("model", "top", "m.npz", "--top", "3", "evil\x1b[2J3\x9b\u202e"),
     ],
     ids=lambda typed: typed[0],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from atpgraph.closure import PanelRound, PanelSource
 from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.panel_round import SHEETS, some_paths, take
+from atpgraph.closure.paths import SHEETS, some_paths, take
 from atpgraph.closure.sketch import Sketcher
 from atpgraph.graph import DiGraph
 from atpgraph.util.threads import Workers

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atpgraph.closure import _search, build, closure_forests
-from atpgraph.closure._blocks import block_forest
-from atpgraph.closure._positions import Extras, Positions
+from atpgraph.closure._blocks import Extras, block_forest
+from atpgraph.closure.panel import Positions
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
 from tests.dags import chain, dags, random_dag

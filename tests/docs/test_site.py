@@ -40,7 +40,7 @@ def test_cli_reference_has_every_command_and_option(cli_reference) -> None:
     del commands["atp"]
     assert set(sections) == set(commands)
     assert "atp embed" in commands
-    assert "atp cqa route" in commands
+    assert "atp qa route" in commands
     for path, command in commands.items():
         for item in command.params:
             if item.param_type_name == "option" and item.name != "help" and not item.hidden:

@@ -79,7 +79,7 @@ def test_an_index_that_misses_too_much_searches_exactly(
     found, exact = index.top(nodes, 10)[0], model.top_targets(nodes, 10, order="score")[0]
     assert [x.tolist() for x in found] == [x.tolist() for x in exact]
     model.save(tmp_path / "model.npz")
-    command = ["neighbors", str(tmp_path / "model.npz"), "7", "--approximate", "--json"]
+    command = ["model", "top", str(tmp_path / "model.npz"), "7", "--approximate", "--json"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0
     assert json.loads(done.stdout)["exact"]

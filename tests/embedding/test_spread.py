@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from atpgraph import ATP, InputError, gnm, write_edgelist
+from atpgraph import ATP, InputError, gnm
 from atpgraph.embedding import spread
 from atpgraph.errors import AtpError
 from atpgraph.factorization import panels
@@ -189,24 +188,16 @@ def test_a_run_that_ends_while_it_removes_parts_can_be_resumed(
         assert same(found, whole), (part, count)
 
 
-def test_a_local_cluster_listens_on_loopback_only(tmp_path: Path) -> None:
+def test_a_local_cluster_listens_on_loopback_only(client: Any) -> None:
     psutil = pytest.importorskip("psutil")
-    graph = tmp_path / "graph.txt"
-    write_edgelist(GRAPH, graph)
-    typed = ["embed", graph, "-o", tmp_path / "model.npz", "--dim", 4, "--max-iter", 1]
-    typed += ["--work", tmp_path / "w", "--scheduler", "local:2", "--quiet"]
-    command = [sys.executable, "-m", "atpgraph", *typed]
-    listening = set()
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL) as run:
-        process = psutil.Process(run.pid)
-        while run.poll() is None:
-            with contextlib.suppress(psutil.Error):
-                for member in (process, *process.children(recursive=True)):
-                    with contextlib.suppress(psutil.Error):
-                        sockets = member.net_connections("inet")
-                        listening |= {s.laddr for s in sockets if s.status == "LISTEN"}
-            time.sleep(0.05)
-    assert run.returncode == 0
+    scale(client, 2)
+    process = psutil.Process()
+    listening = {
+        connection.laddr
+        for member in (process, *process.children(recursive=True))
+        for connection in member.net_connections("inet")
+        if connection.status == "LISTEN"
+    }
     # The scheduler, two nannies and two workers; the scheduler and the workers also over HTTP.
     assert len(listening) >= 8
     assert {address.ip for address in listening} == {"127.0.0.1"}

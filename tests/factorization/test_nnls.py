@@ -11,7 +11,7 @@ from atpgraph.closure import closure_forest, closure_forests, kernel_table
 from atpgraph.errors import InputError
 from atpgraph.factorization import factorize
 from atpgraph.factorization import nnls as nnls_module
-from atpgraph.factorization._gram import Solve
+from atpgraph.factorization._nnls_rows import Solve
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels

@@ -10,6 +10,7 @@ from atpgraph.closure.sketch import Sketcher
 from atpgraph.factorization import Descent, Factorization, fit_panels
 from atpgraph.factorization._panel_rows import (
     GROUP,
+    HalfRound,
     Landmarks,
     Rivals,
     Side,
@@ -17,7 +18,7 @@ from atpgraph.factorization._panel_rows import (
     first_vectors,
     learn_rows,
 )
-from atpgraph.factorization.panels import HalfRound, learn_range
+from atpgraph.factorization.panels import learn_range
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag
 from atpgraph.hierarchy import levels
@@ -182,13 +183,12 @@ def test_kernels_do_what_plain_lines_do(seed: int, edges: int, hard: bool) -> No
     groups = np.array([rng.permutation(len(panel.columns))[:GROUP] for _ in range(5)])
     places = groups.astype(np.uint64).ravel()
     vectors = far[panel.columns[places]]
-    half = np.float32(0.5)
-    how = Steps(2, 4, edges, len(places) if hard else 0, 6, margin, half, clip, rate, decay)
+    near_margin = np.float32(0.5)
+    how = Steps(2, 4, edges, len(places) if hard else 0, 6, margin, near_margin, clip, rate, decay)
     block = near[panel.nodes]  # by position
-    learn_rows(
-        0, n, np.uint64(first), panel, Rivals(places, vectors, np.mean(vectors**2, axis=1)),
-        Side(far, only, level, table), how, block, seen, told,
-    )  # fmt: skip
+    rivals = Rivals(places, vectors, np.mean(vectors**2, axis=1))
+    half = HalfRound(near, seen, panel, rivals, Side(far, only, level, table), how)
+    learn_rows(0, n, np.uint64(first), half, block, seen, told)
     near[panel.nodes] = block
     loss, paths = 0.0, 0
     for i, u in 2 * list(enumerate(panel.nodes.tolist())):

@@ -90,7 +90,7 @@ class Competition:
         except ValueError:
             raise InputError(
                 "This is not a competition graph: its nodes are not named like user:42 and "
-                "question:17. Make one with 'atp cqa train'."
+                "question:17. Make one with 'atp qa train'."
             ) from None
         return cls(graph, ids, is_question, {})
 

@@ -5,19 +5,30 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from atpgraph_qa import Accepted, Advisor, Answered, Asked, Policy, Question
-from atpgraph_qa.advisor.readers import ReaderError, Readers, attach, settled, share
+from atpgraph_qa import (
+    Accepted,
+    Advisor,
+    Answered,
+    Asked,
+    Forgotten,
+    Newcomer,
+    Policy,
+    Question,
+    Suggestions,
+)
+from atpgraph_qa.advisor.readers import Readers, attach, settled, share
+from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline import growth
 from atpgraph_qa.timeline.growth import PackedLines
+from atpgraph_qa.timeline.query import Query
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def readers(advisor: Advisor) -> Iterator[Readers]:
     with Readers(advisor, processes=1) as made:
         yield made
@@ -28,34 +39,54 @@ def questions(advisor: Advisor) -> list[Question]:
     return [Question(titles[place], asker=place % 50) for place in (3, 40, 77)]
 
 
+def ask(readers: Readers, advisor: Advisor, question: Question, policy: Policy) -> Suggestions:
+    with readers.ranker(advisor) as ranker:
+        return advisor.ask(question, policy, ranker=ranker)
+
+
+def _check_work(advisor: Advisor, readers: Readers) -> None:
+    """Check that the writer does not compute what readers do."""
+    query, codes = Query.now(advisor.history, questions(advisor)[0]), np.arange(20)
+    user = int(advisor.history.users[0])
+    with readers.ranker(advisor) as ranker:
+        scores, reasons = ranker.scores(query, codes), ranker.reasons(query, [user])
+    assert not {"match", "closeness"} & set(vars(query))
+    np.testing.assert_array_equal(scores, advisor.ranker.scores(query, codes))
+    assert reasons == advisor.ranker.reasons(query, [user])
+
+
 def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
-    now = advisor.history.now
+    now, policy = advisor.history.now, Policy(inactive_days=300.0)
     batches = [
         [Asked(10**7, "new zzyzx question", "", ["new tag"], 10**6, now + 5)],
         [Answered(10**7 + 1, 10**7, 10**6 + 1, now + 9), Accepted(10**7, 10**7 + 1, now + 10)],
+        [Asked(10**7 + 2, "a week later", at_ms=now + 8 * DAY_MS)],
     ]
-    policy = Policy(inactive_days=300.0)
-    for batch in [[], *batches]:
-        advisor = advisor.observe(batch)
-        readers.observe(batch)
+
+    def check() -> None:
         for question in questions(advisor):
-            assert readers.ask(question, policy, top=4) == advisor.ask(question, policy, top=4)
+            assert ask(readers, advisor, question, policy) == advisor.ask(question, policy)
+
+    check()
+    _check_work(advisor, readers)
+    for batch in batches:
+        advisor = advisor.observe(batch)
+        readers.change(advisor, Advisor.observe, batch)
+        check()
+    people = [Newcomer(9001, tags=tuple(advisor.history.tags.names[:3]))]
+    advisor = advisor.welcome(people)
+    readers.change(advisor, Advisor.welcome, people)
+    check()
     # One that ends is replaced, and knows what the others know.
     process = readers._readers[0].process
     os.kill(process.pid or 0, signal.SIGKILL)
     process.join()
-    with pytest.raises(ReaderError, match="ask again"):
-        readers.ask(questions(advisor)[0])
-    for question in questions(advisor):
-        assert readers.ask(question) == advisor.ask(question)
+    for _ in range(2):
+        check()
     assert readers._readers[0].process is not process
-
-
-def test_errors_come_back(advisor: Advisor, readers: Readers) -> None:
-    early = replace(questions(advisor)[0], at=np.datetime64("2001-01-01", "ms").item())
-    with pytest.raises(ValueError, match="before the last post"):
-        readers.ask(early)
-    assert readers.ask(questions(advisor)[0]).people
+    advisor = advisor.observe([Forgotten(int(advisor.history.users[3]))])
+    readers.restart(advisor)
+    check()
 
 
 def test_columns_grow_in_the_file(

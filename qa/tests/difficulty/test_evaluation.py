@@ -51,7 +51,7 @@ def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
     assert all(row.questions >= 20 for row in report.tags)
     assert by_tag(site, truth, {"m": counts}, min_questions=10_000) == []
 
-    write_report(report, tmp_path / "report", "atp cqa difficulty <site>")
+    write_report(report, tmp_path / "report", "atp qa difficulty <site>")
     stored = json.loads((tmp_path / "report/report.json").read_text())
     assert stored == report.to_dict()
     assert set(stored["site"]) == {"questions", "answers", "users", "bounties", "nodes", "edges"}

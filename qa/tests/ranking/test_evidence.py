@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from atpgraph_qa.baselines.open_places import open_places
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.ranking.features import AT, N_SUMS, Features, Posts, add_up, weigh
+from atpgraph_qa.ranking.features import AT, N_SUMS, Features, add_late, add_posts, add_rows
 from atpgraph_qa.ranking.names import AXES, FEW, MEANING
-from atpgraph_qa.ranking.weekly import add_vectors, weekly_stats
+from atpgraph_qa.ranking.weekly import Posts, add_vectors, weekly_stats
 from atpgraph_qa.timeline.candidates import FEW_ANSWERS, new_users
 from atpgraph_qa.timeline.meaning import UNIT, Meaning, dots
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
-from qa.tests.twins import plain_add_up
+from qa.tests.twins import plain_late, plain_posts
 
 
 class Planted:
@@ -40,39 +40,33 @@ def about(records: Records) -> Records:
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
 def test_sums_are_what_plain_sums_give(seed: int, n_answers: int, people: int) -> None:
-    rng = np.random.default_rng(seed)
-    known, n_questions = int(rng.integers(0, people + 1)), 7  # some people are not in the index
-    owner = np.sort(rng.integers(0, known, n_answers)) if known else np.zeros(0, dtype=np.int64)
-    late = int(rng.integers(0, 6))
-    asker = np.sort(rng.integers(0, known, 4)) if known else np.zeros(0, dtype=np.int64)
+    rng, n_questions = np.random.default_rng(seed), 7
+    owner, asker = (np.sort(rng.integers(0, people, n)) for n in (n_answers, 4))
     posts = Posts(
-        np.searchsorted(owner, np.arange(known + 1)),
-        np.arange(len(owner), dtype=np.int32),
-        rng.integers(0, n_questions, len(owner)).astype(np.int32),
-        np.searchsorted(asker, np.arange(known + 1)),
-        np.sort(rng.integers(0, n_questions, len(asker))).astype(np.int32),
-        rng.integers(-1, people, late),
-        rng.integers(0, n_questions, late),
-        rng.integers(-1, people, 2),
-        len(owner),
-        n_questions - 2,
+        np.searchsorted(owner, np.arange(people + 1)),
+        np.arange(n_answers, dtype=np.int32),
+        rng.integers(0, n_questions, n_answers).astype(np.int32),
+        rng.random((n_answers, 4)).astype(np.float32),
+        np.searchsorted(asker, np.arange(people + 1)),
+        rng.integers(0, n_questions, 4).astype(np.int32),
     )
     similar = (2 * rng.random((n_questions, 4)) - 1).astype(np.float32)
     similar[:, 1:] = np.maximum(similar[:, 1:], 0.0)
-    codes = rng.permutation(people)[: int(rng.integers(1, people + 1))]
+    rows = np.sort(rng.permutation(people)[: int(rng.integers(1, people + 1))])
+    one, two = np.empty((2, len(rows), N_SUMS), dtype=np.float32)
+    add_posts(posts, rows, similar, one)
+    plain_posts(posts, rows, similar, two)
+    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
     place = np.full(people, -1, dtype=np.int32)
-    place[codes] = np.arange(len(codes))
-    accepted = rng.random(len(owner) + late) < 0.5
-    faded, late_faded = (rng.random((n, 3)).astype(np.float32) for n in (len(owner), late))
-    one, two = np.zeros((2, len(codes), N_SUMS))
-    given = codes, place, posts, similar, accepted, faded, late_faded
-    add_up(*given, one)
-    plain_add_up(*given, two)
-    np.testing.assert_allclose(one, two)
-    weight, columns = rng.normal(size=N_SUMS), np.ascontiguousarray(one.T, dtype=np.float32)
-    total = np.empty(len(codes))
-    weigh(columns, weight, total)
-    np.testing.assert_allclose(total, weight @ columns, atol=1e-5)
+    place[rows] = np.arange(len(rows))
+    late = rng.integers(-1, people, 5), rng.integers(0, n_questions, 5), posts.worth[:5]
+    late = (*(part[: len(posts.worth[:5])] for part in late[:2]), late[2])
+    add_late(*late, place, similar, one)
+    plain_late(*late, place, similar, two)
+    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+    weight, total = rng.normal(size=N_SUMS), np.zeros(len(rows))
+    add_rows(one, np.arange(len(rows)), weight, total)
+    np.testing.assert_allclose(total, one @ weight, atol=1e-5)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
@@ -123,12 +117,11 @@ def test_features_of_a_person_by_hand(about: Records) -> None:
 def test_profiles_and_their_form(about: Records) -> None:
     query = Query.again(about, 450)
     week = weekly_stats(query.history)
-    assert week.profiles is not None
     person = int(np.argmax(week.known.n_given))
     unit = about.meaning.vectors[:, : len(AXES)].astype(np.float64) / UNIT  # type: ignore[union-attr]
     mine = unit[week.known.answers.question[week.known.answers_by(person)]]
     profile = mine.sum(axis=0) / (len(mine) + 5.0)
-    np.testing.assert_allclose(week.profiles[person], profile, rtol=1e-5)
+    np.testing.assert_allclose(week.profiles[week.row[person]], profile, rtol=1e-5)
     columns = Features(query).columns(np.array([person]))
     found = columns[AT[AXES[0]] : AT[AXES[-1]] + 1, 0]
     np.testing.assert_allclose(found, profile * unit[450], rtol=1e-4, atol=1e-7)
@@ -156,10 +149,10 @@ def test_few_features_are_for_few(about: Records) -> None:
 def test_words_alone_have_no_meaning(records: Records) -> None:
     plain = replace(records, meaning=None)
     query = Query.again(plain, 450)
-    assert query.closeness is None
+    assert not len(query.closeness)
     columns = Features(query).columns(np.arange(len(plain.users)))
     assert not columns[[AT[name] for name in (*MEANING, *AXES)]].any()
-    assert weekly_stats(query.history).profiles is None
+    assert weekly_stats(query.history).profiles.shape[1] == 0
 
 
 def test_newcomers_have_posted_and_answered_little(about: Records) -> None:

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from atpgraph.evaluation.resampling import paired_bootstrap
+from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph_qa.baselines.topic_activity import TopicActivity
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import make_protocol
-from atpgraph_qa.ranking.calibration import Calibration
-from atpgraph_qa.ranking.conditional_logit import Choices
+from atpgraph_qa.ranking.calibration import Calibration, calibrate
 from atpgraph_qa.ranking.model_selection import FEW, STAY, nearest_to_the_prior, select_model
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
 from atpgraph_qa.timeline.records import Records
-from qa.tests.ranking.test_conditional_logit import planted
+from tests.test_conditional_logit import planted
 
 TRUTH = np.array([1.5, -1.0, 0.5])
 
 
 def selected(choices: Choices, prior: np.ndarray):
-    return select_model(choices, np.ones(choices.n_questions, dtype=np.bool_), prior)
+    return select_model(choices, np.ones(choices.n_groups, dtype=np.bool_), prior)
 
 
 def test_few_labels_stay_at_the_prior() -> None:
@@ -102,3 +102,14 @@ def test_confidence_follows_outcomes() -> None:
     again = better.corrected(corrected, happened)
     assert again.shift == pytest.approx(better.shift, abs=0.05)
     assert calibration.corrected(stated[:0], happened[:0]) == calibration
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_sharpness_undoes_what_scores_are_multiplied_by(factor: float) -> None:
+    truth = np.array([1.0, -0.7])
+    choices = planted(1, 3000, truth)
+    model = fit_logit(choices.part(np.zeros(3000, dtype=np.bool_)), prior=truth * factor)
+    found = calibrate(model.score(choices.x), choices, 0.8)
+    assert found.sharpness == pytest.approx(1 / factor, rel=0.12)
+    stated = found(model.score(choices.x[:5]))
+    assert stated.sum() == pytest.approx(0.8)

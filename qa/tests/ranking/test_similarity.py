@@ -4,13 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.ranking.features import find_largest, put_side_by_side
+from atpgraph_qa.ranking.features import put_side_by_side
+from atpgraph_qa.timeline.query import find_largest
 from qa.tests.twins import plain_side_by_side
 
 
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
 def test_largest_in_one_pass(numbers: list[int], count: int) -> None:
-    values = np.array(numbers, dtype=np.float64)
+    values = np.array(numbers, dtype=np.float32)
     best = np.full(count, -1, dtype=np.int64)
     found = find_largest(values, best)
     order = np.argsort(-values, kind="stable")
@@ -19,8 +20,11 @@ def test_largest_in_one_pass(numbers: list[int], count: int) -> None:
 
 def test_similarities_side_by_side() -> None:
     rng = np.random.default_rng(0)
-    near, match, share = rng.random(9).astype(np.float32), 5 * rng.random(9), rng.random(9)
+    near, match, share = rng.random((3, 9)).astype(np.float32)
     one, two = np.zeros((2, 9, 4), dtype=np.float32)
-    put_side_by_side(near, match, 3.0, share, one)
-    plain_side_by_side(near, match, 3.0, share, two)
+    scales = np.float32(0.3), np.float32(0.7)
+    put_side_by_side(near, match, share, *scales, one)
+    plain_side_by_side(near, match, share, *scales, two)
     np.testing.assert_array_equal(one, two)
+    put_side_by_side(near[:0], match, share, *scales, one)
+    assert not one[:, 0].any()

@@ -220,7 +220,7 @@ def _start(model: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
     inherited = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'qa' / 'src'}"}
     inherited.pop("PYTHONDONTWRITEBYTECODE", None)  # or every start compiles every module
     return subprocess.Popen(
-        [sys.executable, "-m", "atpgraph", "serve", str(model), "--json", "--quiet"],
+        [sys.executable, "-m", "atpgraph", "server", "run", str(model), "--json", "--quiet"],
         stdout=subprocess.PIPE,
         text=True,
         env={**inherited, **environment},

@@ -1,4 +1,4 @@
-"""The simulated community of ``atp serve --demo``."""
+"""The simulated community of ``atp server run --demo``."""
 
 from __future__ import annotations
 

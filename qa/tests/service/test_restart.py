@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from atpgraph_qa import Advisor
-from atpgraph_qa.ranking.weekly import WEEKS, monday
+from atpgraph_qa.ranking.weekly import WEEKS
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store import events
 from atpgraph_qa.service.store.database import DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.store.tables import METADATA
+from atpgraph_qa.timeline.visibility import monday
 from qa.tests.service.cluster import Cluster
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.crash import crash, ranked, stream

@@ -8,24 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from atpgraph._version import __version__
-from atpgraph.cli import (
-    break_cycles,
-    datasets,
-    embed,
-    hierarchy,
-    linkpred,
-    model,
-    plot,
-    reach,
-    tune,
-)
+from atpgraph.cli import compare, cycles, data, embed, info, levels, links, model, plot, reach, tune
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.generate.app import app as generate
-from atpgraph.cli.links.app import app as links
 
 app = Commands(
     name="atp",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 done, 1 a bug, 2 bad input or usage, 3 too large for the memory budget, "
     "130 interrupted, 141 the reader of the output went away.",
@@ -48,7 +35,10 @@ def _atp(
         ),
     ] = False,
 ) -> None:
-    """Embed directed graphs so that direction and reachability survive."""
+    """Break cycles, find levels and paths, embed and predict links in directed graphs.
+
+    Start with 'atp FILE', which describes any graph or any file that atp wrote.
+    """
 
 
 def _not_installed(command: str, package: str) -> Any:
@@ -63,19 +53,35 @@ def _not_installed(command: str, package: str) -> Any:
     return say_so
 
 
+# Commands of other distributions of this project: package, and panel of the help.
+ELSEWHERE = dict.fromkeys(("qa", "server", "data.generate.community"), "atpgraph-qa")
+# As an editable install of atpgraph-qa made before 0.3 has them.
+_FORMER_ENTRIES = {
+    "cqa": "qa",
+    "service": "server",
+    "generate.community": "data.generate.community",
+}
+_QUESTIONS = "Questions and answers"
+
+
 def _add_registered(groups: dict[str, Commands]) -> None:
     """Add the commands of the entry-point group ``atpgraph.commands``.
 
     An entry is named as the command is typed, with a dot after the name of a group; it leads to a
     group of commands (a Typer) or to the function of one command.
     """
-    found = {entry.name: entry for entry in entry_points(group="atpgraph.commands")}
-    for name in [*ELSEWHERE, *sorted(found.keys() - ELSEWHERE.keys())]:
+    entries = {
+        _FORMER_ENTRIES.get(entry.name, entry.name): entry
+        for entry in entry_points(group="atpgraph.commands")
+        if entry.name != "serve"
+    }
+    for name in [*ELSEWHERE, *sorted(entries.keys() - ELSEWHERE.keys())]:
         inside, _, last = name.rpartition(".")
-        if name in found:
-            command = found[name].load()
+        panel = None if inside else _QUESTIONS
+        if name in entries:
+            command = entries[name].load()
             if isinstance(command, typer.Typer):
-                groups[inside].add_typer(command, name=last)
+                groups[inside].add_typer(command, name=last, rich_help_panel=panel)
             else:
                 groups[inside].command(last)(command)
         else:
@@ -84,27 +90,22 @@ def _add_registered(groups: dict[str, Commands]) -> None:
                 last,
                 help=f"Comes with {package}: pip install {package}.",
                 add_help_option=False,
+                rich_help_panel=panel,
                 context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
             )(_not_installed(name.replace(".", " "), package))
 
 
-# Commands of other distributions of this project, in the order in which the help lists them.
-ELSEWHERE = dict.fromkeys(("cqa", "serve", "service", "generate.community"), "atpgraph-qa")
-
-# One line per command, in the order in which the help lists them:
-# app.command("name")(module.function), or app.add_typer(module.app, name="name") for subcommands.
-app.command("break-cycles")(break_cycles.break_cycles)
-app.command("reach")(reach.reach)
-app.command("embed")(embed.embed)
-app.command("tune")(tune.tune)
-app.command("predict")(model.predict)
-app.command("neighbors")(model.neighbors)
-app.command("info")(model.info)
-app.command("export")(model.export)
-app.command("hierarchy")(hierarchy.hierarchy)
-app.command("plot")(plot.plot)
-app.add_typer(links, name="links")
-app.command("linkpred")(linkpred.linkpred)
-_add_registered({"": app, "generate": generate})
-app.add_typer(datasets.app, name="datasets")
-app.add_typer(generate, name="generate")
+# In the order in which the help lists them.
+_GRAPH, _VECTORS = "Graphs", "Vectors"
+app.command("info", rich_help_panel=_GRAPH)(info.info)
+app.command("cycles", rich_help_panel=_GRAPH)(cycles.cycles)
+app.command("levels", rich_help_panel=_GRAPH)(levels.levels)
+app.command("reach", rich_help_panel=_GRAPH)(reach.reach)
+app.command("plot", rich_help_panel=_GRAPH)(plot.plot)
+app.command("embed", rich_help_panel=_VECTORS)(embed.embed)
+app.command("tune", rich_help_panel=_VECTORS)(tune.tune)
+app.add_typer(model.app, name="model", rich_help_panel=_VECTORS)
+links.app.command("compare")(compare.compare)
+app.add_typer(links.app, name="links", rich_help_panel="Links")
+_add_registered({"": app, "data.generate": data.generate})
+app.add_typer(data.app, name="data", rich_help_panel="Data")

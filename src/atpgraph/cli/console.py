@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -26,14 +26,6 @@ from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object instead of text.", show_default=False)
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress or notes.", show_default=False)
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
 
 
 class Session:

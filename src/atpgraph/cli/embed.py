@@ -6,12 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from atpgraph.cli._choices import KERNELS, METHODS, PURPOSES, completer
-from atpgraph.cli._facts import fidelity_lines, model_facts
-from atpgraph.cli._reading import Reading, reads_graph
-from atpgraph.cli.console import Json, Quiet, Seed, Session, session, table, typed_command
+from atpgraph.cli import options as opts
+from atpgraph.cli.console import Session, session, table, typed_command
+from atpgraph.cli.info import fidelity_lines, model_facts
+from atpgraph.cli.options import KERNELS, Reading, opt, reads_graph
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -20,77 +18,38 @@ if TYPE_CHECKING:
 
 @reads_graph
 def embed(
-    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    graph: opts.Graph,
     reading: Reading,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Model file to write (.npz).", show_default=False),
-    ] = None,
-    estimate: Annotated[
-        bool,
-        typer.Option("--estimate", help="Say what it would take, and stop.", show_default=False),
-    ] = False,
-    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 128,
-    purpose: Annotated[
-        str,
-        typer.Option(
-            "--purpose",
-            "-p",
-            help="reachability preserves the paths of the graph; paper is the paper's method.",
-            autocompletion=completer(PURPOSES),
-        ),
-    ] = "reachability",
-    kernel: Annotated[
-        str,
-        typer.Option(help="log, harmonic, linear or constant.", autocompletion=completer(KERNELS)),
-    ] = "log",
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            help="How to break cycles; auto: sift, springs on large graphs.",
-            autocompletion=completer(METHODS),
-        ),
-    ] = "auto",
+    output: Annotated[Path | None, opt("Model file to write (.npz).", "--output", "-o")] = None,
+    estimate: Annotated[bool, opt("Only estimate memory and time.", "--estimate")] = False,
+    dim: Annotated[int, opt("Length of the vectors.", min=1)] = 128,
+    purpose: opts.Purpose = "reachability",
+    kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
+    method: opts.Method = "auto",
     zero_weight: Annotated[
-        str,
-        typer.Option(help="For the paper's method: weight of unreachable pairs, 0 to 1 or auto."),
+        str, opt("For the paper's method: weight of unreachable pairs, 0 to 1 or auto.")
     ] = "0",
     regularization: Annotated[
-        float | None, typer.Option(help="Penalty on long vectors.", show_default="by purpose")
+        float | None, opt("Penalty on long vectors.", show_default="by purpose")
     ] = None,
-    max_iter: Annotated[
-        int | None, typer.Option(help="Rounds or iterations.", show_default="by size")
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Memory for reading, such as 4GB.", show_default="half of free memory"),
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
-    ] = None,
+    max_iter: Annotated[int | None, opt("Rounds or iterations.", show_default="by size")] = None,
+    memory: opts.Memory = None,
+    threads: opts.Threads = None,
     work: Annotated[
         Path | None,
-        typer.Option(
+        opt(
+            "Save checkpoints to this folder; rerun a killed command to resume from them.",
             metavar="DIR",
-            help="Save checkpoints to this folder; rerun a killed command to resume from them.",
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Dask cluster: address, scheduler file, or local:N; with --work.",
-        ),
+        opt("Dask cluster: address, scheduler file, or local:N; with --work.", metavar="ADDRESS"),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="DIR", help="Write an HTML report into this folder."),
-    ] = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    report: opts.Report = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Embed a graph and save the model."""
     with session(json=json, quiet=quiet) as out:
@@ -156,7 +115,7 @@ def embed(
             table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
             f"peak memory {peak_megabytes():,.0f} MB"
             + (compiled if compiling.seconds > 0.1 else ""),
-            f"{output}: written; next: atp neighbors {output} NODE",
+            f"{output}: written; next: atp model top {output} NODE",
         )
 
 
@@ -175,11 +134,11 @@ def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None
     from atpgraph.embedding.estimate import estimate
     from atpgraph.util.memory import human_bytes
 
-    found = estimate(graph, **model.get_params())
+    need = estimate(graph, **model.get_params())
     out.result(
-        found.to_dict(),
-        f"{path}: {found.nodes:,} nodes, {found.edges:,} edges, {found.core_edges:,} of them on "
-        f"cycles; about {found.pairs:,.0f} reachable pairs",
-        f"needs about {human_bytes(found.memory)} of memory ({human_bytes(found.available)} are "
-        f"free) and {found.seconds:,.0f} seconds",
+        need.to_dict(),
+        f"{path}: {need.nodes:,} nodes, {need.edges:,} edges, {need.core_edges:,} of them on "
+        f"cycles; about {need.pairs:,.0f} reachable pairs",
+        f"needs about {human_bytes(need.memory)} of memory ({human_bytes(need.available)} are "
+        f"free) and {need.seconds:,.0f} seconds",
     )

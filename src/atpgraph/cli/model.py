@@ -1,161 +1,54 @@
-"""Commands on a saved model: ``predict``, ``neighbors``, ``info`` and ``export``."""
+"""``atp model``: ask, grow and export a saved embedding."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
+from atpgraph.cli import options as opts
+from atpgraph.cli.commands import Commands
+from atpgraph.cli.console import session, table
+from atpgraph.cli.info import fidelity_lines, info, model_facts
+from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
+from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt, reads_graph
 
-from atpgraph.cli._choices import DIRECTIONS, FORMATS, ORDERS, completer
-from atpgraph.cli._facts import fidelity_lines, model_facts
-from atpgraph.cli._nodes import asked_pairs, known_labels
-from atpgraph.cli.console import Json, Quiet, session, table
+app = Commands(help="Use a saved embedding: describe it, ask it, add edges, export vectors.")
+app.command("info")(info)
 
-if TYPE_CHECKING:
-    from atpgraph.embedding import ATP
-
-Model = Annotated[
-    Path, typer.Argument(help="Model file that 'atp embed' wrote.", show_default=False)
-]
+Model = Annotated[Path, arg("Model file that 'atp embed' wrote.")]
 
 
-def predict(
+@app.command()
+def top(
     model: Model,
-    nodes: Annotated[
-        list[str] | None, typer.Argument(help="Pairs of nodes: U V [U V …].", show_default=False)
-    ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of pairs, one per line, - for standard input. Unknown nodes are marked.",
-            show_default=False,
-        ),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Probability above which a path is predicted.",
-            show_default="the score with the best F1 over all pairs",
-        ),
-    ] = None,
-    base_rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Share of paths among the pairs you ask about, for the probabilities.",
-            show_default="their share among all pairs",
-        ),
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Does a path lead from U to V? In the graph, exactly, and as the vectors predict."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.embedding import ATP
-
-        loaded = ATP.load(model)
-        sources, targets = asked_pairs(loaded.graph_, nodes, pairs)
-        rows = _predictions(loaded, sources, targets, threshold, base_rate)
-        unknown = sum(bool(row["unknown"]) for row in rows)
-        if unknown:
-            out.note(f"{unknown:,} of {len(rows):,} pairs name a node that the model does not have")
-        if len(rows) == 1 and not unknown:
-            out.result({"pairs": rows}, _sentence(rows[0]))
-            return
-        shown = [
-            [
-                str(row["source"]),
-                str(row["target"]),
-                "unknown node" if row["unknown"] else row["path"],
-            ]
-            + [row[name] for name in ("predicted", "probability", "score")]
-            for row in rows
-        ]
-        columns = ["source", "target", "path in the graph", "predicted", "probability", "score"]
-        out.result({"pairs": rows}, table(columns, shown))
-
-
-def _predictions(
-    model: ATP,
-    sources: list[Any],
-    targets: list[Any],
-    threshold: float | None,
-    base_rate: float | None,
-) -> list[dict[str, Any]]:
-    """One row for each pair; no answers where the model does not have a node."""
-    import numpy as np
-
-    graph = model.graph_
-    known = np.array([graph.codes_or_minus_one(side) >= 0 for side in (sources, targets)])
-    both = np.flatnonzero(known.all(axis=0)).tolist()
-    u, v = [sources[at] for at in both], [targets[at] for at in both]
-    answers = {
-        "path": model.reaches(u, v),
-        "predicted": model.predict(u, v, threshold, base_rate=base_rate),
-        "probability": model.predict_proba(u, v, base_rate=base_rate),
-        "score": model.score_pairs(u, v),
-    }
-    rows: list[dict[str, Any]] = [
-        {
-            "source": a,
-            "target": b,
-            **dict.fromkeys(answers),
-            "unknown": [name for name, here in zip((a, b), known[:, at], strict=True) if not here],
-        }
-        for at, (a, b) in enumerate(zip(sources, targets, strict=True))
-    ]
-    for name, values in answers.items():
-        for at, value in zip(both, np.asarray(values).tolist(), strict=True):
-            rows[at][name] = value
-    return rows
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    there, predicted = ("yes" if row[name] else "no" for name in ("path", "predicted"))
-    return (
-        f"{row['source']} → {row['target']}: path in the graph: {there}; "
-        f"predicted: {predicted}, {row['probability']:.2f}"
-    )
-
-
-def neighbors(
-    model: Model,
-    nodes: Annotated[
-        list[str], typer.Argument(help="Labels of nodes.", metavar="NODE…", show_default=False)
-    ],
+    nodes: Annotated[list[str], arg("Labels of nodes.", metavar="NODE...")],
     direction: Annotated[
         str,
-        typer.Option(
-            help="targets: what the nodes lead to; sources: what leads to them.",
-            autocompletion=completer(DIRECTIONS),
+        opt(
+            "targets: what the nodes lead to; sources: what leads to them.",
+            choices=DIRECTIONS,
         ),
     ] = "targets",
-    top: Annotated[int, typer.Option(min=1, help="How many for each node, at most.")] = 10,
+    top: opts.Top = 10,
     order: Annotated[
         str,
-        typer.Option(
-            help="nearest: smallest difference of levels first; score: largest score first.",
-            autocompletion=completer(ORDERS),
+        opt(
+            "nearest: smallest difference of levels first; score: largest score first.",
+            choices=ORDERS,
         ),
     ] = "nearest",
     all_: Annotated[
-        bool,
-        typer.Option("--all", help="Also nodes below the threshold; with --order score."),
+        bool, opt("Also nodes below the threshold; with --order score.", "--all")
     ] = False,
     approximate: Annotated[
         bool,
-        typer.Option(
+        opt(
+            "Search an index and print its recall, by score: for many queries to a large model.",
             "--approximate",
-            help="Search an index and print its recall, by score: for many queries to a large "
-            "model.",
         ),
     ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
     with session(json=json, quiet=quiet) as out:
@@ -168,18 +61,16 @@ def neighbors(
         asked = known_labels(loaded.graph_, nodes)
         find: Any = loaded.top_targets if direction == "targets" else loaded.top_sources
         how: dict[str, Any] = {"threshold": None} if all_ else {}
+        payload: dict[str, Any] = {"direction": direction}
         if approximate:
-            order = "score"
-        else:
-            how["order"] = order
-        payload: dict[str, Any] = {"direction": direction, "order": order}
-        if approximate:
-            index = loaded.index(direction)
+            order, index = "score", loaded.index(direction)
             find = index.top
             payload |= {"recall": index.recall_, "exact": index.exact_}
             if not index.exact_:
                 out.note(f"approximate: finds {index.recall_:.1%} of the ten best, on a sample")
-        results = []
+        else:
+            how["order"] = order
+        results, tables = [], []
         for label, names, scores in zip(asked, *find(asked, top, **how), strict=True):
             level_of = loaded.levels_[loaded.graph_.codes(names)]
             rows = [
@@ -187,59 +78,120 @@ def neighbors(
                 for name, score, level in zip(names.tolist(), scores, level_of, strict=True)
             ]
             results.append({"node": label, "neighbors": rows})
-        tables = [
-            table(
-                ["node", "score", "level"],
-                [[str(row["node"]), row["score"], row["level"]] for row in result["neighbors"]],
-                f"{direction} of {result['node']}",
-            )
-            for result in results
-        ]
-        out.result(payload | {"nodes": results}, *tables)
+            shown = [[str(row["node"]), row["score"], row["level"]] for row in rows]
+            tables.append(table(["node", "score", "level"], shown, f"{direction} of {label}"))
+        out.result(payload | {"order": order, "nodes": results}, *tables)
 
 
-def info(model: Model, json: Json = False, quiet: Quiet = False) -> None:
-    """What a model file holds."""
+@app.command()
+def score(
+    model: Model,
+    nodes: opts.Pairs = None,
+    pairs: opts.PairsFile = None,
+    threshold: Annotated[
+        float | None,
+        opt(
+            "Probability above which a path is predicted.",
+            min=0.0,
+            max=1.0,
+            show_default="the score with the best F1 over all pairs",
+        ),
+    ] = None,
+    base_rate: Annotated[
+        float | None,
+        opt(
+            "Share of paths among the pairs you ask about, for the probabilities.",
+            min=0.0,
+            max=1.0,
+            show_default="their share among all pairs",
+        ),
+    ] = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
+) -> None:
+    """Is there a path from U to V? In the graph, exactly, and as the vectors predict."""
     with session(json=json, quiet=quiet) as out:
-        import numpy as np
-
         from atpgraph.embedding import ATP
 
         loaded = ATP.load(model)
-        payload = model_facts(loaded) | {
-            "dtype": str(np.dtype(loaded.source_.dtype)),
-            "params": loaded.get_params(),
-        }
-        told = {"params", "fidelity"}
-        rows = [[name, value] for name, value in payload.items() if name not in told]
-        rows += [[name, str(value)] for name, value in payload["params"].items()]
+        names = ["path", "predicted", "probability", "score"]
+        rows = answer_pairs(
+            out,
+            loaded.graph_,
+            asked_pairs(loaded.graph_, nodes, pairs),
+            names,
+            lambda u, v: [
+                loaded.reaches(u, v),
+                loaded.predict(u, v, threshold, base_rate=base_rate),
+                loaded.predict_proba(u, v, base_rate=base_rate),
+                loaded.score_pairs(u, v),
+            ],
+        )
+        if len(rows) == 1 and not rows[0]["unknown"]:
+            (row,) = rows
+            there, predicted = ("yes" if row[name] else "no" for name in names[:2])
+            out.result(
+                {"pairs": rows},
+                f"{row['source']} → {row['target']}: path in the graph: {there}; "
+                f"predicted: {predicted}, {row['probability']:.2f}",
+            )
+            return
+        shown = [
+            [str(row["source"]), str(row["target"])]
+            + ["unknown node" if row["unknown"] else row["path"]]
+            + [row[name] for name in names[1:]]
+            for row in rows
+        ]
+        columns = ["source", "target", "path in the graph", *names[1:]]
+        out.result({"pairs": rows}, table(columns, shown))
+
+
+@app.command()
+@reads_graph
+def add(
+    model: Model,
+    edges: opts.Graph,
+    reading: Reading,
+    output: Annotated[Path, opt("Model file to write; may be the same.", "--output", "-o")],
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
+) -> None:
+    """Add edges and nodes to a model without fitting it again."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph.embedding import ATP
+        from atpgraph.util.files import check_writable
+
+        check_writable(output)
+        before = ATP.load(model)
+        grown = before.add_edges(reading.read(edges))
+        grown.save(output)
+        nodes = grown.graph_.n_nodes - before.graph_.n_nodes
+        added = grown.graph_.n_edges - before.graph_.n_edges
+        payload = model_facts(grown) | {"added_nodes": nodes, "added_edges": added}
         out.result(
             payload,
-            table(["", str(model)], [[a, _text(b)] for a, b in rows]),
-            *fidelity_lines(loaded),
+            f"{output}: written; {nodes:,} nodes and {added:,} edges are new",
+            *fidelity_lines(grown),
         )
 
 
+@app.command()
 def export(
     model: Model,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File (- for standard output), or folder for word2vec and npy.",
-        ),
+        opt("File (- for standard output), or folder for word2vec and npy.", "--output", "-o"),
     ],
     format: Annotated[
         str | None,
-        typer.Option(
-            help="word2vec, csv, parquet or npy.",
-            autocompletion=completer(FORMATS),
-            show_default="csv or parquet if the file is called so, else word2vec",
+        opt(
+            "word2vec, csv, parquet or npy.",
+            choices=FORMATS,
+            show_default="csv or parquet if the file is named so, else word2vec",
         ),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Write the vectors for other programs."""
     with session(json=json, quiet=quiet) as out:
@@ -254,7 +206,3 @@ def export(
             {"format": format, "files": [str(file) for file in files]},
             *(f"{file}: written" for file in files),
         )
-
-
-def _text(value: Any) -> Any:
-    return f"{value:,}" if isinstance(value, int) else str(value)

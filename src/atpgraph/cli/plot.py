@@ -5,45 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from atpgraph.cli._choices import KINDS, METHODS, completer
-from atpgraph.cli._reading import Reading, reads_graph
-from atpgraph.cli.console import Json, Quiet, Seed, session
+from atpgraph.cli.console import session
+from atpgraph.cli.options import KINDS, Json, Method, Quiet, Reading, Seed, arg, opt, reads_graph
 
 
 @reads_graph
 def plot(
-    thing: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL|GRAPH", help="Model of 'atp embed', or edge list.", show_default=False
-        ),
-    ],
+    file: Annotated[Path, arg("Edge list, or model of 'atp embed'.", metavar="GRAPH|MODEL")],
     reading: Reading,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Picture to write (.png or .svg).", show_default=False),
-    ],
+    output: Annotated[Path, opt("Picture to write (.png or .svg).", "--output", "-o")],
     kind: Annotated[
         str | None,
-        typer.Option(
+        opt(
+            "hierarchy or levels; map or objective of a model.",
             "--kind",
             "-k",
-            help="hierarchy or levels; map or objective of a model.",
-            autocompletion=completer(KINDS),
+            choices=KINDS,
             show_default="hierarchy if small, else map of a model, levels of a graph",
         ),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            help="How to break the cycles of a graph.",
-            autocompletion=completer(METHODS),
-        ),
-    ] = "auto",
+    method: Method = "auto",
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -62,9 +43,9 @@ def plot(
         check_output(output)
         if kind is not None and kind not in KINDS:
             raise unknown_name("kind of picture", kind, KINDS)
-        if is_archive(thing):
-            reading.check_unused(thing)
-        read: Any = ATP.load(thing) if is_archive(thing) else reading.read(thing)
+        if is_archive(file):
+            reading.check_unused(file)
+        read: Any = ATP.load(file) if is_archive(file) else reading.read(file)
         is_model = isinstance(read, ATP)
         graph = read.graph_ if is_model else read
         if kind is None:
@@ -72,12 +53,7 @@ def plot(
             kind = "hierarchy" if small else ("map" if is_model else "levels")
         with stage(f"drawing: {kind}"):
             save(draw(read, kind, method=method, random_state=seed), output)
-        payload = {
-            "kind": kind,
-            "file": output,
-            "nodes": graph.n_nodes,
-            "edges": graph.n_edges,
-        }
+        payload = {"kind": kind, "file": output, "nodes": graph.n_nodes, "edges": graph.n_edges}
         possible = KINDS if is_model else ("hierarchy", "levels")
-        others = [other for other in possible if other != kind]
-        out.result(payload, f"{output}: {kind} written; other kinds: {', '.join(others)}")
+        others = ", ".join(other for other in possible if other != kind)
+        out.result(payload, f"{output}: {kind} written; other kinds: {others}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from atpgraph.cli._nodes import asked_pairs, known_labels
-from atpgraph.cli._reading import Reading, reads_graph
-from atpgraph.cli.console import Json, Quiet, Session, session, table
+from atpgraph.cli import options as opts
+from atpgraph.cli.console import Session, session, table
+from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
+from atpgraph.cli.options import Reading, arg, opt, reads_graph
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
@@ -18,79 +17,44 @@ if TYPE_CHECKING:
 @reads_graph
 def reach(
     graph: Annotated[
-        Path,
-        typer.Argument(
-            help="Edge list, .gz or not, - for standard input; or what --output wrote.",
-            show_default=False,
-        ),
+        Path, arg("Edge list, .gz or not; - for standard input; a model, or what --output wrote.")
     ],
     reading: Reading,
-    nodes: Annotated[
-        list[str] | None, typer.Argument(help="Pairs of nodes: U V [U V …].", show_default=False)
-    ] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="File of pairs, one per line.", show_default=False)
-    ] = None,
+    nodes: opts.Pairs = None,
+    pairs: opts.PairsFile = None,
     descendants: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NODE",
-            help="List what this node reaches; repeat it for several.",
-            show_default=False,
-        ),
+        list[str] | None, opt("List what this node reaches; repeat it for several.", metavar="NODE")
     ] = None,
     ancestors: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NODE",
-            help="List what reaches this node; repeat it for several.",
-            show_default=False,
-        ),
+        list[str] | None, opt("List what reaches this node; repeat it for several.", metavar="NODE")
     ] = None,
-    count: Annotated[
-        bool, typer.Option("--count", help="Only say how many descendants or ancestors.")
-    ] = False,
-    path: Annotated[
-        bool, typer.Option("--path", help="Show a shortest path for every pair.")
-    ] = False,
+    count: Annotated[bool, opt("Only count the descendants or ancestors.", "--count")] = False,
+    path: Annotated[bool, opt("Show a shortest path for every pair.", "--path")] = False,
     types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="Follow only edges of these types, separated by commas."
-        ),
+        str | None, opt("Follow only edges of these types, separated by commas.", metavar="NAMES")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write graph and index to this file (.npz)."),
+        Path | None, opt("Write graph and index to this file (.npz).", "--output", "-o")
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            help="Memory budget of an index such as 4GB.", show_default="half of what is free"
-        ),
-    ] = None,
+    memory: opts.Memory = None,
     index: Annotated[
         str,
-        typer.Option(
-            help="Kind of index: forest (fastest answers), labels (64 bytes a node) or auto.",
+        opt(
+            "Kind of index: forest (fastest answers), labels (64 bytes a node) or auto.",
             metavar="KIND",
         ),
     ] = "auto",
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what an index would take.")
-    ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    estimate: Annotated[bool, opt("Only estimate what an index would take.", "--estimate")] = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
-    """Does a path lead from U to V? Exact, cycles or not.
+    """Is there a path from U to V? Exact, cycles or not.
 
     A node reaches itself; it is not listed among its own descendants and ancestors. With --pairs,
     pairs with a node that the graph does not have are marked as such.
     """
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.closure.reachability import FORMAT, Reachability
         from atpgraph.errors import InputError
-        from atpgraph.util.archive import archive_format
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import budget_bytes
 
@@ -109,12 +73,7 @@ def reach(
         if output is not None:
             check_writable(output)
         budget = budget_bytes(memory)
-        if archive_format(graph) == FORMAT:
-            reading.check_unused(graph)
-            reach = Reachability.load(graph)
-        else:
-            kind: Any = None if index == "auto" or estimate else index
-            reach = Reachability(reading.read(graph, budget), index=kind, memory=budget)
+        reach = _opened(graph, reading, None if index == "auto" or estimate else index, budget)
         if types is not None:
             reach = reach.only(types.split(","))
         if estimate:
@@ -125,19 +84,31 @@ def reach(
             if any(asked):
                 out.note(f"{output}: written")
         if nodes or pairs is not None:
-            _pairs(out, reach, *asked_pairs(reach.graph, nodes, pairs), path)
-        elif descendants:
-            _listed(out, reach, "descendants", descendants, count)
-        elif ancestors:
-            _listed(out, reach, "ancestors", ancestors, count)
+            _pairs(out, reach, asked_pairs(reach.graph, nodes, pairs), path)
+        elif descendants or ancestors:
+            _listed(out, reach, descendants or ancestors or [], count, forward=bool(descendants))
         else:
-            payload = {
-                "nodes": reach.graph.n_nodes,
-                "edges": reach.graph.n_edges,
-                "index": reach.index,
-                "output": output,
-            }
+            sizes = {"nodes": reach.graph.n_nodes, "edges": reach.graph.n_edges}
+            payload = sizes | {"index": reach.index, "output": output}
             out.result(payload, f"{output}: written; next: atp reach {output} U V")
+
+
+def _opened(path: Path, reading: Reading, index: Any, budget: int) -> Reachability:
+    """Return the paths of an edge list, or of the graph in a file that a command wrote."""
+    from atpgraph.closure.reachability import FORMAT, Reachability
+    from atpgraph.embedding.model_file import FORMAT as MODEL
+    from atpgraph.util.archive import archive_format
+
+    kind = archive_format(path)
+    if kind in (FORMAT, MODEL):
+        reading.check_unused(path)
+    if kind == FORMAT:
+        return Reachability.load(path)
+    if kind == MODEL:
+        from atpgraph.embedding import ATP
+
+        return Reachability(ATP.load(path).graph_, index=index, memory=budget)
+    return Reachability(reading.read(path, budget), index=index, memory=budget)
 
 
 def _tell_estimate(out: Session, reach: Reachability, budget: int) -> None:
@@ -166,49 +137,30 @@ def _tell_estimate(out: Session, reach: Reachability, budget: int) -> None:
 
 
 def _pairs(
-    out: Session, reach: Reachability, sources: list[Any], targets: list[Any], path: bool
+    out: Session, reach: Reachability, pairs: tuple[list[Any], list[Any]], path: bool
 ) -> None:
-    import numpy as np
-
-    graph = reach.graph
-    known = np.array([graph.codes_or_minus_one(side) >= 0 for side in (sources, targets)])
-    both = np.flatnonzero(known.all(axis=0)).tolist()
-    answers: list[bool | None] = [None] * len(sources)
-    found = reach.reaches([sources[at] for at in both], [targets[at] for at in both])
-    for at, answer in zip(both, np.asarray(found).tolist(), strict=True):
-        answers[at] = answer
-    rows: list[dict[str, Any]] = []
-    for at, (u, v) in enumerate(zip(sources, targets, strict=True)):
-        row: dict[str, Any] = {"source": u, "target": v, "path": answers[at]}
-        row["unknown"] = [
-            label for label, here in zip((u, v), known[:, at], strict=True) if not here
-        ]
-        if path:
-            row["nodes"] = reach.path(u, v) if answers[at] else None
-        rows.append(row)
-    missing = len(rows) - len(both)
-    if missing:
-        out.note(f"{missing:,} of {len(rows):,} pairs name a node that the graph does not have")
-    columns = ["source", "target", "path"] + ["nodes"] * path
-    shown = [
-        [str(row["source"]), str(row["target"]), _answer(row["path"])]
-        + ([" → ".join(map(str, row["nodes"] or []))] if path else [])
-        for row in rows
-    ]
+    rows = answer_pairs(out, reach.graph, pairs, ["path"], lambda u, v: [reach.reaches(u, v)])
+    columns = ["source", "target", "path"]
+    words = {None: "unknown node", True: "yes", False: "no"}
+    shown = [[str(row["source"]), str(row["target"]), words[row["path"]]] for row in rows]
+    if path:
+        columns.append("nodes")
+        for row, cells in zip(rows, shown, strict=True):
+            row["nodes"] = reach.path(row["source"], row["target"]) if row["path"] else None
+            cells.append(" → ".join(map(str, row["nodes"] or [])))
     out.result({"pairs": rows}, table(columns, shown))
 
 
-def _answer(path: bool | None) -> str:
-    return "unknown node" if path is None else "yes" if path else "no"
-
-
-def _listed(out: Session, reach: Reachability, kind: str, nodes: list[str], count: bool) -> None:
+def _listed(
+    out: Session, reach: Reachability, nodes: list[str], count: bool, *, forward: bool
+) -> None:
     labels = known_labels(reach.graph, nodes)
-    found = getattr(reach, kind)(labels)
+    members = (reach.descendants if forward else reach.ancestors)(labels)
     asked = {"node": labels[0]} if len(labels) == 1 else {"union_of": labels}
-    payload: dict[str, Any] = {**asked, "direction": kind, "count": len(found)}
+    direction = "descendants" if forward else "ancestors"
+    payload: dict[str, Any] = {**asked, "direction": direction, "count": len(members)}
     if count:
-        out.result(payload, f"{len(found):,}")
+        out.result(payload, f"{len(members):,}")
     else:
-        names = found.tolist()
+        names = members.tolist()
         out.result(payload | {"nodes": names}, *map(str, names))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from atpgraph.cli._choices import METHODS, PURPOSES, completer
-from atpgraph.cli._reading import Reading, reads_graph
-from atpgraph.cli.console import Json, Quiet, Seed, session, table
+from atpgraph.cli import options as opts
+from atpgraph.cli.console import session, table
+from atpgraph.cli.options import PURPOSES, Reading, opt, reads_graph
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -28,42 +25,24 @@ _NEAR = 0.002  # of AUC that a shorter vector may cost
 
 @reads_graph
 def tune(
-    graph: Annotated[Path, typer.Argument(help="Edge list, .gz or not.", show_default=False)],
+    graph: opts.Graph,
     reading: Reading,
-    purpose: Annotated[
-        str,
-        typer.Option(
-            "--purpose",
-            "-p",
-            help="reachability judges by fidelity to the paths; paper by held-out edges.",
-            autocompletion=completer(PURPOSES),
-        ),
-    ] = "reachability",
+    purpose: opts.Purpose = "reachability",
     dims: Annotated[
-        str, typer.Option(help="Lengths of the vectors to try, separated by commas.")
+        str, opt("Lengths of the vectors to try, separated by commas.")
     ] = "16,32,64,128",
     penalties: Annotated[
-        str, typer.Option(help="Penalties to try, separated by commas; auto is by purpose.")
+        str, opt("Penalties to try, separated by commas; auto is by purpose.")
     ] = "auto,0.01,0.1",
     protocol: Annotated[
-        str, typer.Option(help="For paper: what held-out edges are told from, as in 'linkpred'.")
+        str, opt("For paper: protocol of 'atp links compare' that holds out edges.")
     ] = "paper",
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", help="How to break cycles.", autocompletion=completer(METHODS)
-        ),
-    ] = "auto",
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Memory budget such as 4GB.", show_default="half of what is free"),
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads.", show_default="all cores")
-    ] = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    method: opts.Method = "auto",
+    memory: opts.Memory = None,
+    threads: opts.Threads = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Choose the length of the vectors and the penalty for a graph."""
     with session(json=json, quiet=quiet) as out:

@@ -1,6 +1,5 @@
 """Reachable pairs of an acyclic graph, without writing them out."""
 
-from atpgraph.closure._positions import Positions
 from atpgraph.closure.build import (
     ClosureEstimate,
     closure_forest,
@@ -9,8 +8,8 @@ from atpgraph.closure.build import (
 )
 from atpgraph.closure.forest import ClosureForest
 from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
-from atpgraph.closure.panel_round import PanelRound, PanelSource
-from atpgraph.closure.paths import Paths, collect_paths
+from atpgraph.closure.panel import Positions
+from atpgraph.closure.paths import PanelRound, PanelSource, Paths, collect_paths
 from atpgraph.closure.sketch import ReachSketch, reach_sketch
 
 __all__ = [

@@ -14,9 +14,9 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from atpgraph.closure import _walk
-from atpgraph.closure._blocks import choose_parents, put_together
-from atpgraph.closure._positions import Extras, Positions
+from atpgraph.closure._blocks import Extras, choose_parents, put_together
+from atpgraph.closure.forest import depth_first, path_from_root
+from atpgraph.closure.panel import Positions
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.progress import Stage, stage
@@ -49,15 +49,8 @@ def search_forest(view: Positions, guessed: Int32Array, threads: int) -> Extras:
     return Extras(parent, indptr, put_together(listed, indptr), sizes)
 
 
-def bytes_to_search(n: int) -> int:
-    """Memory of the arrays of one thread."""
-    return _Marks.bytes_per_node * n + 4 * _BUFFER
-
-
 class _Marks:
     """Arrays of one thread: the way from the root, what it reaches, and marks on that."""
-
-    bytes_per_node = 13
 
     def __init__(self, n: int) -> None:
         self.mark = np.zeros(n, dtype=np.bool_)
@@ -80,7 +73,7 @@ def _walk_and_list(
 ) -> Iterator[list[Listed]]:
     """Fill `counts`, the extras of every node; with `write` yield the extras too, task by task."""
     n = view.n
-    order = _walk.depth_first(np.arange(n, dtype=np.int32), parent)[0]
+    order = depth_first(np.arange(n, dtype=np.int32), parent)[0]
     free: SimpleQueue[_Marks] = SimpleQueue()
     for _ in range(threads):
         free.put(_Marks(n))
@@ -105,7 +98,7 @@ def _walk_and_list(
         marks = free.get()
         try:
             # The way down to the first node, so that its parent's descendants are marked.
-            above = _walk.path_from_root(parent[nodes[0]], parent)
+            above = path_from_root(parent[nodes[0]], parent)
             for _ in search_all(marks, above, np.empty(0, dtype=np.int32)):
                 pass
             values = np.empty(_BUFFER if write else 0, dtype=np.int32)

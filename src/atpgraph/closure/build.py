@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph.closure import _bitset
 from atpgraph.closure._blocks import (
     MAX_WORDS,
+    Extras,
     Workspace,
     block_forest,
     block_width,
     choose_parents,
+    gather_rows,
+    smallest_draws,
 )
-from atpgraph.closure._positions import Extras, Positions
 from atpgraph.closure._search import search_forest
 from atpgraph.closure.forest import ClosureForest
+from atpgraph.closure.panel import Positions
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array, Int32Array
@@ -159,7 +161,7 @@ def _by_node_index(view: Positions, built: Extras) -> ClosureForest:
     indptr = np.zeros(view.n + 1, dtype=np.int64)
     np.cumsum(np.diff(built.indptr)[position], out=indptr[1:])
     extras = np.empty_like(built.extras)
-    _bitset.gather_rows(position, built.indptr, built.extras, nodes, indptr, extras)
+    gather_rows(position, built.indptr, built.extras, nodes, indptr, extras)
     return ClosureForest.assemble(parent, indptr, extras, built.sizes[position], nodes)
 
 
@@ -202,7 +204,7 @@ def _sampled(view: Positions) -> _Sample:
 def _sketched_sizes(view: Positions, rng: np.random.Generator) -> Float64Array:
     draws = rng.standard_exponential((view.n, _SKETCH_DRAWS), dtype=np.float32)
     smallest = np.full(draws.shape, np.inf, dtype=np.float32)
-    _bitset.sketch(*view.predecessors, draws, smallest)
+    smallest_draws(*view.predecessors, draws, smallest)
     sums: Float64Array = smallest.sum(axis=1, dtype=np.float64)
     return (_SKETCH_DRAWS - 1) / sums
 

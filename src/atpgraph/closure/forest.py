@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from atpgraph.closure import _walk
 from atpgraph.closure.kernels import Kernel, kernel_table
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.jit import kernel as compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class ClosureForest:
 
         `parents_first` lists all nodes so that every parent stands before its children.
         """
-        placed = _walk.depth_first(parents_first, parent)
+        placed = depth_first(parents_first, parent)
         return cls(parent, extras_indptr, extras, sizes, *placed)
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class ClosureForest:
         """
         indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         holders = np.empty(self.n_extras, dtype=np.int32)
-        _walk.transpose(self.order, self.extras_indptr, self.extras, indptr, holders)
+        _transpose(self.order, self.extras_indptr, self.extras, indptr, holders)
         return indptr, holders
 
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
@@ -125,7 +125,7 @@ class ClosureForest:
         """
         u, v = np.broadcast_arrays(self._nodes(sources), self._nodes(targets))
         answer = np.zeros(u.size, dtype=np.bool_)
-        _walk.reaches(
+        _reaches(
             np.ascontiguousarray(u).reshape(-1),
             np.ascontiguousarray(v).reshape(-1),
             self.order,
@@ -153,7 +153,7 @@ class ClosureForest:
         """All nodes reachable from any of `nodes` (a node or several), ascending."""
         reached = np.zeros(self.n_nodes, dtype=np.bool_)
         for node in self._nodes(nodes).reshape(-1).tolist():
-            _walk.mark_descendants(node, self.parent, self.extras_indptr, self.extras, reached)
+            _mark_descendants(node, self.parent, self.extras_indptr, self.extras, reached)
         return np.flatnonzero(reached).astype(np.int32)
 
     def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:
@@ -168,9 +168,7 @@ class ClosureForest:
             change[self.start[v] + self.subtree[v]] -= 1
         return np.sort(self.order[np.cumsum(change[:-1]) > 0])
 
-    def to_sparse(
-        self, levels: npt.ArrayLike, kernel: Kernel = "log", c: float = 0.0
-    ) -> sp.csr_array:
+    def to_sparse(self, levels: npt.ArrayLike, kernel: Kernel = "log") -> sp.csr_array:
         """Write the matrix M out: f(Δ) at every reachable pair.
 
         Needs 12 bytes for each reachable pair; everything else in the package works without it.
@@ -179,17 +177,17 @@ class ClosureForest:
         ----------
         levels : array of n entries
             Levels, rising along every edge (:func:`atpgraph.hierarchy.levels`).
-        kernel, c
+        kernel
             The weight function; see :func:`~atpgraph.closure.kernel_table`.
         """
         level = np.ascontiguousarray(levels, dtype=np.int32)
         span = int(level.max() - level.min()) + 1 if len(level) else 1
-        table = kernel_table(kernel, span, c)
+        table = kernel_table(kernel, span)
         indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.cumsum(self.sizes, out=indptr[1:])
         columns = np.empty(self.n_pairs, dtype=np.int32)
         values = np.empty(self.n_pairs, dtype=np.float64)
-        _walk.fill_rows(
+        _fill_rows(
             self.order,
             self.start,
             self.subtree,
@@ -209,3 +207,175 @@ class ClosureForest:
             bad = numbers[(numbers < 0) | (numbers >= self.n_nodes)].flat[0]
             raise InputError(f"{bad} is not a node index; they go from 0 to {self.n_nodes - 1}.")
         return numbers
+
+
+@compiled
+def _preorder(
+    parents_first: Int32Array,
+    parent: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    slot: Int32Array,
+) -> None:
+    """Depth-first numbering of the forest in which the heaviest child comes last.
+
+    ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
+    the number of edges on the way from the root that do not lead to the last child. Each such
+    edge at least halves the subtree, so slots stay below log2(n) + 1 however deep the forest is.
+    """
+    n = len(parent)
+    heavy = np.full(n, -1, dtype=np.int32)
+    for i in range(n):
+        size[i] = 1
+    for i in range(n - 1, -1, -1):
+        u = parents_first[i]
+        p = parent[u]
+        if p >= 0:
+            size[p] += size[u]
+            if heavy[p] < 0 or size[u] > size[heavy[p]]:
+                heavy[p] = u
+    cursor = np.empty(n, dtype=np.int32)
+    free = 0
+    for i in range(n):
+        u = parents_first[i]
+        p = parent[u]
+        if p < 0:
+            start[u] = free
+            free += size[u]
+            slot[u] = 0
+        elif heavy[p] == u:
+            start[u] = start[p] + size[p] - size[u]
+            slot[u] = slot[p]
+        else:
+            start[u] = cursor[p]
+            cursor[p] += size[u]
+            slot[u] = slot[p] + 1
+        cursor[u] = start[u] + 1
+
+
+def depth_first(
+    parents_first: Int32Array, parent: Int32Array
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
+    """The nodes in preorder, and `start`, `size` and `slot` of the preorder."""
+    n = len(parent)
+    start, size, slot = (np.empty(n, dtype=np.int32) for _ in range(3))
+    _preorder(parents_first, parent, start, size, slot)
+    order = np.empty(n, dtype=np.int32)
+    order[start] = np.arange(n, dtype=np.int32)
+    return order, start, size, slot
+
+
+@compiled
+def path_from_root(node: int, parent: Int32Array) -> Int32Array:
+    """The nodes from the root of the forest down to `node`; empty for −1."""
+    depth = 0
+    u = node
+    while u >= 0:
+        depth += 1
+        u = parent[u]
+    path = np.empty(depth, dtype=np.int32)
+    u = node
+    while u >= 0:
+        depth -= 1
+        path[depth] = u
+        u = parent[u]
+    return path
+
+
+@compiled
+def _mark_descendants(
+    node: int, parent: Int32Array, indptr: Int64Array, extras: Int32Array, reached: BoolArray
+) -> None:
+    """Mark what a node reaches: the way up the forest, and the extras on it."""
+    u = node
+    while u >= 0:
+        for e in range(indptr[u], indptr[u + 1]):
+            reached[extras[e]] = True
+        u = parent[u]
+        if u >= 0:
+            reached[u] = True
+
+
+@compiled
+def _transpose(
+    order: Int32Array,
+    indptr: Int64Array,
+    extras: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+) -> None:
+    """For every node the nodes that list it as an extra, by place in the preorder."""
+    n = len(order)
+    for e in range(len(extras)):
+        holders_indptr[extras[e] + 1] += 1
+    for v in range(n):
+        holders_indptr[v + 1] += holders_indptr[v]
+    cursor = holders_indptr[:-1].copy()
+    for i in range(n):
+        u = order[i]
+        for e in range(indptr[u], indptr[u + 1]):
+            v = extras[e]
+            holders[cursor[v]] = i
+            cursor[v] += 1
+
+
+@compiled
+def _reaches(
+    sources: Int64Array,
+    targets: Int64Array,
+    order: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+    answer: BoolArray,
+) -> None:
+    """Whether each source reaches its target, by one binary search."""
+    for q in range(len(sources)):
+        v = targets[q]
+        place = start[sources[q]]
+        if start[v] < place < start[v] + size[v]:
+            answer[q] = True
+            continue
+        low = holders_indptr[v]
+        high = holders_indptr[v + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if holders[middle] <= place:
+                low = middle + 1
+            else:
+                high = middle
+        if low > holders_indptr[v]:
+            top = holders[low - 1]
+            answer[q] = place < top + size[order[top]]
+
+
+@compiled
+def _fill_rows(
+    order: Int32Array,
+    start: Int32Array,
+    size: Int32Array,
+    holders_indptr: Int64Array,
+    holders: Int32Array,
+    levels: Int32Array,
+    table: Float64Array,
+    cursor: Int64Array,
+    columns: Int32Array,
+    values: Float64Array,
+) -> None:
+    """Write the matrix out row by row; columns come out ascending in every row."""
+    n = len(order)
+    for v in range(n):
+        for h in range(holders_indptr[v], holders_indptr[v + 1] + 1):
+            if h < holders_indptr[v + 1]:
+                first = holders[h]
+                end = first + size[order[first]]
+            else:
+                first = start[v] + 1
+                end = start[v] + size[v]
+            for place in range(first, end):
+                u = order[place]
+                at = cursor[u]
+                columns[at] = v
+                values[at] = table[levels[v] - levels[u]]
+                cursor[u] = at + 1

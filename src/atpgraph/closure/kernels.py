@@ -27,18 +27,16 @@ KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
 )
 
 
-def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
+def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
     """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
 
     Parameters
     ----------
     kernel : {"constant", "linear", "harmonic", "log"} or callable
-        1, Δ, Σ_{k ≤ Δ} 1/k, c + ln(e + Δ), or a function that gets the array 1 … n_levels − 1
+        1, Δ, Σ_{k ≤ Δ} 1/k, ln(e + Δ), or a function that gets the array 1 … n_levels − 1
         and returns as many numbers from 0 to 10¹².
     n_levels : int
         The largest difference is one less.
-    c : float
-        Offset of the log kernel.
 
     Examples
     --------
@@ -56,8 +54,6 @@ def kernel_table(kernel: Kernel, n_levels: int, c: float = 0.0) -> Float64Array:
             )
     else:
         values = KERNELS[kernel](delta)
-        if kernel == "log":
-            values = values + c
     bad = np.flatnonzero(~((values >= 0) & (values <= LARGEST_WEIGHT)))
     if len(bad):
         raise InputError(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.closure._walk import depth_first
+from atpgraph.closure.forest import depth_first
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from atpgraph.closure._positions import Positions
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels as levels_of
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount
 from atpgraph.util.jit import kernel
@@ -16,8 +19,50 @@ from atpgraph.util.threads import Workers, checkpoint
 WORDS = 8  # of a row: one line of the cache
 COLUMNS = 64 * WORDS
 _SLICE = 20_000_000  # edges and nodes, a fraction of a second
-_SAMPLE = 2**15  # nodes that others are drawn from
-_FEW = 256  # of them, so that draws for one column are drawn far apart
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """An acyclic graph by position, sinks first: descendants of a node have lower positions."""
+
+    dag: DiGraph
+    nodes: Int32Array  # the node at every position
+
+    @classmethod
+    def of(cls, dag: DiGraph, levels: Int32Array | None = None) -> Positions:
+        """Sort the nodes by level, highest first."""
+        level = levels_of(dag) if levels is None else levels
+        return cls(dag, np.argsort(-level, kind="stable").astype(np.int32))
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+    @cached_property
+    def position(self) -> Int32Array:
+        """Position of every node."""
+        position = np.empty(self.n, dtype=np.int32)
+        position[self.nodes] = np.arange(self.n, dtype=np.int32)
+        return position
+
+    @cached_property
+    def predecessors(self) -> tuple[Int64Array, Int32Array]:
+        """Pointers and list, as of a CSR matrix."""
+        return self._neighbors(self.dag.reverse())
+
+    @cached_property
+    def successors(self) -> tuple[Int64Array, Int32Array]:
+        """Pointers and list, as of a CSR matrix."""
+        return self._neighbors(self.dag)
+
+    def _neighbors(self, graph: DiGraph) -> tuple[Int64Array, Int32Array]:
+        degree = graph.out_degree[self.nodes]
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        np.cumsum(degree, out=indptr[1:])
+        edges = np.repeat(graph.indptr[self.nodes] - indptr[:-1], degree)
+        edges += np.arange(graph.n_edges)
+        return indptr, self.position[graph.targets[edges]]
 
 
 class Panel:
@@ -91,34 +136,6 @@ class Panel:
         """Number of pairs that are joined, each column with itself among them."""
         return int(_count(self.bits.reshape(-1)))
 
-    def draw(self, count: int, rng: np.random.Generator) -> Int32Array:
-        """Up to `count` nodes that reach each column, without itself, each of them as likely; −1
-        where there are no more.
-
-        They are drawn among some random nodes, for columns that many of these reach, else among
-        all.
-        """
-        found = np.full((len(self.columns), count), -1, dtype=np.int32)
-        nodes = self.view.nodes
-        some = np.sort(rng.choice(len(nodes), min(_SAMPLE, len(nodes)), replace=False))
-        fewest = _FEW if len(some) < len(nodes) else 0
-        for sheet, bits in enumerate(self.bits):
-            part = slice(sheet * COLUMNS, (sheet + 1) * COLUMNS)
-            columns = self.columns[part]
-            asked = np.ones(len(columns), dtype=np.bool_)
-            _draw(bits[some], nodes[some], columns, asked, fewest, rng, found[part])
-            if asked.any():
-                _draw(bits, nodes, columns, asked, 0, rng, found[part])
-        return found
-
-    def reaching(self, column: int) -> Int32Array:
-        """The nodes that reach the node ``columns[column]``, ascending, without itself."""
-        sheet, bit = divmod(column, COLUMNS)
-        words = self.bits[sheet, :, bit >> 6]
-        positions = np.flatnonzero(words >> np.uint64(bit & 63) & np.uint64(1))
-        nodes = self.view.nodes[positions]
-        return np.sort(nodes[nodes != self.columns[column]])
-
 
 def _cuts(indptr: Int64Array) -> list[int]:
     n = len(indptr) - 1
@@ -153,76 +170,6 @@ def _count(words: UInt64Array) -> np.int64:
     for word in words:
         total += np.int64(popcount(word))
     return total
-
-
-def _draw(
-    bits: UInt64Array,
-    nodes: Int32Array,
-    columns: Int32Array,
-    asked: BoolArray,
-    fewest: int,
-    rng: np.random.Generator,
-    found: Int32Array,
-) -> None:
-    """Draw nodes for the columns that are asked about and that `fewest` of the nodes reach; these
-    are asked about no more.
-    """
-    mask = np.zeros(WORDS, dtype=np.uint64)
-    at = np.flatnonzero(asked)
-    np.bitwise_or.at(mask, at >> 6, np.uint64(1) << (at & 63).astype(np.uint64))
-    sizes = np.zeros(COLUMNS, dtype=np.int64)
-    _count_columns(bits, nodes, columns, mask, sizes)
-    places = np.full((len(columns), found.shape[1]), len(nodes), dtype=np.int64)
-    for column in at.tolist():
-        size = int(sizes[column])
-        if size >= fewest:
-            some = rng.choice(size, min(size, found.shape[1]), replace=False)
-            places[column, : len(some)] = np.sort(some)
-            asked[column] = False
-    _pick(bits, nodes, columns, mask, places, found)
-
-
-@kernel
-def _count_columns(
-    bits: UInt64Array, nodes: Int32Array, columns: Int32Array, mask: UInt64Array, total: Int64Array
-) -> None:
-    """How many of the nodes reach each column that `mask` names, without itself."""
-    one = np.uint64(1)
-    for u in range(len(bits)):
-        for w in range(WORDS):
-            word = bits[u, w] & mask[w]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                c = 64 * w + np.int64(popcount(low - one))
-                total[c] += columns[c] != nodes[u]
-
-
-@kernel
-def _pick(
-    bits: UInt64Array,
-    nodes: Int32Array,
-    columns: Int32Array,
-    mask: UInt64Array,
-    places: Int64Array,
-    found: Int32Array,
-) -> None:
-    """Of the nodes counted for each column, those at the places in its row, which ascend."""
-    one = np.uint64(1)
-    passed = np.zeros(COLUMNS, dtype=np.int64)
-    done = np.zeros(COLUMNS, dtype=np.int64)
-    for u in range(len(bits)):
-        for w in range(WORDS):
-            word = bits[u, w] & mask[w]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                c = 64 * w + np.int64(popcount(low - one))
-                if columns[c] != nodes[u]:
-                    if done[c] < places.shape[1] and places[c, done[c]] == passed[c]:
-                        found[c, done[c]] = nodes[u]
-                        done[c] += 1
-                    passed[c] += 1
 
 
 @kernel

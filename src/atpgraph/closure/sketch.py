@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from atpgraph.closure._positions import Positions
+from atpgraph.closure.panel import Positions
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels as levels_of
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
@@ -75,11 +75,6 @@ class ReachSketch:
         return int(self.sizes.sum())
 
     @property
-    def n_members(self) -> int:
-        """Number of sampled pairs, the part of the closure that is stored."""
-        return int(self.counts.sum(dtype=np.int64))
-
-    @property
     def nbytes(self) -> int:
         """Bytes held by the arrays."""
         return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
@@ -124,8 +119,8 @@ def reach_sketch(
         return Sketcher(dag, levels).sketch(ranks, size, workers)
 
 
-def turned(levels: Int32Array) -> Int32Array:
-    """Levels for the graph turned round, where they count from the other end."""
+def reversed_levels(levels: Int32Array) -> Int32Array:
+    """Return the levels of the reverse graph, which count from the other end."""
     return np.asarray(levels.max(initial=0) + 1 - levels, dtype=np.int32)
 
 

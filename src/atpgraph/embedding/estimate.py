@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.closure import estimate_closure
-from atpgraph.closure.panel_round import SHEETS
+from atpgraph.closure.paths import SHEETS
 from atpgraph.cycles import break_cycles
 from atpgraph.cycles.methods import AUTO_EDGES
 from atpgraph.embedding.settings import checked, settle

@@ -14,7 +14,7 @@ import numpy as np
 
 from atpgraph.closure import Positions
 from atpgraph.closure.panel import COLUMNS, Panel
-from atpgraph.closure.sketch import reach_sketch, turned
+from atpgraph.closure.sketch import reach_sketch, reversed_levels
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import (
     AnyArray,
@@ -166,12 +166,12 @@ class PathSample:
         if sizes is None:
             sizes = (
                 reach_sketch(dag, levels, size=16, n_jobs=n_jobs).sizes,
-                reach_sketch(dag.reverse(), turned(levels), size=16, n_jobs=n_jobs).sizes,
+                reach_sketch(dag.reverse(), reversed_levels(levels), size=16, n_jobs=n_jobs).sizes,
             )
         edges_rng, *rngs = np.random.default_rng(random_state).spawn(3)
         chosen = _some(dag.n_edges, round(_EDGES * effort), edges_rng)
         edges = np.stack([dag.sources[chosen], dag.targets[chosen]]).astype(np.int64)
-        graphs = (dag, levels), (dag.reverse(), turned(levels))
+        graphs = (dag, levels), (dag.reverse(), reversed_levels(levels))
 
         def side(at: int, workers: Workers) -> Side:
             return _side(*graphs[at], graphs[1 - at], sizes[at], effort, rngs[at], workers)

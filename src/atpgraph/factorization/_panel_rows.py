@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.panel_round import PanelRound, take
+from atpgraph.closure.paths import PanelRound, take
 from atpgraph.util.arrays import (
+    AnyArray,
     BoolArray,
     Float32Array,
     Float64Array,
@@ -93,6 +94,54 @@ class Rivals(NamedTuple):
     squares: Float32Array
 
 
+class Room(NamedTuple):
+    """Scratch space of a task: the vector that learns, its paths, and slopes of a group of rivals.
+
+    Attributes
+    ----------
+    mine : float32 array of shape (1, width)
+    paths, wanted : float32 arrays
+        Vectors of the nodes that it has paths to, and the scores of these paths.
+    slopes : float32 array
+    """
+
+    mine: Float32Array
+    paths: Float32Array
+    wanted: Float32Array
+    slopes: Float32Array
+
+
+class HalfRound(NamedTuple):
+    """What the tasks of half a round read: vectors that learn, and what they learn from."""
+
+    near: Float32Array
+    seen: Float32Array
+    drawn: PanelRound
+    rivals: Rivals
+    side: Side
+    how: Steps
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return all parts as arrays by name; numbers become arrays without dimensions."""
+        parts = {"near": self.near, "seen": self.seen}
+        for part in _PARTS:
+            values = getattr(self, part)._asdict()
+            parts |= {f"{part}.{name}": np.asarray(value) for name, value in values.items()}
+        return parts
+
+    @classmethod
+    def of(cls, arrays: dict[str, AnyArray]) -> HalfRound:
+        """Return the half-round that :meth:`arrays` described."""
+        parts = {
+            part: kind(*(arrays[f"{part}.{name}"][()] for name in kind._fields))
+            for part, kind in _PARTS.items()
+        }
+        return cls(arrays["near"], arrays["seen"], **parts)
+
+
+_PARTS: dict[str, Any] = {"drawn": PanelRound, "rivals": Rivals, "side": Side, "how": Steps}
+
+
 class Landmarks(NamedTuple):
     """What first vectors are made of.
 
@@ -141,25 +190,23 @@ def product(left: Float32Array, u: int, right: Float32Array, v: int) -> np.float
 
 @inlined_kernel
 def adagrad_step(
-    mine: Float32Array,
     mass: np.float32,
-    paths: Float32Array,
     part: int,
-    wanted: np.float32,
-    others: Float32Array,
-    squares: Float32Array,
+    rivals: Rivals,
     at: int,
     free: np.uint64,
     margin: np.float32,
-    slopes: Float32Array,
     how: Steps,
+    room: Room,
 ) -> tuple[np.float32, np.float32]:
     """Take one step of Adagrad for x = mine[0] with one path and a group of rivals.
 
-    ⟨x, paths[part]⟩ is to be `wanted`, and ⟨x, others[at + r]⟩ below −margin if bit r of `free` is
-    set. The whole vector has one learning rate: `mass` is the sum of the mean squared gradients so
-    far. Returns the sum of the squared errors, and the new mass.
+    ⟨x, paths[part]⟩ is to be wanted[part], and the product with rival at + r below −margin if bit r
+    of `free` is set. The whole vector has one learning rate: `mass` is the sum of the mean squared
+    gradients so far. Returns the sum of the squared errors, and the new mass.
     """
+    mine, paths, slopes = room.mine, room.paths, room.slopes
+    others, squares = rivals.vectors, rivals.squares
     width = mine.shape[1]
     zero = np.float32(0)
     # Sums in local variables, not in an array: these stay in vector registers.
@@ -179,7 +226,7 @@ def adagrad_step(
         s7 += x * others[at + 7, c]
     slopes[0], slopes[1], slopes[2], slopes[3] = s0, s1, s2, s3
     slopes[4], slopes[5], slopes[6], slopes[7] = s4, s5, s6, s7
-    slope = score - wanted
+    slope = score - room.wanted[part]
     loss = slope * slope
     slope = min(max(slope, -how.clip), how.clip)
     mass += slope * slope * square / np.float32(width)
@@ -212,19 +259,13 @@ def adagrad_step(
 
 @inlined_kernel
 def hardest(
-    i: np.uint64,
-    mine: Float32Array,
-    drawn: PanelRound,
-    rivals: Rivals,
-    how: Steps,
-    best: Float32Array,
-    worst: Float32Array,
-    of_worst: Float32Array,
+    i: np.uint64, drawn: PanelRound, rivals: Rivals, worst: Rivals, how: Steps, room: Room
 ) -> np.uint64:
     """Copy the rivals that position i does not reach and that score highest, above 0, to `worst`.
 
     Looks at the first `how.hard` rivals. Returns as many set bits as there are.
     """
+    mine, best = room.mine, room.slopes
     places = np.empty(GROUP, dtype=np.int64)
     least = np.float32(0)
     many = 0
@@ -250,9 +291,9 @@ def hardest(
             least = best[GROUP - 1]
     for at in range(GROUP):
         r = places[at] if at < many else 0
-        of_worst[at] = rivals.squares[r]
+        worst.squares[at] = rivals.squares[r]
         for c in range(mine.shape[1]):
-            worst[at, c] = rivals.vectors[r, c]
+            worst.vectors[at, c] = rivals.vectors[r, c]
     return (np.uint64(1) << np.uint64(many)) - np.uint64(1)
 
 
@@ -261,22 +302,20 @@ def learn_rows(
     first: int,
     stop: int,
     seed: np.uint64,
-    drawn: PanelRound,
-    rivals: Rivals,
-    side: Side,
-    how: Steps,
+    given: HalfRound,
     near: Float32Array,
     seen: Float32Array,
     told: Float64Array,
 ) -> None:
-    """Take steps for the near vectors of the positions first … stop − 1.
+    """Take steps for the vectors `near` of the positions first … stop − 1.
 
-    `seen` has the sum of the mean squared gradients of each of them so far.
+    `seen` has the sum of the mean squared gradients of each of them so far. What is `given` stays.
 
     Each row draws up to `draws` descendants, then `edges` successors from a random one on. With
     every one of these it meets a random group of rivals; those that it does not reach and that
     score above −margin are pushed down. `told` gets the sum of losses and the number of paths.
     """
+    drawn, rivals, side, how = given.drawn, given.rivals, given.side, given.how
     far, width = side.far, near.shape[1]
     most = how.draws + how.edges
     words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
@@ -284,9 +323,10 @@ def learn_rows(
     paths = np.empty((most, width), dtype=np.float32)
     wanted = np.empty(most, dtype=np.float32)
     mine = np.empty((1, width), dtype=np.float32)
-    slopes = np.empty(GROUP, dtype=np.float32)
-    worst = np.empty((GROUP, width), dtype=np.float32)
-    of_worst = np.empty(GROUP, dtype=np.float32)
+    room = Room(mine, paths, wanted, np.empty(GROUP, dtype=np.float32))
+    worst = Rivals(
+        rivals.columns, np.empty((GROUP, width), dtype=np.float32), np.empty(GROUP, np.float32)
+    )
     groups = np.uint64(len(rivals.columns) // GROUP)
     state = seed
     loss = 0.0
@@ -316,12 +356,9 @@ def learn_rows(
         mass = seen[i - first]
         if how.hard > 0:
             # One group of the highest-scoring non-paths, together with the first path.
-            free = hardest(np.uint64(i), mine, drawn, rivals, how, slopes, worst, of_worst)
+            free = hardest(np.uint64(i), drawn, rivals, worst, how, room)
             if free != 0:
-                lost, mass = adagrad_step(
-                    mine, mass, paths, 0, wanted[0], worst, of_worst, 0, free, how.hard_margin,
-                    slopes, how,
-                )  # fmt: skip
+                lost, mass = adagrad_step(mass, 0, worst, 0, free, how.hard_margin, how, room)
         for part in range(count + how.edges):
             state = xorshift(state)
             # The upper half of the state times the length, shifted down: a number below it.
@@ -332,10 +369,7 @@ def learn_rows(
                 column = rivals.columns[at + j]  # unsigned, like i: no wraparound checks
                 word = drawn.bits[column // _COLUMNS, np.uint64(i), column // _BITS % _WORDS]
                 free |= (~(word >> column % _BITS) & np.uint64(1)) << np.uint64(j)
-            lost, mass = adagrad_step(
-                mine, mass, paths, part, wanted[part], rivals.vectors, rivals.squares, at, free,
-                how.margin, slopes, how,
-            )  # fmt: skip
+            lost, mass = adagrad_step(mass, part, rivals, at, free, how.margin, how, room)
             loss += float(lost)
         for c in range(width):
             near[i - first, c] = mine[0, c]

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.factorization import _update
-from atpgraph.factorization._gram import Solve
-from atpgraph.factorization._update import Forest, Room
+from atpgraph.factorization import _nnls_rows
+from atpgraph.factorization._nnls_rows import Forest, Room, Solve
 from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array, Int64Array
 
 _TASK_COUNTS = (256, 128, 64, 32, 16, 8, 4)
@@ -69,21 +68,21 @@ class ImplicitMatrix:
             f.order, f.parent, f.slot, f.subtree, f.extras_indptr, f.extras, f.sizes, self.levels,
             highest,
         )  # fmt: skip
-        _update.highest_levels(forest, depth)
+        _nnls_rows.highest_levels(forest, depth)
         return forest, depth
 
     def moments(self, values: Float64Array) -> tuple[int, float, float]:
         """Return the number of pairs, and the sums of their weights and of the squares of these."""
         histogram = np.zeros(max(self.n_levels, 1), dtype=np.int64)
         counts = np.empty((self.n_slots, self.n_levels + 1), dtype=np.int64)
-        _update.count_differences(self._walk[0], counts, histogram)
+        _nnls_rows.count_differences(self._walk[0], counts, histogram)
         return self.forest.n_pairs, float(histogram @ values), float(histogram @ values**2)
 
     def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """Return the product of this matrix and a vector."""
         y = np.empty(self.forest.n_nodes, dtype=np.float64)
         sums = np.empty((self.n_slots, self.n_levels + 1), dtype=np.float64)
-        _update.multiply(self._walk[0], table, x, sums, y)
+        _nnls_rows.multiply(self._walk[0], table, x, sums, y)
         return y
 
     def tasks(self, width: int) -> list[tuple[int, int]]:
@@ -124,7 +123,7 @@ class ImplicitMatrix:
     ) -> float:
         """Solve the rows of a task for `x`, given the `vectors` of the other side."""
         room = Room.of(self.n_slots, len(table), vectors)
-        return float(_update.update_rows(*task, self._walk[0], table, vectors, x, how, room))
+        return float(_nnls_rows.update_rows(*task, self._walk[0], table, vectors, x, how, room))
 
 
 def _cheap_cuts(before: Int64Array, restart: Int64Array, count: int) -> Int64Array:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from atpgraph.closure import ClosureForest
 from atpgraph.errors import InputError
-from atpgraph.factorization._gram import Solve, add_rows
-from atpgraph.factorization._simd import TILE
+from atpgraph.factorization._nnls_rows import TILE, Solve, add_rows
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.util.arrays import Float64Array, FloatArray
 from atpgraph.util.checkpoints import Loop

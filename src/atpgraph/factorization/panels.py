@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.panel_round import PanelRound, PanelSource, some_paths
+from atpgraph.closure.paths import PanelRound, PanelSource, some_paths
 from atpgraph.errors import InputError
 from atpgraph.factorization._panel_rows import (
     GROUP,
+    HalfRound,
     Landmarks,
     Rivals,
     Side,
@@ -87,37 +88,6 @@ class Descent:
     hard: int = 512
     hard_margin: float = 0.5
     hard_rounds: float = 0.3
-
-
-class HalfRound(NamedTuple):
-    """What the tasks of half a round read: vectors that learn, and what they learn from."""
-
-    near: Float32Array
-    seen: Float32Array
-    drawn: PanelRound
-    rivals: Rivals
-    side: Side
-    how: Steps
-
-    def arrays(self) -> dict[str, AnyArray]:
-        """Return all parts as arrays by name; numbers become arrays without dimensions."""
-        parts = {"near": self.near, "seen": self.seen}
-        for part in _PARTS:
-            values = getattr(self, part)._asdict()
-            parts |= {f"{part}.{name}": np.asarray(value) for name, value in values.items()}
-        return parts
-
-    @classmethod
-    def of(cls, arrays: dict[str, AnyArray]) -> HalfRound:
-        """Return the half-round that :meth:`arrays` described."""
-        parts = {
-            part: kind(*(arrays[f"{part}.{name}"][()] for name in kind._fields))
-            for part, kind in _PARTS.items()
-        }
-        return cls(arrays["near"], arrays["seen"], **parts)
-
-
-_PARTS: dict[str, Any] = {"drawn": PanelRound, "rivals": Rivals, "side": Side, "how": Steps}
 
 
 class RowMap(Protocol):
@@ -526,5 +496,5 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     first, stop, seed = task
     rows = given.drawn.nodes[first:stop]
     near, seen, told = given.near[rows], given.seen[rows], np.zeros(2)
-    learn_rows(first, stop, np.uint64(seed), *given[2:], near, seen, told)
+    learn_rows(first, stop, np.uint64(seed), given, near, seen, told)
     return near, seen, told

@@ -102,8 +102,7 @@ class ConditionalLogit:
 
     def losses(self, choices: Choices) -> Float64Array:
         """Return the negative log-likelihood of every choice."""
-        share, _ = _shares(self.score(choices.x), choices)
-        return np.asarray(-np.log(np.maximum(share[choices.chosen], 1e-300)))
+        return choice_losses(self.score(choices.x), choices)
 
     def loss(self, choices: Choices) -> float:
         """Return the mean negative log-likelihood of the choices."""
@@ -281,6 +280,12 @@ def loss_and_slope(
             for k in range(width):
                 slope[k] += pull * z[row, k]
     return value
+
+
+def choice_losses(scores: Float64Array, choices: Choices) -> Float64Array:
+    """Return the negative log-likelihood of every choice, given a score for every row."""
+    share, _ = _shares(scores, choices)
+    return np.asarray(-np.log(np.maximum(share[choices.chosen], 1e-300)))
 
 
 def _shares(scores: Float64Array, choices: Choices) -> tuple[Float64Array, Float64Array]:

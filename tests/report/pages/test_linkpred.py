@@ -22,7 +22,7 @@ def result() -> LabResult:
 
 
 def test_page_is_self_contained_and_escaped(result: LabResult, tmp_path) -> None:
-    written = write_report(result, tmp_path / "new" / "folder", "atp linkpred <x>")
+    written = write_report(result, tmp_path / "new" / "folder", "atp links compare <x>")
     html = written.read_text(encoding="utf-8")
     assert "a &lt;graph&gt;" in html
     assert "a <graph>" not in html

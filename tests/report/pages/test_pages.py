@@ -59,16 +59,16 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
         "embed": write_embedding(model, root / "embed", "atp embed g.txt", name="g.txt"),
         "break-cycles": write_cycles(several, root / "cycles", "atp", agony=9, truth=truth),
         "break-cycles-one": write_cycles(several[2:], root / "one", "atp"),
-        "linkpred": write_linkpred(lab, root / "linkpred", "atp linkpred"),
+        "linkpred": write_linkpred(lab, root / "linkpred", "atp links compare"),
     }
     community = simulate_community(120, 600, n_topics=4, bounty_share=0.2, random_state=3)
     write_dump(community, root / "dump")
     ingest(root / "dump", root / "site")
     site = Site(root / "site")
     found = evaluate_site(site, n_bootstrap=50, min_tag_questions=10)
-    made["difficulty"] = write_difficulty(found, root / "difficulty", "atp cqa difficulty")
+    made["difficulty"] = write_difficulty(found, root / "difficulty", "atp qa difficulty")
     routed = evaluate_routing(site, protocols=["time"], methods=["answers", "bm25", "random"])
-    made["routing"] = write_routing(routed, root / "routing", "atp cqa evaluate")
+    made["routing"] = write_routing(routed, root / "routing", "atp qa evaluate")
     return made
 
 
@@ -166,7 +166,7 @@ def test_commands_write_reports(planted, tmp_path) -> None:
     page = Path(json.loads(done.stdout)["report"])
     assert page == tmp_path / "a" / "b" / "index.html"
     assert "Embedding of g.txt" in text_of(page)
-    typed = ["break-cycles", str(tmp_path / "g.txt"), "--all", "--report", str(tmp_path / "c")]
+    typed = ["cycles", str(tmp_path / "g.txt"), "--all", "--report", str(tmp_path / "c")]
     done = runner.invoke(app, typed)
     assert done.exit_code == 0, done.stderr
     assert f"{len(METHODS)} methods compared" in text_of(tmp_path / "c" / "index.html")

@@ -17,11 +17,10 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_model
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
 from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
-from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, Suggestions, suggest
+from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, LocalRanker, Ranker, Suggestions, suggest
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
-from atpgraph_qa.ranking.weekly import monday
 from atpgraph_qa.text.choice import AUTO
 from atpgraph_qa.timeline.events import Event, Forgotten
 from atpgraph_qa.timeline.history import History
@@ -141,7 +140,7 @@ class Advisor:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model that :meth:`save` or ``atp cqa train`` wrote."""
+        """Open a model that :meth:`save` or ``atp qa train`` wrote."""
         folder = ModelFolder.open(path)
         return cls(
             folder.history(),
@@ -183,6 +182,7 @@ class Advisor:
         log: AskLog | None = None,
         top: int = 5,
         least_confidence: float = LEAST_CONFIDENCE,
+        ranker: Ranker | None = None,
     ) -> Suggestions:
         """Suggest who should answer a question, with reasons.
 
@@ -197,8 +197,10 @@ class Advisor:
             How many people.
         least_confidence : float
             Say so if nobody reaches it.
+        ranker : Ranker, optional
+            Who computes scores and reasons; see :class:`~atpgraph_qa.advisor.readers.Readers`.
         """
-        history = self._open
+        history = self.open_history
         query = Query.now(history, question)
         if query.asked_ms < history.last_ms:
             raise InputError(
@@ -210,7 +212,7 @@ class Advisor:
             self.router,
             query,
             dispatcher,
-            hierarchy=self.hierarchy,
+            ranker=ranker or self.ranker,
             top=top,
             least_confidence=least_confidence,
         )
@@ -224,7 +226,7 @@ class Advisor:
     @property
     def week_ms(self) -> int:
         """The start of the week as of which people are counted; a new one has to be warmed up."""
-        return monday(self.history.now)
+        return self.history.week_ms
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
         """An advisor that also suggests newcomers, by what they declare or their first answers.
@@ -235,7 +237,7 @@ class Advisor:
         again = {person.user for person in arriving}
         staying = tuple(person for person in self.newcomers if person.user not in again)
         made = replace(self, newcomers=staying + arriving)
-        made._open  # noqa: B018 - refuse here, not at the first question
+        made.open_history  # noqa: B018 - refuse here, not at the first question
         return made
 
     def observe(self, events: Iterable[Event]) -> Self:
@@ -274,8 +276,8 @@ class Advisor:
             stored=None if gone else self.stored,
             ignored=seen.ignored,
         )
-        if made.newcomers and "_open" in vars(self):
-            vars(made)["_open"] = observe(self._open, batch).history
+        if made.newcomers and "open_history" in vars(self):
+            vars(made)["open_history"] = observe(self.open_history, batch).history
         return made
 
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
@@ -292,7 +294,7 @@ class Advisor:
 
     def unplaced(self) -> list[int]:
         """Newcomers of whom nothing is known here, so that they are never suggested."""
-        arrivals = self._open.records.newcomers
+        arrivals = self.open_history.records.newcomers
         return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
 
     def update(self, site: Site) -> Self:
@@ -315,7 +317,12 @@ class Advisor:
             self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None, stored=None
         )
 
+    @property
+    def ranker(self) -> LocalRanker:
+        """What ranks in this process."""
+        return LocalRanker(self.router, self.hierarchy)
+
     @cached_property
-    def _open(self) -> History:
+    def open_history(self) -> History:
         """The history with the newcomers in it."""
         return welcome(self.history, self.newcomers) if self.newcomers else self.history

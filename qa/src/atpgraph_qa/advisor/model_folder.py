@@ -72,7 +72,7 @@ FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-
 VERSION = 1
 MANIFEST, EXPERTISE = "model.json", "expertise.npz"
 _FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, *TEXT_FILES)
-_HINT = "a trained model; make one with 'atp cqa train SITE -o MODEL'"
+_HINT = "a trained model; make one with 'atp qa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
     "answers": AnswerTable,
@@ -167,7 +167,7 @@ class ModelFolder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model that 'atp cqa train' wrote."""
+        """Open a model that 'atp qa train' wrote."""
         folder = Path(path)
         if not folder.is_dir():
             kind = "is a file, and not" if folder.exists() else "does not exist, and so is not"

@@ -1,22 +1,24 @@
 """Rank in several processes over one copy of the arrays.
 
-The process that holds the advisor is the writer. It writes the arrays of the advisor to a file
-once; every reader maps that file, so that all share its pages, and builds the same advisor on it.
-Readers are started, never forked: a fork of a process with threads may hang. Events go to all
-readers in the order in which the writer applied them, in batches, and since applying events is
-deterministic, every reader gives the writer's suggestions to the last bit. Columns that grow do so
-in space left behind them in the file; only the pages that a reader writes to become its own.
+The process that holds the advisor is the writer: it applies events, in batches, and decides whom to
+ask. Readers compute scores and reasons. The writer writes the arrays of its advisor to a file once;
+every reader maps that file, so that all share its pages, and builds the same advisor on it. Readers
+are started, never forked: a fork of a process with threads may hang. Whatever changes the writer's
+advisor is sent to all readers in that order, and since it is deterministic, every reader gives the
+writer's scores to the last bit. Columns that grow do so in space left behind them in the file; only
+the pages that a reader writes to become its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import mmap
 import pickle
 import queue
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -25,80 +27,90 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.errors import AtpError
+from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
-from atpgraph_qa.advisor.policies import Policy
-from atpgraph_qa.advisor.suggest import Suggestions
-from atpgraph_qa.timeline.events import Event
+from atpgraph_qa.advisor.reasons import Reason
+from atpgraph_qa.advisor.suggest import Ranker
 from atpgraph_qa.timeline.growth import PackedLines, lend_space
-from atpgraph_qa.timeline.query import Question
+from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import TextTable
 
 _SPARE = 4096  # bytes at least that an array may grow by
 
 
-class ReaderError(AtpError):
-    """A reader ended; the question can be asked again."""
-
-
 class Readers:
-    """Processes that answer questions.
+    """Processes that rank for an advisor.
 
     Parameters
     ----------
     advisor : Advisor
-        What they start from; later events come through :meth:`observe`.
+        What they start from; changes come through :meth:`change`.
     processes : int
         How many.
 
     Notes
     -----
-    Methods can be called from several threads. A reader that ends unexpectedly is replaced.
+    Methods can be called from several threads. A reader that ends unexpectedly is replaced, and
+    what it was asked for is computed here.
+
+    Examples
+    --------
+    ::
+
+        with Readers(advisor, processes=2) as readers:
+            with readers.ranker(advisor) as ranker:
+                found = advisor.ask(question, policy, ranker=ranker)
+            later = advisor.observe(events)
+            readers.change(later, Advisor.observe, events)
     """
 
     def __init__(self, advisor: Advisor, processes: int = 2) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="atp-readers-")
-        file = Path(self._folder.name) / "arrays"
-        shared = settled(advisor)
-        shared.warm_up()  # indexes and weekly statistics are shared, too
-        self._start = file, *share(shared, file)
-        self._batches: list[list[Event]] = []
-        self._sending = threading.Lock()
-        self._readers = [_Reader(self._start) for _ in range(processes)]
-        self._idle: queue.Queue[_Reader] = queue.Queue()
-        for reader in self._readers:
-            reader.ready()
-            self._idle.put(reader)
+        self._changing = threading.Lock()
+        self._idle: queue.SimpleQueue[_Reader] = queue.SimpleQueue()
+        self._readers: list[_Reader] = []
+        self._advisor = advisor
+        self._start(processes)
 
-    def observe(self, events: Iterable[Event]) -> None:
-        """Let all readers know what happened; later questions are answered knowing it."""
-        batch = list(events)
-        with self._sending:
-            self._batches.append(batch)
+    def change(self, after: Advisor, function: Callable[..., Advisor], *arguments: Any) -> None:
+        """Let all readers make the change ``after = function(before, *arguments)``.
+
+        Parameters
+        ----------
+        after : Advisor
+            What the change gave the writer.
+        function : callable
+            At the top of a module, or a method of :class:`Advisor`.
+        """
+        with self._changing:
+            self._advisor = after
             for reader in self._readers:
-                reader.send(("observe", batch))
+                with contextlib.suppress(OSError):  # it is replaced when it is next asked
+                    reader.send("change", function, arguments)
 
-    def ask(self, question: Question, policy: Policy | None = None, *, top: int = 5) -> Suggestions:
-        """Return the suggestions of :meth:`Advisor.ask`, made by the next reader that is free."""
+    def restart(self, advisor: Advisor) -> None:
+        """Start again from an advisor that has little to do with the one before."""
+        with self._changing:
+            self._advisor = advisor
+            waiting = [self._idle.get() for _ in self._readers]  # until nobody uses one
+            for reader in waiting:
+                reader.end()
+            self._start(len(waiting))
+
+    @contextlib.contextmanager
+    def ranker(self, advisor: Advisor) -> Iterator[Ranker]:
+        """Give the next reader that is free, for one question."""
         reader = self._idle.get()
+        used = _Remote(reader, advisor)
         try:
-            reader.send(("ask", question, policy, top))
-            answer = reader.receive()
-        except (EOFError, OSError):
-            reader = self._replace(reader)
-            raise ReaderError("A process that ranks people ended; ask again.") from None
+            yield used
         finally:
-            self._idle.put(reader)
-        if isinstance(answer, Exception):
-            raise answer
-        found: Suggestions = answer
-        return found
+            self._idle.put(self._replaced(reader) if used.failed else reader)
 
     def close(self) -> None:
-        """End all readers and remove the file."""
-        for reader in self._readers:
-            reader.end()
-        self._folder.cleanup()
+        """End all readers."""
+        with self._changing:
+            for reader in self._readers:
+                reader.end()
 
     def __enter__(self) -> Readers:
         return self
@@ -106,14 +118,50 @@ class Readers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _replace(self, ended: _Reader) -> _Reader:
-        ended.end()
-        with self._sending:
-            reader = _Reader(self._start)
-            reader.ready()
-            reader.send(("observe", [event for batch in self._batches for event in batch]))
+    def _start(self, count: int) -> None:
+        with tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
+            file = Path(folder) / "arrays"
+            shared = settled(self._advisor)
+            shared.warm_up()  # indexes and weekly statistics are shared, too
+            start = file, *share(shared, file)
+            self._readers = [_Reader(start) for _ in range(count)]
+            for reader in self._readers:
+                reader.receive()  # it has mapped the file, whose name is not needed any more
+                self._idle.put(reader)
+
+    def _replaced(self, ended: _Reader) -> _Reader:
+        with self._changing, tempfile.TemporaryDirectory(prefix="atp-readers-") as folder:
+            file = Path(folder) / "arrays"
+            ended.end()
+            reader = _Reader((file, *share(settled(self._advisor), file)))
+            reader.receive()
             self._readers[self._readers.index(ended)] = reader
         return reader
+
+
+class _Remote:
+    """A reader that serves one question; if it fails, this process does the work."""
+
+    def __init__(self, reader: _Reader, advisor: Advisor) -> None:
+        self._reader, self._local, self.failed = reader, advisor.ranker, False
+
+    def scores(self, query: Query, codes: Int64Array) -> Float64Array:
+        people = query.history.users[codes]
+        found: Float64Array | None = self._asked("scores", query.question, query.asked_ms, people)
+        return self._local.scores(query, codes) if found is None else found
+
+    def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
+        found: list[tuple[Reason, ...]] | None = self._asked("reasons", users)
+        return self._local.reasons(query, users) if found is None else found
+
+    def _asked(self, *message: Any) -> Any:
+        if not self.failed:
+            try:
+                self._reader.send(*message)
+                return self._reader.receive()
+            except (EOFError, OSError):
+                self.failed = True
+        return None
 
 
 class _Reader:
@@ -125,12 +173,9 @@ class _Reader:
         self.process = context.Process(target=_read, args=(theirs, *start), daemon=True)
         self.process.start()
         theirs.close()
-        self._lock = threading.Lock()  # events and questions may be sent at the same time
+        self._lock = threading.Lock()  # changes and questions may be sent at the same time
 
-    def ready(self) -> None:
-        self._pipe.recv()
-
-    def send(self, message: tuple[Any, ...]) -> None:
+    def send(self, *message: Any) -> None:
         with self._lock:
             self._pipe.send(message)
 
@@ -143,27 +188,28 @@ class _Reader:
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
+        self.process.close()
 
 
 def _read(pipe: Connection, file: Path, spans: list[tuple[int, int]], stream: bytes) -> None:
-    """Answer questions until the writer hangs up."""
+    """Answer questions until the writer hangs up, or something goes wrong."""
     advisor: Advisor = attach(file, spans, stream)
     advisor.warm_up()
     pipe.send("ready")
-    while True:
-        try:
-            kind, *rest = pipe.recv()
-        except (EOFError, OSError, KeyboardInterrupt):
-            return
-        if kind == "observe":
-            advisor = advisor.observe(*rest)
-            continue
-        question, policy, top = rest
-        try:
-            answer: Any = advisor.ask(question, policy, top=top)
-        except AtpError as error:
-            answer = error
-        pipe.send(answer)
+    query = Query(advisor.history, 0)
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            match pipe.recv():
+                case "change", function, arguments:
+                    week = advisor.week_ms
+                    advisor = function(advisor, *arguments)
+                    if advisor.week_ms != week:
+                        advisor.warm_up()
+                case "scores", question, asked_ms, people:
+                    query = Query(advisor.open_history, asked_ms, question)
+                    pipe.send(advisor.ranker.scores(query, query.history.codes(people)))
+                case "reasons", users:
+                    pipe.send(advisor.ranker.reasons(query, users))
 
 
 def settled(advisor: Advisor) -> Advisor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.candidates import active_codes
+from atpgraph_qa.timeline.candidates import by_id
 from atpgraph_qa.timeline.query import Query
 
 LEAST_CONFIDENCE = 0.01
@@ -66,12 +67,48 @@ class Suggestions:
         return asdict(self)
 
 
+class Ranker(Protocol):
+    """Scores people for a question and says why: here, or in another process."""
+
+    def scores(self, query: Query, codes: Int64Array) -> Float64Array:
+        """Return one number per user code; differences are log-odds."""
+
+    def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
+        """Return why each of some users, whom it scored, should be asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRanker:
+    """Ranks in this process."""
+
+    router: Router
+    hierarchy: Hierarchy | None = None
+
+    def scores(self, query: Query, codes: Int64Array) -> Float64Array:
+        """See :meth:`Ranker.scores`; without anything learned, by similar questions answered."""
+        breathe()
+        _ = query.closeness  # the slow parts one by one, so that there is a moment between them
+        breathe()
+        _ = query.match
+        breathe()
+        if self.router.questions_:
+            return self.router.score_codes(query, codes)
+        history = query.history
+        match = query.match / (query.best_match or 1.0)
+        similar = np.log1p(history.per_user((match**2)[history.answers.question]))
+        return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
+
+    def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
+        """See :meth:`Ranker.reasons`."""
+        return [tuple(explain(query, user, self.hierarchy)) for user in users]
+
+
 def suggest(
     router: Router,
     query: Query,
     dispatcher: Dispatcher | None = None,
     *,
-    hierarchy: Hierarchy | None = None,
+    ranker: Ranker | None = None,
     top: int = 5,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> Suggestions:
@@ -84,46 +121,33 @@ def suggest(
     query : Query
     dispatcher : Dispatcher, optional
         Applies the rules for whom to ask.
-    hierarchy : Hierarchy, optional
-        For reasons.
+    ranker : Ranker, optional
+        Computes scores and reasons; by default here, by the router.
     top : int
         How many people.
     least_confidence : float
         Abstain if nobody reaches it.
     """
-    notes = _unknown(query)
-    breathe()
-    _ = query.closeness  # the slow parts one by one, so that there is a moment between them
-    breathe()
-    _ = query.match
-    breathe()
-    rules = dispatcher or Dispatcher()
-    codes = active_codes(query)
-    codes = codes[rules.eligible(query, codes)] if len(codes) else codes
+    notes, rules = _unknown(query), dispatcher or Dispatcher()
+    ranker = ranker or LocalRanker(router)
+    # Only those whom the rules leave: most people have been away for long.
+    codes = np.flatnonzero(query.history.last_answer_ms)
+    codes = by_id(query, codes[rules.eligible(query, codes)])
     people = query.history.users[codes]
     if not len(people):
         nobody = "Nobody has answered a question on this site yet."
-        return Suggestions(
-            (),
-            "The policy leaves nobody to ask." if len(query.history.people) else nobody,
-            0,
-            notes,
-        )
-    learnt = router.questions_ > 0
-    scores = router.score_codes(query, codes) if learnt else _plain_scores(query, codes)
+        why = "The policy leaves nobody to ask." if query.history.n_given.any() else nobody
+        return Suggestions((), why, 0, notes)
+    scores = ranker.scores(query, codes)
     chosen = rules.choose(query, people, scores, top).positions
     if not len(chosen):
         return Suggestions((), "The policy leaves nobody to ask.", len(people), notes)
     # Those who were not ranked may be right, too.
     confidence = router.confidence(scores, chosen) * rules.expected_share(router.presence_)
-    suggested = tuple(
-        Suggestion(user, score, sure, tuple(explain(query, user, hierarchy)))
-        for user, score, sure in zip(
-            people[chosen].tolist(), scores[chosen].tolist(), confidence.tolist(), strict=True
-        )
-    )
-    why = _doubt(learnt, float(confidence.max()), least_confidence)
-    return Suggestions(suggested, why, len(people), notes)
+    users = people[chosen].tolist()
+    columns = users, scores[chosen].tolist(), confidence.tolist(), ranker.reasons(query, users)
+    why = _doubt(router.questions_ > 0, float(confidence.max()), least_confidence)
+    return Suggestions(tuple(map(Suggestion, *columns)), why, len(people), notes)
 
 
 def _doubt(learnt: bool, best: float, least: float) -> str:
@@ -136,14 +160,6 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
     if best < least:
         return f"The evidence is weak: the best confidence is {best:.1%}, below {least:.1%}."
     return ""
-
-
-def _plain_scores(query: Query, codes: Int64Array) -> Float64Array:
-    """Similar questions answered, then number of answers: what can be said without learning."""
-    history = query.history
-    match = query.match / (query.best_match or 1.0)
-    similar = np.log1p(history.per_user((match**2)[history.answers.question]))
-    return np.asarray(similar[codes] + 0.1 * np.log1p(history.n_given[codes]))
 
 
 def _unknown(query: Query) -> tuple[str, ...]:

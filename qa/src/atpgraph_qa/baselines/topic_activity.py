@@ -40,5 +40,5 @@ class SimilarActivity(UserScore):
 
 def similarity(query: Query) -> Float64Array:
     """Of every earlier question: by meaning if there are vectors, else by words."""
-    closeness = query.closeness
-    return query.match if closeness is None else closeness.astype(np.float64)
+    near = query.closeness if query.history.records.meaning is not None else query.match
+    return near.astype(np.float64)

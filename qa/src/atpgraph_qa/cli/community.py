@@ -1,4 +1,4 @@
-"""``atp generate community``: a simulated Stack Exchange site as a data dump."""
+"""``atp data generate community``: a simulated Stack Exchange site as a data dump."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from atpgraph.cli.console import session
+from atpgraph.cli.options import Json, Quiet, Seed, opt
 
-from atpgraph.cli.console import Json, Quiet, Seed, session
+_MOST = 10_000_000
 
 
 def community(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the XML files.")],
-    users: Annotated[
-        int, typer.Option("--users", min=2, max=10_000_000, help="Number of users.")
-    ] = 1000,
-    questions: Annotated[
-        int, typer.Option("--questions", min=1, max=10_000_000, help="Number of questions.")
-    ] = 5000,
-    topics: Annotated[
-        int, typer.Option("--topics", min=1, max=100_000, help="Number of topics.")
-    ] = 8,
-    years: Annotated[float, typer.Option("--years", help="Time the community covers.")] = 6.0,
-    bounties: Annotated[
-        float, typer.Option("--bounties", help="Share of questions with a bounty.")
-    ] = 0.08,
+    output: Annotated[Path, opt("Folder for the XML files.", "--output", "-o")],
+    users: Annotated[int, opt("Number of users.", min=2, max=_MOST)] = 1000,
+    questions: Annotated[int, opt("Number of questions.", min=1, max=_MOST)] = 5000,
+    topics: Annotated[int, opt("Number of topics.", min=1, max=100_000)] = 8,
+    years: Annotated[float, opt("Time the community covers.")] = 6.0,
+    bounties: Annotated[float, opt("Share of questions with a bounty.")] = 0.08,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -41,12 +34,7 @@ def community(
         started = time.perf_counter()
         rng = generator(seed)
         made = simulate_community(
-            users,
-            questions,
-            n_topics=topics,
-            years=years,
-            bounty_share=bounties,
-            random_state=rng,
+            users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
         )
         summary = asdict(write_dump(made, output, random_state=rng))
         payload = {"model": "community", **summary, "output": output, "seed": seed}
@@ -56,5 +44,5 @@ def community(
             f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
             f"{summary['answers']:,} answers, {summary['bounties']:,} bounties in "
             f"{summary['topics']} topics",
-            f"Next: atp cqa ingest {output} -o SITE",
+            f"next: atp qa ingest {output} -o SITE",
         )

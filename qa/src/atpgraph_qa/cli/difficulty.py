@@ -1,4 +1,4 @@
-"""``atp cqa difficulty``: which questions are harder."""
+"""``atp qa difficulty``: which questions are harder."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from atpgraph.cli.console import Json, Quiet, Seed, session, table
+from atpgraph.cli.console import session, table, typed_command
+from atpgraph.cli.options import Json, Quiet, Report, Seed, Top, opt
 from atpgraph_qa.cli.options import EgaMode, SitePath, Tau, names
 
 if TYPE_CHECKING:
@@ -24,40 +23,22 @@ class HalvesMode(StrEnum):
 
 def difficulty(
     site: SitePath,
-    evaluate: Annotated[
-        bool,
-        typer.Option("--evaluate", help="Compare methods with bounties.", show_default=False),
-    ] = False,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", help="Names separated by commas; all by default."),
-    ] = None,
-    ega: Annotated[
-        EgaMode, typer.Option("--ega", help="Expertise-gain edges of the graph of QDEE.")
-    ] = EgaMode.all_pairs,
+    evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
+    methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
+    ega: Annotated[EgaMode, opt("Expertise-gain edges of the graph of QDEE.")] = EgaMode.all_pairs,
     tau: Tau = 30.0,
     halves: Annotated[
-        HalvesMode, typer.Option("--halves", help="How to split into validation and test.")
+        HalvesMode, opt("How to split into validation and test.")
     ] = HalvesMode.random,
-    bootstrap: Annotated[int, typer.Option("--bootstrap", min=1, help="Resamples.")] = 1000,
-    min_tag: Annotated[
-        int, typer.Option("--min-tag", min=2, help="Least questions of a tag in the tag table.")
-    ] = 20,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="Write index.html, report.md and report.json into a folder."),
-    ] = None,
+    bootstrap: Annotated[int, opt("Resamples.", min=1)] = 1000,
+    min_tag: Annotated[int, opt("Least questions of a tag in the tag table.", min=2)] = 20,
+    report: Report = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the difficulty of all questions (.csv or .parquet)."
-        ),
+        opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Model of 'atp cqa train'.", show_default="train one"),
-    ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Questions to show at each end.")] = 10,
+    model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
+    top: Top = 10,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -90,8 +71,7 @@ def difficulty(
             if report is not None:
                 from atpgraph_qa.reports.difficulty import write_report
 
-                command = f"atp cqa difficulty {site} --evaluate --seed {seed}"
-                out.note(f"{write_report(found, report, command)}: written")
+                out.note(f"report: {write_report(found, report, typed_command())}")
             out.result(found.to_dict(), *_tables(found))
             return
         if report is not None:

@@ -1,4 +1,4 @@
-"""``atp cqa evaluate``: which way of choosing who should answer is best."""
+"""``atp qa evaluate`` and ``atp qa load``: compare routers, and what policies cost."""
 
 from __future__ import annotations
 
@@ -6,39 +6,31 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from atpgraph.cli.console import Json, Quiet, Seed, session, table
-from atpgraph_qa.cli.options import Report, SitePath, TestShare, Text, milliseconds, names
+from atpgraph.cli.console import session, table, typed_command
+from atpgraph.cli.options import Json, Quiet, Report, Seed, Top, opt
+from atpgraph_qa.cli.options import SitePath, TestShare, Text, milliseconds, names, policy
 
 if TYPE_CHECKING:
+    from atpgraph_qa.advisor.policies import Policy
     from atpgraph_qa.evaluation.evaluation import RoutingReport
 
 
 def evaluate(
     site: SitePath,
-    protocol: Annotated[
-        str, typer.Option("--protocol", help="paper, time, or names of single protocols.")
-    ] = "paper,time",
+    protocol: Annotated[str, opt("paper, time, or names of single protocols.")] = "paper,time",
     methods: Annotated[
         str,
-        typer.Option(
-            "--methods",
-            help="Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'.",
-        ),
+        opt("Names separated by commas, 'quick' (all but doc2vec and coldroute), or 'all'."),
     ] = "quick",
     test_share: TestShare = 0.2,
     split: Annotated[
-        datetime.datetime | None,
-        typer.Option("--split", formats=["%Y-%m-%d"], help="Date of the split instead."),
+        datetime.datetime | None, opt("Date of the split instead.", formats=["%Y-%m-%d"])
     ] = None,
     active_days: Annotated[
-        float | None,
-        typer.Option("--active-days", help="Active: answered in this many days; ever by default."),
+        float | None, opt("Active: answered in this many days.", show_default="ever")
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option("--truth", help="truth.npz of a simulated community; adds an oracle."),
+        Path | None, opt("truth.npz of a simulated community; adds an oracle.")
     ] = None,
     text: Text = "auto",
     report: Report = None,
@@ -66,10 +58,7 @@ def evaluate(
         if report is not None:
             from atpgraph_qa.reports.routing import write_report
 
-            command = (
-                f"atp cqa evaluate {site} --protocol {protocol} --methods {methods} --text {text}"
-            )
-            out.note(f"report: {write_report(found, report, f'{command} --seed {seed}')}")
+            out.note(f"report: {write_report(found, report, typed_command())}")
         out.result(found.to_dict(), *_tables(found))
 
 
@@ -109,3 +98,68 @@ def _by_earlier_answers(groups: list[dict[str, Any]], methods: list[str]) -> Any
         header.append(f"{ends} ({group['questions']:,})")
     rows = [(method, *(group["mrr"][method] for group in groups)) for method in methods]
     return table(header, rows, "MRR by earlier answers of the accepted answerer (questions)")
+
+
+def load(
+    site: SitePath,
+    spread: Annotated[str, opt("Values to try, separated by commas.")] = "0.5,1,2",
+    per_day: Annotated[int | None, opt("Try this cap.")] = None,
+    per_week: Annotated[int | None, opt("Try this cap.")] = None,
+    inactive_days: Annotated[float | None, opt("Try leaving out the inactive.")] = None,
+    newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
+    top: Top = 5,
+    test_share: TestShare = 0.2,
+    report: Report = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """What spreading the load, caps and newcomers cost in MRR, on the last questions of a site."""
+    with session(json=json, quiet=quiet) as out:
+        from atpgraph_qa.advisor.policies import Dispatcher
+        from atpgraph_qa.data.site import Site
+        from atpgraph_qa.evaluation.load import COLUMNS, load_cost
+        from atpgraph_qa.evaluation.protocols import Split
+
+        policies = _policies(spread, per_day, per_week, inactive_days, newcomers)
+        found = load_cost(
+            Site(site),
+            {name: Dispatcher(rule) for name, rule in policies.items()},
+            top=top,
+            split=Split(test_share),
+            random_state=seed,
+        )
+        if report is not None:
+            from atpgraph_qa.reports.load import write_report
+
+            out.note(f"report: {write_report(found, report, str(site), typed_command())}")
+        title = f"{found.n_questions:,} questions, {top} people asked each"
+        out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
+
+
+def _policies(
+    spread: str,
+    per_day: int | None,
+    per_week: int | None,
+    inactive_days: float | None,
+    newcomers: float,
+) -> dict[str, Policy]:
+    """No policy at all, and each one that is to be tried."""
+    from atpgraph.errors import InputError
+
+    tried = {"no policy": policy()}
+    for value in names(spread):
+        try:
+            strength = float(value)
+        except ValueError:
+            raise InputError(f"--spread takes numbers, not {value!r}.") from None
+        tried[f"spread {value}"] = policy(spread=strength)
+    if per_day is not None:
+        tried[f"at most {per_day} a day"] = policy(per_day=per_day)
+    if per_week is not None:
+        tried[f"at most {per_week} a week"] = policy(per_week=per_week)
+    if inactive_days is not None:
+        tried[f"active in {inactive_days:g} days"] = policy(inactive_days=inactive_days)
+    if newcomers:
+        tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
+    return tried

@@ -1,4 +1,4 @@
-"""Options that several commands of ``atp cqa`` share, and what they are turned into."""
+"""Options that several commands of ``atp qa`` share, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from atpgraph.cli.options import arg, opt
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
@@ -21,24 +21,18 @@ class EgaMode(StrEnum):
     all_pairs = "all-pairs"
 
 
-SitePath = Annotated[Path, typer.Argument(help="Folder made by 'atp cqa ingest'.")]
-SiteOrModel = Annotated[
-    Path, typer.Argument(metavar="SITE|MODEL", help="A site, or a model of 'atp cqa train'.")
-]
-Tau = Annotated[float, typer.Option("--tau", help="Days between questions for all-pairs.")]
-TestShare = Annotated[
-    float, typer.Option("--test-share", help="Share of the questions, the last, to test on.")
-]
+SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
+SiteOrModel = Annotated[Path, arg("A site, or a model of 'atp qa train'.", metavar="SITE|MODEL")]
+Tau = Annotated[float, opt("Days between questions for all-pairs.")]
+TestShare = Annotated[float, opt("Share of the questions, the last, to test on.")]
 Text = Annotated[
     str,
-    typer.Option(
-        "--text",
-        metavar="bm25|static|dense|PATH|auto",
-        help="What tells what questions are about: words, vectors of the extra 'dense', or a "
+    opt(
+        "How questions are compared: by words (bm25), by vectors of the extra 'dense', or by a "
         "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
+        metavar="bm25|static|dense|PATH|auto",
     ),
 ]
-Report = Annotated[Path | None, typer.Option("--report", help="Write index.html into this folder.")]
 
 
 def names(text: str) -> list[str]:

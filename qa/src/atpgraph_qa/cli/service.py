@@ -1,18 +1,169 @@
-"""The commands of ``atp service``: what an operator needs besides ``atp serve``."""
+"""``atp server``: run the service in front of a community, and look after it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Json, Quiet, session, table
-from atpgraph_qa.cli.serve import Config, Database, Folder, read_settings
+from atpgraph.cli.console import Session, session, table
+from atpgraph.cli.options import Json, Quiet, arg, opt
 
-app = Commands(no_args_is_help=True, help="Look after the service: backup, restore, tokens.")
-File = Annotated[Path, typer.Argument(help="The backup.", show_default=False)]
+if TYPE_CHECKING:
+    from atpgraph_qa.service.settings import Settings
+
+app = Commands(help="Serve suggestions: run, check, back up, restore, tokens.")
+
+Config = Annotated[Path | None, opt("TOML file with settings.", "--config", "-c")]
+Database = Annotated[str | None, opt("postgresql://…", show_default="SQLite")]
+Folder = Annotated[Path | None, opt("Work folder.", show_default="atp-serve")]
+Model = Annotated[Path | None, arg("Model of 'atp qa train'; needed once.")]
+Host = Annotated[str | None, opt("Address to listen on.")]
+Port = Annotated[int | None, opt("Port; 0 takes a free one.")]
+File = Annotated[Path, arg("The backup.")]
+
+
+@app.command()
+def run(
+    model: Model = None,
+    config: Config = None,
+    database: Database = None,
+    folder: Folder = None,
+    host: Host = None,
+    port: Port = None,
+    demo: Annotated[bool, opt("Serve a simulated community with live traffic.", "--demo")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Serve suggestions: API, webhooks and a page, on a history that follows the site.
+
+    The first start prints an admin token, once. Settings come from the TOML file, then ATP_SERVE_…
+    variables, then these options. The service starts in shadow mode: it asks nobody until
+    policy.shadow is false.
+    """
+    with session(json=json, quiet=quiet) as out:
+        settings = read_settings(config, database, folder, host=host, port=port)
+        if demo:
+            _demo(out, settings, folder)
+        else:
+            _serve(out, settings, model)
+
+
+@app.command()
+def check(
+    model: Model = None,
+    config: Config = None,
+    database: Database = None,
+    folder: Folder = None,
+    host: Host = None,
+    port: Port = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check the settings and the model."""
+    with session(json=json, quiet=quiet) as out:
+        settings = read_settings(config, database, folder, host=host, port=port)
+        from atpgraph_qa.advisor.model_folder import ModelFolder
+
+        if model is not None:
+            ModelFolder.open(model)
+        shown = settings.shown()
+        rows = [
+            (section, name, _text(value))
+            for section, values in shown.items()
+            for name, value in values.items()
+        ]
+        payload = {"checked": True, "model": model, "settings": shown}
+        out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
+
+
+def read_settings(
+    config: Path | None, database: str | None, folder: Path | None, **server: Any
+) -> Settings:
+    """Settings of the file and the environment, with what the command line says."""
+    require()
+    from atpgraph_qa.service.settings import Settings
+
+    settings = Settings.read(config)
+    store = {"database": database, "folder": None if folder is None else str(folder)}
+    for section, values in (("server", server), ("store", store)):
+        given = {name: value for name, value in values.items() if value is not None}
+        settings = settings.changed(section, given, "options")
+    settings.check()
+    return settings
+
+
+def require() -> None:
+    """Say which extra is missing, if it is."""
+    from importlib.util import find_spec
+
+    from atpgraph.errors import MissingDependencyError
+
+    for name in ("fastapi", "uvicorn", "sqlalchemy", "httpx", "jinja2"):
+        if find_spec(name) is None:
+            raise MissingDependencyError(name, "serve", "The service", "atpgraph-qa")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _serve(out: Session, settings: Settings, model: Path | None) -> None:
+    from atpgraph_qa.service.run import address_of, listen, serve
+    from atpgraph_qa.service.service import Service
+
+    bound = listen(settings.server.host, settings.server.port)
+    service = Service(settings, model)
+    serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
+
+
+def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
+    from atpgraph_qa.service import demo
+    from atpgraph_qa.service.run import address_of, listen, serve
+    from atpgraph_qa.service.service import Service
+    from atpgraph_qa.service.store import tokens
+
+    place = folder or Path("atp-demo")
+    settings = settings.changed("store", {"folder": str(place / "work")}, "options")
+    # A question every few seconds is more than people would bear; these ones do not mind.
+    patient = {"per_day": 40, "per_week": 100, "rest_hours": 0.0}
+    settings = settings.changed("policy", patient, "options")
+    settings = settings.changed("log", {"requests": False, "level": "warning"}, "options")
+    bound = listen(settings.server.host, settings.server.port)
+    out.note("simulating a community and learning from it; the first time takes half a minute")
+    model, play = demo.prepare(place)
+    service = Service(settings, model)
+    demo.fill_past(service, play)
+    with service.database.write() as connection:
+        made = {
+            scope: tokens.create_token(connection, f"demo {scope}", [scope], service.clock())[1]
+            for scope in ("write", "admin")
+        }
+    url = address_of(bound)
+    traffic = demo.Traffic(url, made["write"], play, pace_s=4.0)
+
+    def started() -> None:
+        _announce(out, url, made["admin"])
+        traffic.start()
+
+    try:
+        serve(service, bound, started)
+    finally:
+        traffic.ended.set()
+
+
+def _announce(out: Session, url: str, token: str) -> None:
+    """Where it is, and the token that is not shown again."""
+    import json
+
+    if out.json:
+        print(json.dumps({"url": url, "token": token or None}), flush=True)
+        return
+    print(f"serving at {url}", flush=True)
+    if token:
+        print(f"admin token, shown this once: {token}", flush=True)
 
 
 @app.command()
@@ -55,11 +206,9 @@ def restore(
 
 
 @app.command()
-def token(
-    name: Annotated[str, typer.Argument(help="What it is for.", show_default=False)],
-    scopes: Annotated[
-        str, typer.Option("--scopes", help="Some of read, route, write, admin; commas between.")
-    ] = "read",
+def tokens(
+    name: Annotated[str, arg("What it is for.")],
+    scopes: Annotated[str, opt("Some of read, route, write, admin, separated by commas.")] = "read",
     config: Config = None,
     database: Database = None,
     folder: Folder = None,

@@ -143,7 +143,7 @@ def read_manifest(site: str | os.PathLike[str]) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(
             f"{target} is not a site: it has no {MANIFEST}. Make one with "
-            f"'atp cqa ingest DUMP -o {target}'."
+            f"'atp qa ingest DUMP -o {target}'."
         )
     manifest = read_json(path, "the manifest of a site; ingest the dump again")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:

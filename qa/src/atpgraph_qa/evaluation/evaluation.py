@@ -81,7 +81,7 @@ class ProtocolResult:
         return paired_bootstrap(first, second)
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that ``atp cqa evaluate --json`` prints."""
+        """The shape that ``atp qa evaluate --json`` prints."""
         methods: dict[str, Any] = {}
         for name, ranks in self.ranks.items():
             spread = {metric: bootstrap(v).to_json() for metric, v in ranks.metrics().items()}

@@ -66,7 +66,7 @@ class LoadReport:
         return paired_bootstrap(plain, self.results[name].reciprocal).difference
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that ``atp cqa load --json`` prints."""
+        """The shape that ``atp qa load --json`` prints."""
         rows = {}
         for name, result in self.results.items():
             places = int(result.asked.sum())

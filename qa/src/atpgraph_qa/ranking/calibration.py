@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 
 from atpgraph.util.arrays import BoolArray, Float64Array
-from atpgraph_qa.ranking.conditional_logit import Choices, logit_loss
+from atpgraph.util.conditional_logit import Choices, choice_losses
 
 _PULL = 5.0  # of log-sharpness toward 0, in squared units
 _PULL_OUTCOMES = 4.0  # of shift and slope toward 0 and 1
@@ -98,12 +98,12 @@ def calibrate(scores: Float64Array, choices: Choices, reach: float) -> Calibrati
     reach : float
         See :class:`Calibration`.
     """
-    if not choices.n_questions:
+    if not choices.n_groups:
         return Calibration(1.0, reach)
 
     def cost(log_sharpness: float) -> float:
         sharp = float(np.exp(log_sharpness))
-        return logit_loss(sharp * scores, choices)[0] + _PULL * log_sharpness**2
+        return float(choice_losses(sharp * scores, choices).sum()) + _PULL * log_sharpness**2
 
     best = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded")
     return Calibration(float(np.exp(best.x)), reach)

@@ -1,39 +1,42 @@
 """Compute the features of people for a question: one path for training and for serving.
 
 :class:`Features` prepares what depends on the question alone (how similar every earlier question
-is), then :meth:`Features.columns` gives one column per feature for any people. Counts and rates are
-those of the last Monday (:mod:`~atpgraph_qa.ranking.weekly`), which spares most of the work when
-many questions are ranked; activity, similarity, tags and the asker's own history are of the moment.
+is), then gives one column per feature for any people. Counts and rates are those of the last Monday
+(:mod:`~atpgraph_qa.ranking.weekly`), which spares most of the work when many questions are ranked;
+activity, similarity, tags and the asker's own history are of the moment.
 
-A person's answers are in an index that was built with the records (the base); answers that came
-since are few and are scanned. Both are added up in the order of time, so a sum does not depend on
-when the index was built.
+What people posted before Monday is in an index, what they posted since is scanned. Both are added
+up in the order of time, so a sum does not depend on when and how posts came in.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from atpgraph.util.arrays import (
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    Int64Array,
-)
-from atpgraph.util.courtesy import breathe
+from atpgraph.util.arrays import Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
+from atpgraph.util.prefetch import prefetch
+from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.names import ASKER, AXES, FEW_MOST, FEW_OF, NAMES, TAGS
-from atpgraph_qa.ranking.weekly import fading_factors, moment_columns, weekly_stats
+from atpgraph_qa.ranking.weekly import (
+    SIMILAR,
+    STEADY,
+    Posts,
+    fade,
+    is_timeless,
+    log,
+    moment_columns,
+    weekly_stats,
+)
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.query import Query
 
 AT = {name: place for place, name in enumerate(NAMES)}
-_NEAREST = 30
+_STEADY_AT, _AXES_AT = (np.array([AT[name] for name in names]) for names in (STEADY, AXES))
 _LEAST, _LEAST_MEAN, _LEAST_SHARE, _CALM = 0.02, 0.05, 0.5, 5.0
-_BLOCK = 8000  # people whose columns stay in the processor's cache; not a power of 2
+_AHEAD = 32  # answers: similarities lie anywhere in memory and take that long to come
 
 # Sums over a person's answers (by words, by meaning, by tags) and over the questions they asked.
 (
@@ -43,25 +46,7 @@ _BLOCK = 8000  # people whose columns stay in the processor's cache; not a power
     ASKED, ASKED_MAX,
 ) = range(19)  # fmt: skip
 N_SUMS = ASKED_MAX + 1
-
-
-class Posts(NamedTuple):
-    """Answers and questions by person, for the kernel.
-
-    Those of person p in the base are ``start[p] : start[p + 1]``, by date, with answers from
-    ``n_answers`` and questions from ``n_questions`` on being of the future.
-    """
-
-    start: Int64Array
-    answer: Int32Array
-    question: Int32Array
-    asked_start: Int64Array
-    asked: Int32Array
-    late_owner: Int64Array  # of answers after the base
-    late_question: Int64Array
-    late_asker: Int64Array  # of questions after the base
-    n_answers: int
-    n_questions: int
+Sums = tuple[np.float32, ...]  # those over answers, in that order
 
 
 class Features:
@@ -73,146 +58,161 @@ class Features:
     """
 
     def __init__(self, query: Query) -> None:
-        history, base = query.history, query.history.records.base
+        history = query.history
         self.query, self._week = query, weekly_stats(history)
-        self._posts = Posts(
-            base.by_owner[0],
-            base.owned_answers,
-            base.owned_questions,
-            *base.by_asker,
-            history.answers.owner[len(base.answers) :],
-            history.answers.question[len(base.answers) :],
-            history.questions.asker[len(base.questions) :],
-            min(history.n_answers, len(base.answers)),
-            min(history.n_questions, len(base.questions)),
-        )
-        self._faded, self._late_faded, self._since = fading_factors(query, self._week)
-        self.has_words = query.best_match > 0.0
-        self.has_meaning = query.closeness is not None and history.n_questions > 0
-        share = query.tag_shares / max(float(query.tag_shares.max(initial=0.0)), 1e-9)
-        self.has_tags = bool(share.max(initial=0.0) > 0.0)
-        ideal = max(float(sum(query.worth.tolist())), 1e-9) if self.has_words else 1.0
-        near = query.closeness
-        if near is None:
-            near = np.zeros(history.n_questions, dtype=np.float32)
+        posts, known = self._week.posts, self._week.known
+        given = history.answers.given_ms
+        self._since = np.ones(len(SIMILAR))  # what is left of an answer's worth since Monday
+        if is_timeless(history):
+            worth = posts.worth.copy()
+            worth[:, :-1] = fade(-np.abs(query.asked_ms - given[posts.answer]) / DAY_MS)
+            posts = posts._replace(worth=worth)
+        else:
+            self._since = np.exp2(-(query.asked_ms - known.now) / DAY_MS / SIMILAR)
+        self._posts = posts
+        self._late = history.answers.take(slice(known.n_answers, None))
+        self._late_worth = np.empty((len(self._late), len(SIMILAR) + 1), dtype=np.float32)
+        self._late_worth[:, :-1] = fade((self._late.given_ms - known.now) / DAY_MS)
+        self._late_worth[:, -1] = history.is_accepted[known.n_answers :]
+        won = history.records.acceptances.answer[known.n_acceptances : history.n_acceptances]
+        self._late_won = won[won < known.n_answers]
         self._similar = np.empty((history.n_questions, 4), dtype=np.float32)
-        put_side_by_side(near, query.match, ideal, share, self._similar)
-        self._nearest = _nearest(query) if self.has_words else None
+        best_share = float(query.tag_shares.max(initial=0.0))
+        ideal = max(float(sum(query.worth.tolist())), 1e-9)
+        put_side_by_side(
+            query.closeness, query.match, query.tag_shares,
+            np.float32(1.0 / ideal), np.float32(1.0 / max(best_share, 1e-9)), self._similar,
+        )  # fmt: skip
+        self.has_words, self.has_tags = query.best_match > 0.0, best_share > 0.0
+        self.has_meaning = len(query.closeness) > 0
         self._helpers = _helpers(query)
 
     def columns(self, codes: Int64Array) -> Float32Array:
         """Return an array of shape (features, people); −1 is nobody, whose features are 0."""
-        known = codes >= 0
-        if not known.all():
-            result = np.zeros((len(NAMES), len(codes)), dtype=np.float32)
-            result[:, known] = self.columns(codes[known])
-            return result
-        history, week = self.query.history, self._week
-        columns = np.zeros((len(NAMES), len(codes)), dtype=np.float32)
-        place = np.full(history.n_users, -1, dtype=np.int32)
-        place[codes] = np.arange(len(codes), dtype=np.int32)
-        for name, steady in week.steady.items():
-            columns[AT[name]] = steady[np.minimum(codes, len(steady) - 1)]
-        for name, column in moment_columns(self.query, week, codes, place).items():
-            columns[AT[name]] = column
-        sums = np.zeros((len(codes), N_SUMS))  # a person's side by side
-        add_up(
-            codes, place, self._posts, self._similar, history.is_accepted,
-            self._faded, self._late_faded, sums,
-        )  # fmt: skip
-        self._from_sums(np.ascontiguousarray(sums.T), columns)
-        self._sparse(place, columns)
-        for most in FEW_MOST:
-            few = (history.n_given[codes] <= most).astype(np.float32)
-            columns[AT[f"few{most}"]] = few
-            for name in FEW_OF:
-                np.multiply(few, columns[AT[name]], out=columns[AT[f"few{most}_{name}"]])
-        if week.profiles is not None and self.query.vector is not None:
-            profile = week.profiles[np.minimum(codes, len(week.profiles) - 1)].T
-            along = (self.query.vector[: len(AXES)] / UNIT).astype(np.float32)
-            np.multiply(profile, along[:, None], out=columns[AT[AXES[0]] : AT[AXES[-1]] + 1])
-        return columns
+        result = np.zeros((len(NAMES), len(codes)), dtype=np.float32)
+        order, rows = self._order(codes)
+        for feature, column in self._each(codes[order], rows):
+            result[feature, order] = column
+        for features, block, scale in self._blocks():
+            result[features[:, None], order] = (block[rows] * scale).T
+        return result
 
     def scores(self, codes: Int64Array, weight: Float64Array) -> Float64Array:
-        """Return Σ weight · feature for every person."""
-        scores = np.empty(len(codes))
-        for start in range(0, len(codes), _BLOCK):
-            breathe()
-            part = slice(start, start + _BLOCK)
-            weigh(self.columns(codes[part]), weight, scores[part])
+        """Return Σ weight · feature for every person, −1 being nobody.
+
+        The sum is in the same order whoever else is ranked.
+        """
+        scores, (order, rows) = np.zeros(len(codes)), self._order(codes)
+        total = np.zeros(len(order))
+        for feature, column in self._each(codes[order], rows):
+            if weight[feature] != 0.0:
+                add_weighted(column, weight[feature], total)
+        for features, block, scale in self._blocks():
+            add_rows(block, rows, weight[features] * scale, total)
+        scores[order] = total
         return scores
 
-    def _from_sums(self, sums: Float64Array, columns: Float32Array) -> None:
-        """Fill the columns that are logarithms, largest values and means of sums."""
-        given = sums[GIVEN] + _CALM
-        log_given = _log(given)
-        half, month, days = self._since.tolist()
-        if self.has_words:
-            columns[AT["text_sum"]] = _log(sums[WORDS] + _LEAST)
-            columns[AT["text_max"]] = np.sqrt(sums[WORDS_MAX])
-            columns[AT["text_recent"]] = _log(sums[WORDS_RECENT] * half + _LEAST)
-            columns[AT["text_accepted"]] = _log(sums[WORDS_WON] + _LEAST)
-            columns[AT["text_mean"]] = _log(sums[WORDS] + _LEAST_MEAN) - log_given
-        if self.has_meaning:
-            lately = _log(sums[CLOSE_MONTH] * month + _LEAST)
-            columns[AT["meaning_sum"]] = _log(sums[CLOSE] + _LEAST)
-            columns[AT["meaning_max"]] = sums[CLOSE_MAX]
-            columns[AT["meaning_accepted"]] = _log(sums[CLOSE_WON] + _LEAST)
-            columns[AT["meaning_recent"]] = _log(sums[CLOSE_RECENT] * half + _LEAST)
-            columns[AT["meaning_share"]] = _log(sums[CLOSE] + _LEAST_MEAN) - log_given
-            columns[AT["meaning_month"]] = lately
-            columns[AT["meaning_days"]] = _log(sums[CLOSE_DAYS] * days + _LEAST)
-            columns[AT["meaning_month_share"]] = lately - _log(sums[MONTH] * month + _LEAST)
-            columns[AT["meaning_mean"]] = sums[CLOSE_PLAIN] / given
-            columns[AT["meaning_asked"]] = _log(sums[ASKED] + _LEAST)
-            columns[AT["meaning_asked_max"]] = sums[ASKED_MAX]
-        if self.has_tags:
-            total, won, recent, same = sums[TAG], sums[TAG_WON], sums[TAG_RECENT], sums[TAG_SAME]
-            for name, value in zip(
-                TAGS,
-                (
-                    _log(total + _LEAST),
-                    _log(won + _LEAST),
-                    _log(total + _LEAST_SHARE) - log_given,
-                    _log(recent * half + _LEAST),
-                    _log(same + _LEAST),
-                ),
-                strict=True,
-            ):
-                columns[AT[name]] = value
+    def _order(self, codes: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Return positions of known people as they lie in memory, and their rows."""
+        known = np.flatnonzero(codes >= 0)
+        rows = self._week.rows(codes[known])
+        order = np.argsort(rows)
+        return known[order], rows[order]
 
-    def _sparse(self, place: Int32Array, columns: Float32Array) -> None:
-        """Fill the columns that differ for a few people only."""
-        if self._nearest is not None:
-            people, near = self._nearest
-            there = place[people] >= 0
-            columns[AT["text_near"]] = np.log(_LEAST)
-            columns[AT["text_near"], place[people[there]]] = near[there]
+    def _blocks(self) -> Iterator[tuple[Int64Array, Float32Array, Float32Array]]:
+        """Give features of the weekly statistics: their places, rows, and a factor each."""
+        week, vector = self._week, self.query.vector
+        yield _STEADY_AT, week.steady, np.ones(len(STEADY), dtype=np.float32)
+        if week.profiles.shape[1] and vector is not None:
+            yield _AXES_AT, week.profiles, (vector[: len(AXES)] / UNIT).astype(np.float32)
+
+    def _each(self, codes: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Float32Array]]:
+        """Give the other features that are not 0 for everybody: place, and a number per person."""
+        query, week = self.query, self._week
+        place = np.full(query.history.n_users, -1, dtype=np.int32)
+        place[codes] = np.arange(len(codes), dtype=np.int32)
+        again: dict[str, Float32Array] = {}
+        for columns in (
+            moment_columns(query, week, codes, place),
+            self._similarity(rows, place),
+        ):
+            for name, column in columns.items():
+                yield AT[name], column
+            again |= {name: columns[name] for name in FEW_OF if name in columns}
         for name, people in zip(ASKER, self._helpers, strict=True):
             at = place[people]
-            columns[AT[name], at[at >= 0]] = 1.0
+            yield AT[name], np.bincount(at[at >= 0], minlength=len(codes)).astype(np.float32)
+        given = query.history.n_given[codes]
+        for most in FEW_MOST:
+            few = (given <= most).astype(np.float32)
+            yield AT[f"few{most}"], few
+            for name, column in again.items():
+                yield AT[f"few{most}_{name}"], few * column
 
+    def _similarity(self, rows: Int64Array, place: Int32Array) -> dict[str, Float32Array]:
+        """Return logarithms, largest values and means of sums over what people posted."""
+        history, known = self.query.history, self._week.known
+        sums = np.empty((len(rows), N_SUMS), dtype=np.float32)  # a person's side by side
+        add_posts(self._posts, rows, self._similar, sums)
+        late, won = self._late, self._late_won
+        add_late(late.owner, late.question, self._late_worth, place, self._similar, sums)
+        owner, question = (getattr(history.answers, n)[won] for n in ("owner", "question"))
+        add_won(owner, question, place, self._similar, sums)
+        asker = history.questions.asker[known.n_questions :]
+        add_asked(asker, known.n_questions, place, self._similar, sums)
+        sums = np.ascontiguousarray(sums.T)
+        given = sums[GIVEN] + _CALM
+        log_given = log(given)
+        half, month, days = self._since.tolist()
+        columns: dict[str, Float32Array] = {}
+        if self.has_words:
+            columns = {
+                "text_sum": log(sums[WORDS] + _LEAST),
+                "text_max": np.sqrt(sums[WORDS_MAX]),
+                "text_near": self._near(len(rows), place),
+                "text_recent": log(sums[WORDS_RECENT] * half + _LEAST),
+                "text_accepted": log(sums[WORDS_WON] + _LEAST),
+                "text_mean": log(sums[WORDS] + _LEAST_MEAN) - log_given,
+            }
+        if self.has_meaning:
+            lately = log(sums[CLOSE_MONTH] * month + _LEAST)
+            columns |= {
+                "meaning_sum": log(sums[CLOSE] + _LEAST),
+                "meaning_max": sums[CLOSE_MAX],
+                "meaning_accepted": log(sums[CLOSE_WON] + _LEAST),
+                "meaning_recent": log(sums[CLOSE_RECENT] * half + _LEAST),
+                "meaning_share": log(sums[CLOSE] + _LEAST_MEAN) - log_given,
+                "meaning_month": lately,
+                "meaning_days": log(sums[CLOSE_DAYS] * days + _LEAST),
+                "meaning_month_share": lately - log(sums[MONTH] * month + _LEAST),
+                "meaning_mean": sums[CLOSE_PLAIN] / given,
+                "meaning_asked": log(sums[ASKED] + _LEAST),
+                "meaning_asked_max": sums[ASKED_MAX],
+            }
+        if self.has_tags:
+            tags = (
+                log(sums[TAG] + _LEAST),
+                log(sums[TAG_WON] + _LEAST),
+                log(sums[TAG] + _LEAST_SHARE) - log_given,
+                log(sums[TAG_RECENT] * half + _LEAST),
+                log(sums[TAG_SAME] + _LEAST),
+            )
+            columns |= dict(zip(TAGS, tags, strict=True))
+        return columns
 
-def _log(values: Float64Array) -> Float32Array:
-    """Logarithms in single precision, which take a fraction of the time."""
-    small = values.astype(np.float32)
-    return np.log(small, out=small)
-
-
-def _nearest(query: Query) -> tuple[Int64Array, Float64Array]:
-    """Who answered the questions nearest by words, and their feature."""
-    history, match = query.history, query.match
-    best = np.full(min(_NEAREST, len(match)), -1, dtype=np.int64)
-    best = np.sort(best[: find_largest(match, best)])
-    answers = history.answers_to(best)
-    answers = answers[history.answers.owner[answers] >= 0]
-    people, place = np.unique(history.answers.owner[answers], return_inverse=True)
-    total = np.bincount(place, match[history.answers.question[answers]], minlength=len(people))
-    return people, np.log(total / query.best_match + _LEAST)
+    def _near(self, count: int, place: Int32Array) -> Float32Array:
+        """Return how much people answered of the few questions nearest by words."""
+        query, history = self.query, self.query.history
+        answers = history.answers_to(np.sort(query.nearest))
+        at = place[history.answers.owner[answers]]
+        at[history.answers.owner[answers] < 0] = -1
+        match = query.match[history.answers.question[answers[at >= 0]]]
+        total = np.bincount(at[at >= 0], match, minlength=count)
+        return log(total / query.best_match + _LEAST)
 
 
 def _helpers(query: Query) -> tuple[Int64Array, Int64Array]:
-    """Who answered the asker before, and whose answers the asker accepted."""
+    """Return who answered the asker before, and whose answers the asker accepted."""
     history = query.history
     answers = history.answers_to(query.earlier_by_asker)
     answers = answers[history.answers.owner[answers] >= 0]
@@ -221,203 +221,150 @@ def _helpers(query: Query) -> tuple[Int64Array, Int64Array]:
 
 
 @kernel
-def find_largest(values: Float64Array, best: Int64Array) -> int:
-    """Write the places of the largest values above 0 to `best`, largest first; return how many.
-
-    Of equals the first ones. One pass: after a few values hardly any is among the largest so far.
-    """
-    found = 0
-    for place in range(len(values)):
-        value = values[place]
-        if value <= 0.0 or (found == len(best) and value <= values[best[found - 1]]):
-            continue
-        at = found if found < len(best) else found - 1
-        found = max(found, at + 1)
-        while at > 0 and values[best[at - 1]] < value:
-            best[at] = best[at - 1]
-            at -= 1
-        best[at] = place
-    return found
-
-
-@kernel
 def put_side_by_side(
     near: Float32Array,
-    match: Float64Array,
-    ideal: float,
-    share: Float64Array,
+    match: Float32Array,
+    share: Float32Array,
+    match_scale: np.float32,
+    share_scale: np.float32,
     similar: Float32Array,
 ) -> None:
     """Write similarity by meaning, by words and by tags of every question in one row of 16 bytes.
 
-    The three are looked up together, at random: one cache line each. Squares favor a few close
+    The three are looked up together, at random: one cache line for all. Squares favor a few close
     questions over many that share a common word.
     """
+    has_meaning = len(near) > 0
     for question in range(len(similar)):
-        words = match[question] / ideal
-        similar[question, 0] = near[question]
+        words = match[question] * match_scale
+        similar[question, 0] = near[question] if has_meaning else np.float32(0.0)
         similar[question, 1] = words * words
-        similar[question, 2] = share[question]
+        similar[question, 2] = share[question] * share_scale
         similar[question, 3] = 0.0
 
 
 @kernel
-def add_up(
-    codes: Int64Array,
-    place: Int32Array,
-    posts: Posts,
-    similar: Float32Array,
-    is_accepted: BoolArray,
-    faded: Float32Array,
-    late_faded: Float32Array,
-    sums: Float64Array,
-) -> None:
-    """Add up what every person answered and asked; ``place`` says which row is a person's."""
-    total = 0
-    for at in range(len(codes)):
-        if codes[at] < len(posts.start) - 1:
-            total += posts.start[codes[at] + 1] - posts.start[codes[at]]
-    # They lie anywhere: a loop that does nothing else has many of them on their way at a time.
-    found = np.empty((total, 4), dtype=np.float32)
-    total = 0
-    for at in range(len(codes)):
-        if codes[at] >= len(posts.start) - 1:
-            continue
-        for row in range(posts.start[codes[at]], posts.start[codes[at] + 1]):
-            if posts.answer[row] >= posts.n_answers:
-                break
-            question = posts.question[row]
-            found[total, 0] = similar[question, 0]
-            found[total, 1] = similar[question, 1]
-            found[total, 2] = similar[question, 2]
-            found[total, 3] = is_accepted[posts.answer[row]]
-            total += 1
-    total = 0
-    for at in range(len(codes)):
-        person = codes[at]
-        if person < len(posts.start) - 1:
-            total = sum_base(person, posts, found, total, faded, sums[at])
-        if person < len(posts.asked_start) - 1:
-            for row in range(posts.asked_start[person], posts.asked_start[person + 1]):
-                if posts.asked[row] >= posts.n_questions:
-                    break
-                add_question(similar[posts.asked[row], 0], sums[at])
-    first = len(is_accepted) - len(posts.late_owner)
-    for row in range(len(posts.late_owner)):
-        person = posts.late_owner[row]
-        if person >= 0 and place[person] >= 0:
-            one = similar[posts.late_question[row]]
-            won = is_accepted[first + row]
-            add_answer(one, won, late_faded[row], sums[place[person]])
-    first = len(similar) - len(posts.late_asker)
-    for row in range(len(posts.late_asker)):
-        person = posts.late_asker[row]
-        if person >= 0 and place[person] >= 0:
-            add_question(similar[first + row, 0], sums[place[person]])
+def add_posts(posts: Posts, rows: Int64Array, similar: Float32Array, sums: Float32Array) -> None:
+    """Write sums over what people posted before Monday; their rows ascend.
 
-
-@kernel
-def sum_base(
-    person: int,
-    posts: Posts,
-    found: Float32Array,
-    at: int,
-    faded: Float32Array,
-    total: Float64Array,
-) -> int:
-    """Add up a person's answers of the base, `found` from `at` on; return where the next begin.
-
-    The sums stay in registers.
+    Rows of `similar` lie anywhere, and one that is not in the cache takes as long as ten answers:
+    they are fetched ahead. The sums of a person stay in registers.
     """
-    words = words_won = words_recent = words_max = 0.0
-    close = close_won = close_recent = close_month = close_days = plain = close_max = 0.0
-    month = tag = tag_won = tag_recent = tag_same = 0.0
-    count = 0
-    for row in range(posts.start[person], posts.start[person + 1]):
-        if posts.answer[row] >= posts.n_answers:
-            break
-        near, match = float(found[at + count, 0]), float(found[at + count, 1])
-        share, won = float(found[at + count, 2]), float(found[at + count, 3])
-        count += 1
-        half, lately = float(faded[row, 0]), float(faded[row, 1])
-        plain += near
-        # No branch: half of the questions are on the other side of 0, in no order.
-        near = max(near, 0.0)
-        close_max = max(close_max, near)
-        near *= near
-        close += near
-        close_won += near * won
-        close_recent += near * half
-        close_month += near * lately
-        close_days += near * faded[row, 2]
-        month += lately
-        words += match
-        words_won += match * won
-        words_recent += match * half
-        words_max = max(words_max, match)
-        tag += share
-        tag_won += share * won
-        tag_recent += share * half
-        tag_same += share * share * share
-    total[WORDS], total[WORDS_WON], total[WORDS_RECENT] = words, words_won, words_recent
-    total[WORDS_MAX], total[CLOSE], total[CLOSE_WON] = words_max, close, close_won
-    total[CLOSE_RECENT], total[CLOSE_MONTH], total[CLOSE_DAYS] = (
-        close_recent,
-        close_month,
-        close_days,
-    )
-    total[CLOSE_PLAIN], total[CLOSE_MAX], total[MONTH] = plain, close_max, month
-    total[TAG], total[TAG_WON], total[TAG_RECENT], total[TAG_SAME] = (
-        tag,
-        tag_won,
-        tag_recent,
-        tag_same,
-    )
-    total[GIVEN] = count
-    return at + count
+    flat, nothing = similar.reshape(-1), sums_of(np.zeros((1, N_SUMS), dtype=np.float32), 0)
+    last, last_asked = len(posts.question) - 1, len(posts.asked) - 1
+    for at in range(len(rows)):
+        total = nothing
+        for k in range(posts.start[rows[at]], posts.start[rows[at] + 1]):
+            prefetch(flat, np.int64(4) * posts.question[min(k + _AHEAD, last)])
+            total = with_answer(total, posts.question[k], k, similar, posts.worth)
+        put_sums(total, sums, at)
+        asked = largest = np.float32(0.0)
+        for k in range(posts.asked_start[rows[at]], posts.asked_start[rows[at] + 1]):
+            prefetch(flat, np.int64(4) * posts.asked[min(k + _AHEAD, last_asked)])
+            near = max(similar[posts.asked[k], 0], np.float32(0.0))
+            asked += near * near
+            largest = max(largest, near)
+        sums[at, ASKED], sums[at, ASKED_MAX] = asked, largest
 
 
 @kernel
-def add_answer(
-    similar: Float32Array, is_accepted: bool, faded: Float32Array, total: Float64Array
+def with_answer(
+    total: Sums, question: int, row: int, similar: Float32Array, worth: Float32Array
+) -> Sums:
+    """Return a person's sums with one answer more, whose worth is in a row."""
+    (
+        words, words_won, words_recent, words_max,
+        close, close_won, close_recent, close_month, close_days, plain, close_max,
+        month, tag, tag_won, tag_recent, tag_same, given,
+    ) = total  # fmt: skip
+    near, match, share = similar[question, 0], similar[question, 1], similar[question, 2]
+    half, lately, days, won = worth[row, 0], worth[row, 1], worth[row, 2], worth[row, 3]
+    positive = max(near, np.float32(0.0))  # no branch: half of them are on the other side of 0
+    square = positive * positive
+    return (
+        words + match, words_won + match * won, words_recent + match * half, max(words_max, match),
+        close + square, close_won + square * won, close_recent + square * half,
+        close_month + square * lately, close_days + square * days,
+        plain + near, max(close_max, positive),
+        month + lately, tag + share, tag_won + share * won, tag_recent + share * half,
+        tag_same + share * share * share, given + np.float32(1.0),
+    )  # fmt: skip
+
+
+@kernel
+def sums_of(sums: Float32Array, at: int) -> Sums:
+    """Return the sums in a row as values that stay in registers."""
+    return (
+        sums[at, 0], sums[at, 1], sums[at, 2], sums[at, 3], sums[at, 4], sums[at, 5],
+        sums[at, 6], sums[at, 7], sums[at, 8], sums[at, 9], sums[at, 10], sums[at, 11],
+        sums[at, 12], sums[at, 13], sums[at, 14], sums[at, 15], sums[at, 16],
+    )  # fmt: skip
+
+
+@kernel
+def put_sums(total: Sums, sums: Float32Array, at: int) -> None:
+    """Write a person's sums to their row."""
+    for k in range(len(total)):
+        sums[at, k] = total[k]
+
+
+@kernel
+def add_late(
+    owner: Int64Array,
+    question: Int64Array,
+    worth: Float32Array,
+    place: Int32Array,
+    similar: Float32Array,
+    sums: Float32Array,
 ) -> None:
-    """Add one answer to a person's sums: what :func:`sum_base` does for each."""
-    near, match, share = float(similar[0]), float(similar[1]), float(similar[2])
-    won, half, lately = 1.0 * is_accepted, float(faded[0]), float(faded[1])
-    total[CLOSE_PLAIN] += near
-    near = max(near, 0.0)
-    total[CLOSE_MAX] = max(total[CLOSE_MAX], near)
-    near *= near
-    total[CLOSE] += near
-    total[CLOSE_WON] += near * won
-    total[CLOSE_RECENT] += near * half
-    total[CLOSE_MONTH] += near * lately
-    total[CLOSE_DAYS] += near * faded[2]
-    total[MONTH] += lately
-    total[WORDS] += match
-    total[WORDS_WON] += match * won
-    total[WORDS_RECENT] += match * half
-    total[WORDS_MAX] = max(total[WORDS_MAX], match)
-    total[TAG] += share
-    total[TAG_WON] += share * won
-    total[TAG_RECENT] += share * half
-    total[TAG_SAME] += share * share * share
-    total[GIVEN] += 1.0
+    """Add answers that came since Monday."""
+    for row in range(len(owner)):
+        if owner[row] >= 0 and place[owner[row]] >= 0:
+            at = place[owner[row]]
+            put_sums(with_answer(sums_of(sums, at), question[row], row, similar, worth), sums, at)
 
 
 @kernel
-def add_question(near: float, total: Float64Array) -> None:
-    """Add one question that a person asked."""
-    value = max(float(near), 0.0)
-    total[ASKED] += value * value
-    total[ASKED_MAX] = max(total[ASKED_MAX], value)
+def add_won(
+    owner: Int64Array,
+    question: Int64Array,
+    place: Int32Array,
+    similar: Float32Array,
+    sums: Float32Array,
+) -> None:
+    """Add what earlier answers count for having been accepted since Monday."""
+    for row in range(len(owner)):
+        if owner[row] >= 0 and place[owner[row]] >= 0:
+            at, near = place[owner[row]], max(similar[question[row], 0], np.float32(0.0))
+            sums[at, CLOSE_WON] += near * near
+            sums[at, WORDS_WON] += similar[question[row], 1]
+            sums[at, TAG_WON] += similar[question[row], 2]
 
 
 @kernel
-def weigh(columns: Float32Array, weight: Float64Array, total: Float64Array) -> None:
-    """Write the weighted sum of the columns; always in the same order, whoever else is ranked."""
-    total[:] = 0.0
-    for feature in range(len(columns)):
-        if weight[feature] != 0.0:
-            for person in range(len(total)):
-                total[person] += weight[feature] * columns[feature, person]
+def add_asked(
+    asker: Int64Array, first: int, place: Int32Array, similar: Float32Array, sums: Float32Array
+) -> None:
+    """Add questions that were asked since Monday, from number `first` on."""
+    for row in range(len(asker)):
+        if asker[row] >= 0 and place[asker[row]] >= 0:
+            at, near = place[asker[row]], max(similar[first + row, 0], np.float32(0.0))
+            sums[at, ASKED] += near * near
+            sums[at, ASKED_MAX] = max(sums[at, ASKED_MAX], near)
+
+
+@kernel
+def add_weighted(column: Float32Array, weight: float, total: Float64Array) -> None:
+    """Add a column, times its weight."""
+    for person in range(len(total)):
+        total[person] += weight * column[person]
+
+
+@kernel
+def add_rows(
+    block: Float32Array, rows: Int64Array, weight: Float64Array, total: Float64Array
+) -> None:
+    """Add some rows of a block, times a weight for each of its columns."""
+    for person in range(len(total)):
+        for column in range(len(weight)):
+            total[person] += weight[column] * block[rows[person], column]

@@ -14,13 +14,13 @@ from functools import partial
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
-from atpgraph.util.threads import Workers
-from atpgraph_qa.ranking.conditional_logit import (
+from atpgraph.util.conditional_logit import (
     Choices,
     ConditionalLogit,
     LogitProblem,
-    question_losses,
+    choice_losses,
 )
+from atpgraph.util.threads import Workers
 
 FEW = 150
 STAY = 1000.0
@@ -76,16 +76,16 @@ def select_model(
     prior : float64 array
         Shipped weights, of features before standardization.
     use, stiff
-        As for :class:`~atpgraph_qa.ranking.conditional_logit.LogitProblem`.
+        As for :class:`~atpgraph.util.conditional_logit.LogitProblem`.
     """
     enough = int(np.count_nonzero(judged)) >= FEW
     settings = SETTINGS if enough else (Setting(STAY, True),)
-    parts = _folds(choices.n_questions)
+    parts = _folds(choices.n_groups)
     scores = np.zeros((len(settings), len(choices.x)))
 
     with Workers() as workers:
         for part in parts:
-            held = np.zeros(choices.n_questions, dtype=np.bool_)
+            held = np.zeros(choices.n_groups, dtype=np.bool_)
             held[part] = True
             problem = LogitProblem(choices.part(~held), use, stiff)
             models = workers.map(partial(_fitted, problem, prior), settings)
@@ -94,7 +94,7 @@ def select_model(
                 scores[place, rows] = model.score(choices.x[rows])
     chosen = 0
     if len(settings) > 1:
-        losses = np.stack([question_losses(row, choices)[judged] for row in scores])
+        losses = np.stack([choice_losses(row, choices)[judged] for row in scores])
         chosen = nearest_to_the_prior(losses)
     setting = settings[chosen]
     whole = _fitted(LogitProblem(choices, use, stiff), prior, setting)

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.conditional_logit import ConditionalLogit
 from atpgraph_qa.ranking.calibration import Calibration, calibrate
-from atpgraph_qa.ranking.conditional_logit import ConditionalLogit
 from atpgraph_qa.ranking.features import Features
 from atpgraph_qa.ranking.model_selection import select_model
 from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
@@ -124,7 +124,7 @@ class Router:
             ),
             found.setting.penalty,
             found.setting.from_prior,
-            choices.n_questions,
+            choices.n_groups,
             _presence(choices.x[choices.chosen[judged]]),
         )
 

@@ -3,69 +3,103 @@
 Answers count less the older they are. What a person's answers are worth is kept as of the start of
 a week and carried on from there, so that a question costs a pass over the answers of a few days,
 not over all answers there ever were. This is the one result that the ranker keeps between
-questions.
+questions. What is in it depends on the week alone, so it does not matter how events came in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.ranking.names import AXES
+from atpgraph_qa.ranking.names import AXES, HABIT, POPULARITY
 from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.records import Grouped
 from atpgraph_qa.timeline.visibility import FOREVER
 
 ANSWERS = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
 ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
+_HALF_LIVES = np.array([*ANSWERS.values(), *ACCEPTED.values()])
+STEADY = (*POPULARITY, *(name for name in HABIT if name not in ("hour", "tenure")))
 SIMILAR = np.array([180.0, 30.0, 10.0])  # half-lives of answers to similar questions, in days
-WEEK_MS = 7 * DAY_MS
 _HOUR = DAY_MS // 24
-_MONDAY = 4 * DAY_MS  # 1970-01-05
 _AROUND = 3  # hours
 _NEVER_DAYS = 3650.0
 _LEAST, _TINY = 0.02, 1e-30
 _CALM = 5.0
 
 
+class Posts(NamedTuple):
+    """What people posted before the week, in the order of :class:`WeeklyStats`.
+
+    Attributes
+    ----------
+    start, asked_start : int64 arrays
+        The answers of row k are ``start[k] : start[k + 1]``, by date; questions likewise.
+    answer, question : int32 arrays
+        Answers, and the questions that they answer.
+    worth : float32 array of shape (answers, 4)
+        How much each counts by age, for three half-lives, and whether it was accepted.
+    asked : int32 array
+        Questions that people asked.
+    """
+
+    start: Int64Array
+    answer: Int32Array
+    question: Int32Array
+    worth: Float32Array
+    asked_start: Int64Array
+    asked: Int32Array
+
+
 @dataclass(frozen=True, eq=False)
 class WeeklyStats:
-    """Everything has one entry more than there are users, for whoever comes later.
+    """What is known of people at the start of a week, a row for each, the last active first.
+
+    Rules leave out most people who have been away for long. The others lie next to each other, so
+    that a loop over them reads memory in order. One row more is for whoever comes later.
 
     Attributes
     ----------
     known : History
         What was known at the start of the week.
-    steady : dict of float32 arrays
-        Counts and rates, by feature.
-    activity : dict of float64 arrays
-        Faded counts of answers, by feature; empty where time plays no part.
-    hour : float32 array of shape (users, 24)
+    row : int64 array
+        By user code; the last entry is for all later ones.
+    steady : float32 array of shape (rows, features)
+        Counts and rates: see :data:`STEADY`.
+    activity : float64 array of shape (rows, half-lives)
+        Faded counts of answers; empty where time plays no part.
+    hour : float32 array of shape (rows, 24)
         How much somebody answers around each hour of the day.
     first_ms, last_ms : int64 arrays
         First and last answer, 0 for none.
-    profiles : float32 array of shape (users, axes) or None
-        Mean vector of the questions answered, drawn to 0 where they are few; None where there are
-        no vectors on shared axes.
-    faded : float32 array of shape (answers, 3)
-        How much each answer of the base counts as of the start of the week, person by person.
+    profiles : float32 array of shape (rows, axes)
+        Mean vector of the questions answered, drawn to 0 where they are few; no axes where there
+        are no vectors on shared axes.
+    posts : Posts
     """
 
     known: History
-    steady: dict[str, Float32Array]
-    activity: dict[str, Float64Array]
+    row: Int64Array
+    steady: Float32Array
+    activity: Float64Array
     hour: Float32Array
     first_ms: Int64Array
     last_ms: Int64Array
-    profiles: Float32Array | None
-    faded: Float32Array
+    profiles: Float32Array
+    posts: Posts
+
+    def rows(self, codes: Int64Array) -> Int64Array:
+        """Return the rows of some users."""
+        return self.row[np.minimum(codes, len(self.row) - 1)]
 
 
 WEEKS: Shelf[WeeklyStats] = Shelf("weekly statistics", keep=2)
@@ -76,42 +110,57 @@ def is_timeless(history: History) -> bool:
     return history.now == FOREVER
 
 
-def monday(moment_ms: int) -> int:
-    """Return the start of the week of a moment."""
-    return (moment_ms - _MONDAY) // WEEK_MS * WEEK_MS + _MONDAY
-
-
 def weekly_stats(history: History) -> WeeklyStats:
     """Return the statistics of the week of a history."""
-    start = FOREVER if is_timeless(history) else min(monday(history.now), history.now)
-    base = history.records.base
+    start, base = history.week_ms, history.records.base
     return history.records.memo.get(WEEKS, (base, start), lambda: _compute(history, start))
 
 
 def _compute(history: History, start: int) -> WeeklyStats:
     known = History(history.records.with_nobody(), start)
-    steady = {name: c.astype(np.float32) for name, c in user_stats(known).items()}
+    stats = user_stats(known)
     n, given_ms = known.n_users, known.answers.given_ms
     seen = known.answers.owner >= 0
     first, last = first_and_last(known.answers.owner[seen], given_ms[seen], n)
-    if start == FOREVER:
-        nothing = np.zeros((n, 0), dtype=np.float32)
-        faded = np.zeros((0, len(SIMILAR)), dtype=np.float32)
-        return WeeklyStats(known, steady, {}, nothing, first, last, _profiles(known), faded)
-    days = (start - given_ms) / DAY_MS
-    activity = {name: known.per_user(np.exp2(-days / half)) for name, half in ANSWERS.items()}
-    for name, half in ACCEPTED.items():
-        activity[name] = known.per_user(np.where(known.is_accepted, np.exp2(-days / half), 0.0))
-    base = history.records.base
-    given = np.minimum(base.answers.given_ms[base.owned_answers], start + WEEK_MS)
-    faded = _fade((given - start) / DAY_MS)
-    hour = _hours(known).astype(np.float32)
-    return WeeklyStats(known, steady, activity, hour, first, last, _profiles(known), faded)
+    order = np.argsort(-last, kind="stable")
+    row = np.empty(n, dtype=np.int64)
+    row[order] = np.arange(n)
+    activity, hour = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.float32)
+    if start < FOREVER:
+        days = (start - given_ms) / DAY_MS
+        faded = [np.exp2(-days / half) for half in _HALF_LIVES.tolist()]
+        for column in faded[len(ANSWERS) :]:
+            column[~known.is_accepted] = 0.0
+        activity = np.stack([known.per_user(column) for column in faded], axis=1)
+        hour = _hours(known).astype(np.float32)
+    return WeeklyStats(
+        known,
+        row,
+        np.stack([stats[name] for name in STEADY], axis=1)[order].astype(np.float32),
+        activity[order],
+        hour[order],
+        first[order],
+        last[order],
+        _profiles(known)[order],
+        _posts(known, np.append(row, -1)),  # −1 stays −1
+    )
+
+
+def _posts(known: History, row: Int64Array) -> Posts:
+    answered = Grouped.of(row[known.answers.owner], known.n_users)
+    asked, answer = Grouped.of(row[known.questions.asker], known.n_users), answered.positions
+    worth = np.empty((len(answer), len(SIMILAR) + 1), dtype=np.float32)
+    if known.now < FOREVER:
+        worth[:, :-1] = fade((known.answers.given_ms[answer] - known.now) / DAY_MS)
+    worth[:, -1] = known.is_accepted[answer]
+    question = known.answers.question[answer].astype(np.int32)
+    ids = (part.positions.astype(np.int32) for part in (answered, asked))
+    return Posts(answered.indptr, next(ids), question, worth, asked.indptr, next(ids))
 
 
 def moment_columns(
     query: Query, week: WeeklyStats, codes: Int64Array, place: Int32Array
-) -> dict[str, Float64Array]:
+) -> dict[str, Float32Array]:
     """Return the features of activity at the moment of a question.
 
     Parameters
@@ -125,34 +174,38 @@ def moment_columns(
     """
     history, moment = query.history, query.asked_ms
     if is_timeless(history):
-        return {name: column[codes] for name, column in timeless_columns(query).items()}
-    start, then = week.known.n_answers, np.minimum(codes, len(week.first_ms) - 1)
+        everybody = _timeless_columns(query)
+        return {name: column[codes].astype(np.float32) for name, column in everybody.items()}
+    start, rows = week.known.n_answers, week.rows(codes)
     owner, given = history.answers.owner[start:], history.answers.given_ms[start:]
     inside = owner >= 0
     inside[inside] = place[owner[inside]] >= 0
     at, given = place[owner[inside]], given[inside]
     since = max(moment - week.known.now, 0) / DAY_MS
+    total = week.activity[rows] * np.exp2(-since / _HALF_LIVES)
     days = np.maximum(moment - given, 0) / DAY_MS
-    columns = {}
-    for name, half in ANSWERS.items():
-        total = week.activity[name][then] * 2.0 ** (-since / half)
-        np.add.at(total, at, np.exp2(-days / half))
-        columns[name] = np.log(total + _LEAST)
-    for name, half in ACCEPTED.items():
-        columns[name] = np.log(week.activity[name][then] * 2.0 ** (-since / half) + _LEAST)
+    for column, half in enumerate(ANSWERS.values()):
+        np.add.at(total[:, column], at, np.exp2(-days / half))
+    activity = log(np.ascontiguousarray(total.T) + _LEAST)
     first, last = first_and_last(at, given, len(codes))
-    first = np.where(week.first_ms[then] > 0, week.first_ms[then], first)
-    last = np.where(last > 0, last, week.last_ms[then])
+    first = np.where(week.first_ms[rows] > 0, week.first_ms[rows], first)
+    last = np.where(last > 0, last, week.last_ms[rows])
     idle = np.where(last > 0, np.maximum(moment - last, 0) / DAY_MS, _NEVER_DAYS)
     tenure = np.where(first > 0, np.maximum(moment - first, 0) / DAY_MS, 0.0)
-    return columns | {
-        "days_since": -np.log(idle + 0.05),
-        "tenure": np.log1p(tenure),
-        "hour": week.hour[then, (moment // _HOUR) % 24],
+    return dict(zip((*ANSWERS, *ACCEPTED), activity, strict=True)) | {
+        "days_since": -log(idle + 0.05),
+        "tenure": log(tenure + 1.0),
+        "hour": week.hour[rows, (moment // _HOUR) % 24],
     }
 
 
-def timeless_columns(query: Query) -> dict[str, Float64Array]:
+def log(values: Float64Array) -> Float32Array:
+    """Return logarithms in single precision, which take a fraction of the time."""
+    small = values.astype(np.float32)
+    return np.log(small, out=small)
+
+
+def _timeless_columns(query: Query) -> dict[str, Float64Array]:
     """Return the same for all users where time plays no part: distance, before or after."""
     history = query.history
     owner, given = history.answers.owner, history.answers.given_ms
@@ -176,26 +229,8 @@ def timeless_columns(query: Query) -> dict[str, Float64Array]:
     }
 
 
-def fading_factors(
-    query: Query, week: WeeklyStats
-) -> tuple[Float32Array, Float32Array, Float64Array]:
-    """Return how much answers count: those of the base, later ones, and what is left since then.
-
-    All factors shrink alike from one moment to the next, so those of the start of the week are
-    kept and sums are multiplied by the last result.
-    """
-    history, base = query.history, query.history.records.base
-    late = history.answers.given_ms[len(base.answers) :]
-    if is_timeless(history):
-        given = base.answers.given_ms[base.owned_answers]
-        away, away_late = (np.abs(query.asked_ms - part) / DAY_MS for part in (given, late))
-        return _fade(-away), _fade(-away_late), np.ones(len(SIMILAR))
-    start = week.known.now
-    since = np.exp2(-(query.asked_ms - start) / DAY_MS / SIMILAR)
-    return week.faded, _fade((late - start) / DAY_MS), since
-
-
-def _fade(days: Float64Array) -> Float32Array:
+def fade(days: Float64Array) -> Float32Array:
+    """Return how much answers count that were given so many days later than a moment."""
     factors = np.exp2(days[:, None] / SIMILAR)
     factors[factors < _TINY] = 0.0  # the smallest numbers there are take longest to multiply
     return np.asarray(factors, dtype=np.float32)
@@ -223,11 +258,11 @@ def _hours(known: History) -> Float64Array:
     return np.asarray(np.log((around + 1.75) / (known.n_given[:, None] + 7.0)))
 
 
-def _profiles(history: History) -> Float32Array | None:
+def _profiles(history: History) -> Float32Array:
     """Mean vectors of what people answered."""
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
-        return None
+        return np.zeros((history.n_users, 0), dtype=np.float32)
     total = np.zeros((history.n_users, len(AXES)))
     add_vectors(history.answers.owner, history.answers.question, meaning.vectors, total)
     total /= UNIT * (history.n_given[:, None] + _CALM)

@@ -96,7 +96,7 @@ def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
         archive = zipfile.ZipFile(file)
         head = json.loads(archive.read("backup.json"))
     except (OSError, *_DAMAGE):
-        raise InputError(f"{file} is not a backup that 'atp service backup' wrote.") from None
+        raise InputError(f"{file} is not a backup that 'atp server backup' wrote.") from None
     known = [version for version, _ in migrations()]
     if (
         not isinstance(head, dict)

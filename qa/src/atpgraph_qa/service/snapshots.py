@@ -60,7 +60,7 @@ class Snapshots:
         elif model is not None:
             advisor, name, seq = Advisor.open(model), given[:12], 0
         else:
-            raise InputError("There is no snapshot yet: name a model that 'atp cqa train' made.")
+            raise InputError("There is no snapshot yet: name a model that 'atp qa train' made.")
         advisor, forgotten = self._without_forgotten(advisor)
         self.desk.take_over(advisor, name, seq)
         self.written_seq = seq
@@ -110,5 +110,5 @@ def fingerprint(model: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError:
         raise InputError(
-            f"{model} is not a trained model; make one with 'atp cqa train SITE -o MODEL'."
+            f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."
         ) from None

@@ -19,17 +19,18 @@ FEW_ANSWERS = 3
 
 def active_users(query: Query, active_days: float | None = None) -> Int64Array:
     """Ids of everybody who answered before (in the last `active_days` if given), but the asker."""
-    return query.history.users[active_codes(query, active_days)]
-
-
-def active_codes(query: Query, active_days: float | None = None) -> Int64Array:
-    """Their codes, in the order of their ids."""
     history = query.history
-    codes = history.people
-    if active_days is not None:
-        since = history.last_ms - round(active_days * DAY_MS)
-        codes = codes[history.last_answer_ms[codes] > since]
-    return np.asarray(codes[codes != query.asker])
+    since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
+    return history.users[by_id(query, np.flatnonzero(history.last_answer_ms > max(since, 0)))]
+
+
+def by_id(query: Query, codes: Int64Array) -> Int64Array:
+    """Return some user codes in the order of ids, without the asker."""
+    history = query.history
+    codes = codes[codes != query.asker]
+    if history.records.grown is not None:  # codes of later users are not in that order
+        codes = codes[np.argsort(history.users[codes])]
+    return np.asarray(codes)
 
 
 def new_users(query: Query) -> Int64Array:

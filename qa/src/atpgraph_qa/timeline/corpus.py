@@ -9,18 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.timeline.growth import Room
 
 _MARKUP = re.compile(r"<[^>]*>")
 _WORD = re.compile(r"[^\W_]{2,}")
 _K1, _B = 1.2, 0.75  # of BM25, as everywhere
-_PART = 1 << 20
 _TITLE_WEIGHT = 3  # a title says in ten words what the body takes a hundred for
 
 
@@ -48,8 +47,7 @@ def _stem(word: str) -> str:
     return word
 
 
-@dataclass(frozen=True, eq=False)
-class Tail:
+class Tail(NamedTuple):
     """Words of the questions that came after a corpus was counted, question by question.
 
     Attributes
@@ -203,43 +201,40 @@ class Corpus:
         self,
         terms: tuple[Int64Array, Float64Array],
         present: BoolArray,
-        damped: Float64Array | None = None,
+        mean_length: float | None = None,
         worth: Float64Array | None = None,
-    ) -> Float64Array:
-        """BM25 of every question so far (one entry of `present` each) for the terms of another.
+        damped: Float32Array | None = None,
+    ) -> Float32Array:
+        """Return BM25 of every question so far (one entry of `present` each).
 
-        Everything, the rarity of a word included, is counted over the questions so far. `damped`
-        and `worth`, where given, are what the methods of that name make of the same questions; the
-        result does not depend on them.
+        Parameters
+        ----------
+        terms
+            Words of a question, from :meth:`query`.
+        present : boolean array
+            False for hidden questions.
+        mean_length : float, optional
+            By default that of the questions so far.
+        worth : float64 array, optional
+            From :meth:`worth`, to save time.
+        damped : float32 array, optional
+            From :meth:`damped`, for the same mean, to save time where no question is hidden.
         """
-        scores, codes = np.zeros(len(present)), terms[0]
-        if not len(codes) or not present.any():
-            return scores
+        mean_length = self.mean_length(present) if mean_length is None else mean_length
         worth = self.worth(terms, present) if worth is None else worth
-        length, flat, slope = self._lengths(present)
+        scores, codes = np.zeros(len(present), dtype=np.float32), terms[0]
+        factors, slope = worth.astype(np.float32), _K1 * _B / mean_length
         uses = self._uses(codes, len(present)).tolist()
-        for (start, end), factor in zip(uses, worth.tolist(), strict=True):
+        for (start, end), factor in zip(uses, factors, strict=True):
             rows = self.counts.indices[start:end]
             if damped is not None:
                 add_scaled(rows, damped[start:end], factor, scores)
             else:
                 counts = self.counts.data[start:end]
-                add_term(rows, counts, present, length, flat, slope, _K1, factor, scores)
+                add_term(rows, counts, present, self.length, slope, factor, scores)
         first, tail = self.counts.shape[0], self.tail
         if tail is not None and len(present) > first:
-            add_tail(
-                tail.indptr,
-                tail.codes,
-                tail.counts,
-                codes,
-                worth,
-                present[first:],
-                length[first:],
-                flat,
-                slope,
-                _K1,
-                scores[first:],
-            )
+            add_tail(tail, codes, factors, slope, first, present, scores)
         return scores
 
     def worth(self, terms: tuple[Int64Array, Float64Array], present: BoolArray) -> Float64Array:
@@ -261,21 +256,17 @@ class Corpus:
         # Repeats in a long question count less than linearly, as they do in a document.
         return np.asarray(rarity * np.sqrt(terms[1]))
 
-    def damped(self, present: BoolArray) -> Float64Array | None:
-        """BM25 of every count, less the rarity of its word: a pass over the corpus.
+    def mean_length(self, present: BoolArray) -> float:
+        """Return the mean number of words of the first questions, hidden ones left out."""
+        length = self.length[: len(present)]
+        length = length if present.all() else length[present]
+        return max(float(length.mean()) if len(length) else 0.0, 1e-9)
 
-        It pays where many questions are asked of the same past. None if questions are hidden.
-        """
-        if not len(present) or not present.all():
-            return None
-        length, flat, slope = self._lengths(present)
-        padded = np.zeros(self.counts.shape[0])
-        padded[: len(length)] = length
-        result = np.empty(self.counts.nnz)
-        for start in range(0, len(result), _PART):  # a large site has tens of millions of them
-            part = slice(start, start + _PART)
-            tf, of = self.counts.data[part], padded[self.counts.indices[part]]
-            result[part] = tf * (_K1 + 1.0) / (tf + (flat + slope * of))
+    def damped(self, mean_length: float) -> Float32Array:
+        """Return BM25 of every count, less the rarity of its word: a pass over the corpus."""
+        result = np.empty(self.counts.nnz, dtype=np.float32)
+        slope, length = _K1 * _B / mean_length, self.length
+        damp(self.counts.data, self.counts.indices, length, slope, result)
         return result
 
     def _uses(self, words: Int64Array, n_questions: int) -> Int64Array:
@@ -290,11 +281,24 @@ class Corpus:
                 use[1] = use[0] + np.searchsorted(rows[use[0] : use[1]], n_questions)
         return result
 
-    def _lengths(self, present: BoolArray) -> tuple[Float64Array, float, float]:
-        """Words of every question so far, and how length damps a count: intercept and slope."""
-        length = self.length[: len(present)]
-        mean = max(float(length.mean() if present.all() else length[present].mean()), 1e-9)
-        return length, _K1 * (1 - _B), _K1 * _B / mean
+
+@kernel
+def damped_count(count: float, length: float, slope: float) -> np.float32:
+    """Return what a count adds to BM25 in a question of some length."""
+    return np.float32(count * (_K1 + 1.0) / (count + (_K1 * (1.0 - _B) + slope * length)))
+
+
+@kernel
+def damp(
+    counts: Float64Array,
+    rows: Int32Array,
+    length: Float64Array,
+    slope: float,
+    result: Float32Array,
+) -> None:
+    """Write the damped counts of a whole corpus."""
+    for place in range(len(rows)):
+        result[place] = damped_count(counts[place], length[rows[place]], slope)
 
 
 @kernel
@@ -303,22 +307,21 @@ def add_term(
     counts: Float64Array,
     present: BoolArray,
     length: Float64Array,
-    flat: float,
     slope: float,
-    k1: float,
-    factor: float,
-    scores: Float64Array,
+    factor: np.float32,
+    scores: Float32Array,
 ) -> None:
     """Add one word's part of BM25 to the questions that have it."""
     for place in range(len(rows)):
         row = rows[place]
         if present[row]:
-            tf = counts[place]
-            scores[row] += factor * (tf * (k1 + 1.0) / (tf + (flat + slope * length[row])))
+            scores[row] += factor * damped_count(counts[place], length[row], slope)
 
 
 @kernel
-def add_scaled(rows: Int32Array, values: Float64Array, factor: float, scores: Float64Array) -> None:
+def add_scaled(
+    rows: Int32Array, values: Float32Array, factor: np.float32, scores: Float32Array
+) -> None:
     """Add values, times a factor, to the scores of some rows."""
     for place in range(len(rows)):
         scores[rows[place]] += factor * values[place]
@@ -344,29 +347,24 @@ def count_tail(
 
 @kernel
 def add_tail(
-    indptr: Int64Array,
-    codes: Int64Array,
-    counts: Float64Array,
+    tail: Tail,
     wanted: Int64Array,
-    factors: Float64Array,
-    present: BoolArray,
-    length: Float64Array,
-    flat: float,
+    factors: Float32Array,
     slope: float,
-    k1: float,
-    scores: Float64Array,
+    first: int,
+    present: BoolArray,
+    scores: Float32Array,
 ) -> None:
-    """Add BM25 of the wanted words to the questions in compressed rows."""
-    for row in range(len(present)):
-        if not present[row]:
+    """Add BM25 of the wanted words to the questions of the tail, from number `first` on."""
+    for row in range(len(present) - first):
+        if not present[first + row]:
             continue
         term = 0
-        for place in range(indptr[row], indptr[row + 1]):
-            while term < len(wanted) and wanted[term] < codes[place]:
+        for place in range(tail.indptr[row], tail.indptr[row + 1]):
+            while term < len(wanted) and wanted[term] < tail.codes[place]:
                 term += 1
             if term == len(wanted):
                 break
-            if wanted[term] == codes[place]:
-                tf = counts[place]
-                part = tf * (k1 + 1.0) / (tf + (flat + slope * length[row]))
-                scores[row] += factors[term] * part
+            if wanted[term] == tail.codes[place]:
+                part = damped_count(tail.counts[place], tail.length[first + row], slope)
+                scores[first + row] += factors[term] * part

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, FloatArray, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.records import Records, first_tags
 from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable
-from atpgraph_qa.timeline.visibility import FOREVER
+from atpgraph_qa.timeline.visibility import FOREVER, monday
 
 if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts
 
 T = TypeVar("T")
+DAMPED: Shelf[Float32Array] = Shelf("damped counts of words", keep=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +128,24 @@ class History:
         return self.records.corpus
 
     @cached_property
-    def damped_counts(self) -> Float64Array | None:
+    def week_ms(self) -> int:
+        """The start of the week as of which people are counted; the end of time stays."""
+        return self.now if self.now == FOREVER else min(monday(self.now), self.now)
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Words of a question, the mean as of the start of the week."""
+        asked, present = self.questions.asked_ms, self.questions.present
+        n = int(np.searchsorted(asked, self.week_ms)) or self.n_questions
+        return self.corpus.mean_length(present[:n])
+
+    @cached_property
+    def damped(self) -> Float32Array | None:
         """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
-        if not self.shared or self.corpus.tail is not None:
+        if not self.shared or not self.questions.present.all():
             return None
-        return self.corpus.damped(self.questions.present)
+        key, mean = (self.records.base, self.week_ms), self.mean_length
+        return self.records.memo.get(DAMPED, key, lambda: self.corpus.damped(mean))
 
     @cached_property
     def is_accepted(self) -> BoolArray:
@@ -168,39 +182,18 @@ class History:
         return len(self.records.votes) > 0
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
-        """The answers given so far to some questions, whose positions ascend; by question."""
-        indptr, answers = self.records.base.by_question
-        early = positions[: int(np.searchsorted(positions, len(indptr) - 1))]
-        most = int((indptr[early + 1] - indptr[early]).sum()) + len(self._late_answers[0])
-        given = np.empty(most, dtype=np.int64)
-        found = list_answers(positions, indptr, answers, self.n_answers, *self._late_answers, given)
-        return given[:found]
-
-    @cached_property
-    def _late_answers(self) -> tuple[Int64Array, Int64Array]:
-        """Question, ascending, and number of every answer that is not in the index."""
-        first = len(self.records.base.answers)
-        question = self.answers.question[first:]
-        order = np.argsort(question, kind="stable")
-        return question[order], first + order
+        """The answers given so far to some questions, question by question."""
+        index, column = self.records.base.by_question, self.answers.question
+        found = [index.find(position, column) for position in positions.tolist()]
+        return np.concatenate(found) if found else positions[:0]
 
     def asked_by(self, code: int) -> Int64Array:
         """Positions of the questions that a user asked so far, by date."""
-        base = self.records.base
-        indptr, questions = base.by_asker
-        known = questions[indptr[code] : indptr[code + 1]] if code < len(base.users) else indptr[:0]
-        known = known[: int(np.searchsorted(known, self.n_questions))]
-        late = np.flatnonzero(self.questions.asker[len(base.questions) :] == code)
-        return np.append(known, len(base.questions) + late).astype(np.int64)
+        return self.records.base.by_asker.find(code, self.questions.asker)
 
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
-        base = self.records.base
-        indptr, answers = base.by_owner
-        given = answers[indptr[code] : indptr[code + 1]] if code < len(base.users) else answers[:0]
-        given = given[: int(np.searchsorted(given, self.n_answers))]
-        late = np.flatnonzero(self.answers.owner[len(base.answers) :] == code)
-        return np.append(given, len(base.answers) + late) if len(late) else given
+        return self.records.base.by_owner.find(code, self.answers.owner)
 
     def answerers(self, position: int) -> Int64Array:
         """Codes of the people who answered a question."""
@@ -250,14 +243,6 @@ class History:
         return result
 
     @cached_property
-    def people(self) -> Int64Array:
-        """Codes of everybody who has answered, in the order of their ids."""
-        codes = np.flatnonzero(self.last_answer_ms > 0)
-        if self.records.grown is None:
-            return codes
-        return codes[np.argsort(self.users[codes], kind="stable")]  # later users are not in order
-
-    @cached_property
     def tags(self) -> QuestionTags:
         """Tags of the questions asked so far."""
         return first_tags(self.records.tags, self.n_questions)
@@ -269,18 +254,11 @@ class History:
 
     def tagged(self, code: int) -> Int64Array:
         """The questions asked so far that have a tag."""
-        base = self.records.base
-        indptr, questions = base.by_tag
-        tagged = (
-            questions[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else indptr[:0]
-        )
-        tagged = tagged[: int(np.searchsorted(tagged, self.n_questions))]
-        if self.n_questions <= len(base.questions):
-            return tagged
-        tags, first = self.records.tags, int(self.records.tags.indptr[len(base.questions)])
-        uses = first + np.flatnonzero(tags.tags[first:] == code)
-        late = np.searchsorted(tags.indptr, uses, side="right") - 1
-        return np.concatenate([tagged, late[late < self.n_questions]])
+        base, tags = self.records.base, self.tags
+        uses = base.by_tag.find(code, tags.tags)
+        first = int(np.searchsorted(uses, base.by_tag.size))
+        late = np.searchsorted(tags.indptr, uses[first:], side="right") - 1
+        return np.append(base.tag_uses[uses[:first]], late)
 
     def posts(self) -> Posts:
         """The posts as a site has them, for the competition graph."""
@@ -325,35 +303,3 @@ def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -
     for answer in range(len(owner)):
         if owner[answer] >= 0:
             total[owner[answer]] += weight[answer]
-
-
-@kernel
-def list_answers(
-    questions: Int64Array,
-    indptr: Int64Array,
-    answers: Int64Array,
-    limit: int,
-    late_question: Int64Array,
-    late_answer: Int64Array,
-    found: Int64Array,
-) -> int:
-    """Write the answers to some questions to `found`; how many.
-
-    Those below `limit` in compressed rows come first, then those that came after the rows were
-    made. Both `questions` and `late_question` ascend.
-    """
-    n = late = 0
-    for place in range(len(questions)):
-        question = questions[place]
-        if question < len(indptr) - 1:
-            for at in range(indptr[question], indptr[question + 1]):
-                if answers[at] < limit:
-                    found[n] = answers[at]
-                    n += 1
-        while late < len(late_question) and late_question[late] < question:
-            late += 1
-        while late < len(late_question) and late_question[late] == question:
-            found[n] = late_answer[late]
-            n += 1
-            late += 1
-    return n

@@ -13,9 +13,12 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.util.checks import whole_number
+from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
+
+_NEAREST = 30
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,12 @@ class Query:
         return tuple(self.history.tagged(code) for code in self.tag_codes.tolist())
 
     @cached_property
-    def tag_shares(self) -> Float64Array:
+    def tag_shares(self) -> Float32Array:
         """For every earlier question, the rarity of the tags it shares."""
         n = self.history.n_questions
-        share = np.zeros(n)
+        share = np.zeros(n, dtype=np.float32)
         for questions in self.tagged:
-            share[questions] += np.log1p(n / (1.0 + len(questions)))
+            share[questions] += np.float32(np.log1p(n / (1.0 + len(questions))))
         return share
 
     @cached_property
@@ -135,19 +138,20 @@ class Query:
         return meaning.vector(question.title, question.body)
 
     @cached_property
-    def closeness(self) -> Float32Array | None:
-        """Cosine of the vectors of this and every earlier question; None where words have to do."""
+    def closeness(self) -> Float32Array:
+        """Cosine of this and every earlier question; empty where words have to do."""
         meaning = self.history.records.meaning
         if meaning is None or self.vector is None:
-            return None
+            return np.zeros(0, dtype=np.float32)
         return meaning.closeness(self.vector, self.history.n_questions)
 
     @cached_property
-    def match(self) -> Float64Array:
+    def match(self) -> Float32Array:
         """BM25 of every earlier question."""
         history = self.history
-        present, damped = history.questions.present, history.damped_counts
-        return history.corpus.bm25(self.terms, present, damped, self.worth)
+        return history.corpus.bm25(
+            self.terms, history.questions.present, history.mean_length, self.worth, history.damped
+        )
 
     @cached_property
     def worth(self) -> Float64Array:
@@ -155,9 +159,15 @@ class Query:
         return self.history.corpus.worth(self.terms, self.history.questions.present)
 
     @cached_property
+    def nearest(self) -> Int64Array:
+        """The questions nearest by words, best first; none that shares no word."""
+        best = np.full(min(_NEAREST, len(self.match)), -1, dtype=np.int64)
+        return best[: find_largest(self.match, best)]
+
+    @property
     def best_match(self) -> float:
-        """The largest of them, 0 if there is none."""
-        return float(self.match.max(initial=0.0))
+        """The largest BM25 of an earlier question, 0 if there is none."""
+        return float(self.match[self.nearest[0]]) if len(self.nearest) else 0.0
 
     @cached_property
     def earlier_by_asker(self) -> Int64Array:
@@ -165,3 +175,23 @@ class Query:
         if self.asker < 0:
             return np.zeros(0, dtype=np.int64)
         return self.history.asked_by(self.asker)
+
+
+@kernel
+def find_largest(values: Float32Array, best: Int64Array) -> int:
+    """Write the places of the largest values above 0 to `best`, largest first; return how many.
+
+    Of equals the first ones. One pass: after a few values hardly any is among the largest so far.
+    """
+    found = 0
+    for place in range(len(values)):
+        value = values[place]
+        if value <= 0.0 or (found == len(best) and value <= values[best[found - 1]]):
+            continue
+        at = found if found < len(best) else found - 1
+        found = max(found, at + 1)
+        while at > 0 and values[best[at - 1]] < value:
+            best[at] = best[at - 1]
+            at -= 1
+        best[at] = place
+    return found

@@ -11,7 +11,8 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.arrays import Int64Array
+from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY, QuestionTags, Site
 from atpgraph_qa.text.choice import text_model
 from atpgraph_qa.text.model import TextModel
@@ -285,40 +286,29 @@ class Records:
         return table
 
     @cached_property
-    def by_question(self) -> tuple[Int64Array, Int64Array]:
-        """Answers of every question, in compressed rows."""
-        answers = np.arange(len(self.answers))
-        return _compressed(self.answers.question, answers, len(self.questions))
+    def by_question(self) -> Grouped:
+        """Answers of every question."""
+        return Grouped.of(self.answers.question, len(self.questions))
 
     @cached_property
-    def by_owner(self) -> tuple[Int64Array, Int64Array]:
-        """Answers of every user code, in compressed rows, by date."""
-        owned = np.flatnonzero(self.answers.owner >= 0)
-        return _compressed(self.answers.owner[owned], owned, len(self.users))
+    def by_owner(self) -> Grouped:
+        """Answers of every user code, by date."""
+        return Grouped.of(self.answers.owner, len(self.users))
 
     @cached_property
-    def owned_answers(self) -> Int32Array:
-        """Answers in the order of `by_owner`."""
-        return self.by_owner[1].astype(np.int32)
+    def by_asker(self) -> Grouped:
+        """Questions of every user code, by date."""
+        return Grouped.of(self.questions.asker, len(self.users))
 
     @cached_property
-    def owned_questions(self) -> Int32Array:
-        """The questions they answer."""
-        return self.answers.question[self.by_owner[1]].astype(np.int32)
+    def by_tag(self) -> Grouped:
+        """Uses of every tag code, by date."""
+        return Grouped.of(self.tags.tags, len(self.tags.names))
 
     @cached_property
-    def by_asker(self) -> tuple[Int64Array, Int32Array]:
-        """Questions of every user code, in compressed rows, by date."""
-        asked = np.flatnonzero(self.questions.asker >= 0)
-        indptr, questions = _compressed(self.questions.asker[asked], asked, len(self.users))
-        return indptr, questions.astype(np.int32)
-
-    @cached_property
-    def by_tag(self) -> tuple[Int64Array, Int64Array]:
-        """Questions of every tag code, in compressed rows, by date."""
-        tags = self.tags
-        question = np.repeat(np.arange(len(tags.indptr) - 1), np.diff(tags.indptr))
-        return _compressed(tags.tags, question, len(tags.names))
+    def tag_uses(self) -> Int64Array:
+        """The question of every use of a tag."""
+        return np.repeat(np.arange(len(self.tags.indptr) - 1), np.diff(self.tags.indptr))
 
     @property
     def text_model(self) -> TextModel | None:
@@ -385,8 +375,49 @@ def _known(table: T, moment_ms: int, n_answers: int) -> T:
     return part.take(part.answer < n_answers)
 
 
-def _compressed(keys: Int64Array, values: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
-    """Values by key, in compressed rows; their order stays."""
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=n), out=indptr[1:])
-    return indptr, values[np.argsort(keys, kind="stable")]
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Positions by key: an index of the first part of a column, whose later part is scanned.
+
+    Attributes
+    ----------
+    indptr, positions : int64 arrays
+        Positions of key k are ``positions[indptr[k] : indptr[k + 1]]``, ascending.
+    size : int
+        Length of the part that is indexed.
+    """
+
+    indptr: Int64Array
+    positions: Int64Array
+    size: int
+
+    @classmethod
+    def of(cls, keys: Int64Array, n: int) -> Self:
+        """Index a column of keys below `n`; −1 is left out."""
+        indptr, positions = np.zeros(n + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int64)
+        group(keys, indptr, positions)
+        return cls(indptr, positions[: indptr[-1]], len(keys))
+
+    def find(self, key: int, keys: Int64Array) -> Int64Array:
+        """Return where a key stands in a column that is longer, or shorter, by its last part."""
+        start, end = self.indptr[key : key + 2] if key < len(self.indptr) - 1 else (0, 0)
+        known = self.positions[start:end]
+        if len(keys) < self.size:
+            return known[: int(np.searchsorted(known, len(keys)))]
+        late = np.flatnonzero(keys[self.size :] == key)
+        return np.concatenate([known, self.size + late]) if len(late) else known
+
+
+@kernel
+def group(keys: Int64Array, indptr: Int64Array, positions: Int64Array) -> None:
+    """Sort positions by key, counting: two passes, whatever the number of keys."""
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            indptr[keys[place] + 1] += 1
+    for key in range(1, len(indptr)):
+        indptr[key] += indptr[key - 1]
+    free = indptr[:-1].copy()
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            positions[free[keys[place]]] = place
+            free[keys[place]] += 1

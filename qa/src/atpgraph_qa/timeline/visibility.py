@@ -18,6 +18,13 @@ from atpgraph_qa.timeline.tables import AcceptanceTable, VoteTable
 ACCEPTED, UP, DOWN = 1, 2, 3  # VoteTypeId
 SETTLE_DAYS = 30.0
 FOREVER = int(np.iinfo(np.int64).max)
+WEEK_MS = 7 * DAY_MS
+_MONDAY = 4 * DAY_MS  # 1970-01-05
+
+
+def monday(moment_ms: int) -> int:
+    """Return the start of the week of a moment."""
+    return (moment_ms - _MONDAY) // WEEK_MS * WEEK_MS + _MONDAY
 
 
 def by_visibility(questions: Questions, answers: Answers) -> tuple[Questions, Answers]:

@@ -1,1 +1,0 @@
-"""``atp generate``: random graphs, and a simulated community."""

@@ -1,1 +1,0 @@
-"""``atp links``: predict links, recommend targets, list what is missing."""

@@ -1,0 +1,160 @@
+"""Options that several commands share, and how they read a graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from atpgraph.graph.digraph import DiGraph
+
+# Names that the shell completes, kept here so that completion loads no numerics; a test compares
+# them with the library's.
+METHODS = (
+    "dfs", "mfas", "eades", "pagerank", "sa-g", "sa-f", "sa-b", "sa-voting", "ts-g", "ts-f", "ts-b",
+    "ts-voting", "h-voting", "springs", "bayes", "sift",
+    "minimum", "auto",
+)  # fmt: skip
+KERNELS = ("log", "harmonic", "linear", "constant")
+PURPOSES = ("reachability", "paper")
+KINDS = ("hierarchy", "map", "levels", "objective")
+FORMATS = ("word2vec", "csv", "parquet", "npy")
+DIRECTIONS = ("targets", "sources")
+ORDERS = ("nearest", "score")
+
+
+def opt(help: str, *names: str, choices: tuple[str, ...] = (), **settings: Any) -> Any:
+    """Return a Typer option with this help; the shell completes its `choices`."""
+    if choices:
+        settings["autocompletion"] = completer(choices)
+    return typer.Option(*names, help=help, **settings)
+
+
+def arg(help: str, **settings: Any) -> Any:
+    """Return a Typer argument with this help."""
+    return typer.Argument(help=help, show_default=False, **settings)
+
+
+def completer(names: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """Return a function that lists the names that begin as typed.
+
+    Examples
+    --------
+    >>> completer(KERNELS)("l")
+    ['log', 'linear']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+Graph = Annotated[Path, arg("Edge list, .gz or not; - for standard input.")]
+Pairs = Annotated[list[str] | None, arg("Pairs of nodes: U V [U V …].")]
+PairsFile = Annotated[
+    Path | None,
+    opt("File of pairs, one per line, - for standard input. Unknown nodes are marked.", "--pairs"),
+]
+Method = Annotated[str, opt("How to break cycles.", "--method", "-m", choices=METHODS)]
+Purpose = Annotated[
+    str,
+    opt(
+        "reachability preserves the paths of the graph; paper is the paper's method.",
+        "--purpose", "-p", choices=PURPOSES,
+    ),
+]  # fmt: skip
+Memory = Annotated[
+    str | None, opt("Memory budget, such as 4GB.", show_default="half of what is free")
+]
+Threads = Annotated[int | None, opt("Threads.", min=1, show_default="all cores")]
+Report = Annotated[Path | None, opt("Write an HTML report into this folder.", metavar="DIR")]
+Top = Annotated[int, opt("How many, at most.", min=1)]
+Seed = Annotated[int, opt("Same seed, same result.", min=0)]
+Json = Annotated[bool, opt("Print one JSON object instead of text.", "--json")]
+Quiet = Annotated[bool, opt("No progress or notes.", "--quiet", "-q")]
+
+_column = functools.partial(opt, show_default=False, rich_help_panel="How to read the graph")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a graph, as typed."""
+
+    source: Annotated[str | None, _column("Column of the sources: name, or number from 1 on.")] = (
+        None
+    )
+    target: Annotated[str | None, _column("Column of the targets.")] = None
+    weight: Annotated[
+        str | None, _column("Column of the weights; by default the one named weight.")
+    ] = None
+    no_weight: Annotated[bool, _column("Ignore weights.", "--no-weight")] = False
+    type: Annotated[str | None, _column("Column of the edge types, such as is_a.")] = None
+    delimiter: Annotated[str | None, _column("Column separator: one character, or tab.")] = None
+    header: Annotated[
+        bool | None, _column("Whether the first line names the columns.", "--header/--no-header")
+    ] = None
+
+    def read(self, path: Path | str, memory: str | float | None = None) -> DiGraph:
+        """Return the graph in a file."""
+        from atpgraph.errors import InputError
+        from atpgraph.graph.edgelist import read_edgelist
+        from atpgraph.util.archive import archive_format
+
+        if self.no_weight and self.weight is not None:
+            raise InputError("--weight and --no-weight exclude each other; choose one.")
+        if archive_format(path) is not None:
+            raise InputError(f"{path} is not an edge list; 'atp info {path}' says what it is.")
+        return read_edgelist(
+            path,
+            source=_number_or_name(self.source),
+            target=_number_or_name(self.target),
+            weight=False if self.no_weight else _number_or_name(self.weight),
+            type=_number_or_name(self.type),
+            delimiter="\t" if self.delimiter in ("tab", "\\t") else self.delimiter,
+            header=self.header,
+            memory=memory,
+        )
+
+    def check_unused(self, path: Path) -> None:
+        """Raise an InputError if there are options for a file that is not an edge list."""
+        from atpgraph.errors import InputError
+
+        if self != Reading():
+            raise InputError(
+                f"{path} is not an edge list; leave out the options for columns and lines."
+            )
+
+
+def _number_or_name(typed: str | None) -> str | int | None:
+    """Return a number as a number; a column whose name is a number has one as well."""
+    return int(typed) if typed is not None and typed.isascii() and typed.isdigit() else typed
+
+
+def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`Reading`, in place of its parameter ``reading``."""
+    signature = inspect.signature(command, eval_str=True)
+    kinds = get_type_hints(Reading, include_extras=True)
+    options = {
+        name: each.replace(annotation=kinds[name])
+        for name, each in inspect.signature(Reading).parameters.items()
+    }
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        reading = Reading(**{name: given.pop(name) for name in options})
+        command(**given, reading=reading)
+
+    # After the command's own options, before --json and --quiet.
+    own = [each for name, each in signature.parameters.items() if name != "reading"]
+    ordered = sorted([*own, *options.values()], key=lambda each: each.name in ("json", "quiet"))
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

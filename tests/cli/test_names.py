@@ -1,0 +1,98 @@
+"""Names of commands: what can be guessed, what is old, and what is mistyped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from atpgraph import ATP, LinkPredictor, Reachability, random_dag, write_edgelist
+from atpgraph.cli._app import app
+from atpgraph.cli.commands import OLD_NAMES
+
+
+def atp(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="atp")
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "needs.txt"
+    path.write_text("app lib\nlib core\ncore lib\ncore libc\n")
+    return path
+
+
+def test_a_file_alone_is_described(graph: Path) -> None:
+    told = json.loads(atp(graph, "--json", "-q").stdout)
+    assert (told["kind"], told["nodes"], told["edges"]) == ("graph", 4, 4)
+    assert (told["nodes_on_cycles"], told["edges_on_cycles"], told["levels"]) == (2, 2, 3)
+    assert (told["roots"], told["leaves"]) == (1, 1)
+    shown = atp(graph, "-q").stdout
+    assert f"atp reach {graph} app lib" in shown
+    missing = atp(graph.with_name("none.txt"))
+    assert missing.exit_code == 2
+    assert "none.txt does not exist" in missing.stderr
+
+
+def test_info_knows_every_file(graph: Path, tmp_path: Path) -> None:
+    ATP(n_components=2).fit(graph).save(tmp_path / "m.npz")
+    Reachability(graph).save(tmp_path / "r.npz")
+    write_edgelist(random_dag(60, 200, random_state=0), tmp_path / "dag.txt")
+    LinkPredictor().fit(tmp_path / "dag.txt").save(tmp_path / "l.npz")
+    kinds = {"m": "model", "r": "reachability", "l": "links"}
+    for name, kind in kinds.items():
+        assert json.loads(atp(tmp_path / f"{name}.npz", "--json", "-q").stdout)["kind"] == kind
+    # Every line of the table has a name of its own.
+    shown = atp("model", "info", tmp_path / "m.npz", "-q").stdout.partition("fidelity")[0]
+    names = [line.split("  ")[1] for line in shown.splitlines()[3:] if line.strip()]
+    assert len(set(names)) == len(names)
+
+
+def test_reach_takes_a_model_and_others_say_what_it_is(graph: Path, tmp_path: Path) -> None:
+    ATP(n_components=2).fit(graph).save(tmp_path / "m.npz")
+    rows = json.loads(atp("reach", tmp_path / "m.npz", "app", "libc", "--json", "-q").stdout)
+    assert rows["pairs"][0]["path"] is True
+    refused = atp("cycles", tmp_path / "m.npz")
+    assert refused.exit_code == 2
+    assert "is not an edge list; 'atp info" in refused.stderr
+
+
+def test_old_names_work_and_say_the_new_one(graph: Path) -> None:
+    done = atp("hierarchy", graph, "--json")
+    assert json.loads(done.stdout)["levels"] >= 2
+    assert "'atp hierarchy' is now 'atp levels'" in done.stderr
+    assert "is now" not in atp("hierarchy", graph, "-q").stderr
+    shown = atp("--help").stdout
+    assert not [name for name in OLD_NAMES if f"│ {name} " in shown]
+    for new in OLD_NAMES.values():
+        assert atp(*new.split(), "--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (["embed", "--bogus"], "No such option: --bogus"),
+        (["embed"], "Missing argument 'GRAPH'"),
+        (["cycle", "x"], "Did you mean 'cycles'?"),
+        (["embed", "x", "--dim", "many"], "--dim"),
+        (["model", "tip"], "Did you mean 'top'?"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(typed: list[str], sentence: str) -> None:
+    done = atp(*typed)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("atp: error: ")
+    assert done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+    assert "--help'." in done.stderr
+
+
+def test_help_shows_no_type_after_flags() -> None:
+    for command in ([], ["embed"], ["model", "top"]):
+        assert "<bool>" not in atp(*command, "--help").stdout
+
+
+def test_a_mistyped_node_gets_a_suggestion(graph: Path) -> None:
+    assert "no node 'libx'; did you mean 'lib" in atp("reach", graph, "app", "libx").stderr
