@@ -209,7 +209,6 @@ class Records:
             questions=replace(self.questions, asker=code[self.questions.asker]),
             answers=replace(self.answers, owner=code[self.answers.owner]),
             tags=_sorted_tags(self.tags),
-            texts=self.texts.take(slice(None)),
             corpus=self.corpus.settled(),
             grown=None,
         )
