@@ -73,7 +73,6 @@ def more_signals(site: Site) -> dict[str, Float64Array]:
     idf = np.bincount(per_word, rarity[counts.indices], minlength=len(titles))
     near, crowd = nearest(records)
     asker, asked_ms = records.questions.asker, records.questions.asked_ms
-    answered = records.by_owner
     given, won = np.full((2, len(titles)), np.nan)
     tenure = np.full(len(titles), np.nan)
     accepted = np.zeros(len(records.answers), dtype=np.bool_)
@@ -82,7 +81,7 @@ def more_signals(site: Site) -> dict[str, Float64Array]:
     for question, person in enumerate(asker.tolist()):
         if person < 0:
             continue
-        mine = answered[1][answered[0][person] : answered[0][person + 1]]
+        mine = records.by_owner.find(person, records.answers.owner)
         mine = mine[records.answers.given_ms[mine] < asked_ms[question]]
         given[question], won[question] = len(mine), accepted[mine].sum()
         start = min(first.setdefault(person, int(asked_ms[question])), *_first(records, mine))

@@ -16,8 +16,7 @@ from _common import Report, markdown
 
 from atpgraph.evaluation.resampling import paired_bootstrap
 from atpgraph_qa import Site
-from atpgraph_qa.baselines.popularity import RecentActivity
-from atpgraph_qa.baselines.topic_activity import TopicActivity
+from atpgraph_qa.baselines.simple import RecentActivity, TopicActivity
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Split, make_protocol
 from atpgraph_qa.ranking.router import Router

@@ -1,6 +1,7 @@
 """Routing one question over 100,000 people: how long it takes, and whether the ranking is right.
 
     python benchmarks/route.py [--people 100000] [--questions 200] [--folder DIR] [--output FILE]
+    python benchmarks/route.py --rules --before PYTHON_WITH_ATPGRAPH_0.2.0 …
 
 The site is a simulated community (``simulate_community``, 40 topics, heavy-tailed activity) large
 enough that so many people have answered at least once. Its events, titles, bodies and tags are
@@ -13,8 +14,10 @@ plain NumPy sums, ranks everybody with a sort, and shares nothing between questi
 
 from __future__ import annotations
 
+import argparse
 import cProfile
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -48,7 +51,7 @@ Lap = Callable[[str, Callable[[], Any]], Any]
 TOPICS, TOPIC_WORDS, COMMON_WORDS, TAGS_PER_TOPIC = 40, 400, 1000, 5
 # As many questions per user as give 62 % of the users an answer.
 USERS_PER_PERSON, QUESTIONS_PER_PERSON = 1.62, 4.7
-PART = 20_000
+PART, TOP = 20_000, 10
 
 
 class Texts:
@@ -161,7 +164,7 @@ def measure(
     wall, processor, named = [], [], []
     for question in questions:
         started, used = time.perf_counter(), time.process_time()
-        found = advisor.ask(question, policy)
+        found = advisor.ask(question, policy, top=TOP)
         wall.append(1000 * (time.perf_counter() - started))
         processor.append(1000 * (time.process_time() - used))
         named.append([person.user for person in found.people])
@@ -213,6 +216,27 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     return {"laps": laps, "peak": peak}
 
 
+def measure_before(
+    options: argparse.Namespace, model: Path, *questions: list[Question]
+) -> dict[str, Any]:
+    """Return what ``_route_before.py`` prints for the same questions."""
+    told = [
+        {"title": q.title, "body": q.body, "tags": list(q.tags), "asker": q.asker}
+        for part in questions
+        for q in part
+    ]
+    script = Path(__file__).with_name("_route_before.py")
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(told, file)
+        file.flush()
+        rules = "rules" if options.rules else "all"
+        count = str(len(questions[0]))
+        typed = [str(options.before), str(script), str(model), file.name, rules, count]
+        done = subprocess.run(typed, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
 def stopwatch(laps: list[tuple[str, float, float]]) -> Lap:
     """Runs what it is given; notes its name, seconds on the clock and of the processor."""
 
@@ -235,8 +259,9 @@ def main() -> None:
     parser.add_argument(
         "--rules",
         action="store_true",
-        help="ask only people with three answers who answered in the last 180 days",
+        help="ask only people who answered in the last 180 days",
     )
+    parser.add_argument("--before", type=Path, help="a Python with atpgraph 0.2.0, to compare with")
     parser.add_argument(
         "--folder", type=Path, help="keep site and model here, and use the model that is here"
     )
@@ -269,16 +294,30 @@ def main() -> None:
             training = f" Peak memory of reading and training: {done['peak']:,.0f} MB."
         advisor = lap("open the model", lambda: Advisor.open(model))
         lap("warm up", advisor.warm_up)
+        report_routes(options, report, texts, advisor, model, laps, training)
+
+
+def report_routes(
+    options: argparse.Namespace,
+    report: Report,
+    texts: Texts,
+    advisor: Advisor,
+    model: Path,
+    laps: list[tuple[str, float, float]],
+    training: str,
+) -> None:
+    """Time the routes and write the tables."""
     history = advisor.history
     questions = make_questions(texts, history, options.questions, seed=1)
     people = int(np.count_nonzero(history.n_given))
     assert people >= options.people, f"only {people} people have answered"
-    policy = Policy(inactive_days=180.0, least_answers=3) if options.rules else Policy()
+    policy = Policy(inactive_days=180.0) if options.rules else Policy()
     wall, processor, named = measure(advisor, questions, policy)
     memory = peak_mb()  # brute force takes its own
-    profile = cProfile.Profile(time.process_time)
-    profile.runcall(measure, advisor, questions, policy)
-    stages = by_stage(profile, len(questions))
+    profile, fresh = cProfile.Profile(time.process_time), make_questions(texts, history, 60, seed=2)
+    profile.runcall(measure, advisor, fresh, policy)
+    stages = by_stage(profile, len(fresh))
+    before = measure_before(options, model, questions, fresh) if options.before else None
     checked = 0 if options.rules else options.brute  # brute force ranks everybody
     for question, mine in zip(questions[:checked], named, strict=False):
         query = Query.now(history, question)
@@ -287,7 +326,7 @@ def main() -> None:
         f"A simulated community: {people:,} people who answered, {history.n_answers:,} "
         f"answers to {history.n_questions:,} questions with title, body and tags, {TOPICS} "
         f"topics. The router learnt from the last {options.train} questions. Each time is of one "
-        "whole suggestion: five people with confidence and reasons, out of everybody. Text: "
+        "whole suggestion: ten people with confidence and reasons, out of everybody. Text: "
         f"{options.text}; with dense text the vectors of the past are random, those of the "
         "questions are made by the model."
     )
@@ -304,10 +343,21 @@ def main() -> None:
         ),
     ]
     report.add(markdown(("", "milliseconds", "of the processor"), rows))
-    spent = [(stage, ms) for stage, ms in stages.items() if ms > 0.0]
-    report.add(markdown(("stage, under cProfile", "ms of the processor"), spent))
+    if before is None:
+        report.add(markdown(("stage, under cProfile", "ms of the processor"), stages.items()))
+    else:
+        old = before["stages"]
+        rows = [(stage, old.get(stage, ""), ms) for stage, ms in stages.items()]
+        report.add(markdown(("ms of the processor, under cProfile", "0.2.0", "now"), rows))
+        same = sum(list(one) == two for one, two in zip(before["people"], named, strict=True))
+        ratio = float(np.median(before["ms"]) / np.median(processor))
+        report.add(
+            "0.2.0, same model and questions, in the same run: median "
+            f"{np.median(before['ms']):.1f} ms of the processor, {ratio:.2f} times as much. The "
+            f"same {TOP} people in the same order for {same} of {len(named)} questions."
+        )
     report.add(
-        f"The five people, and their order, are those of brute force for all of {checked} "
+        f"The {TOP} people, and their order, are those of brute force for all of {checked} "
         "questions (asserted)."
     )
     report.add(markdown(("before that", "seconds", "of the processor"), laps))

@@ -19,7 +19,7 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph_qa import Site
-from atpgraph_qa.baselines.popularity import NumberAccepted
+from atpgraph_qa.baselines.registry import METHODS
 from atpgraph_qa.baselines.structural import PaperAtp
 from atpgraph_qa.baselines.structure import AtpSettings
 from atpgraph_qa.evaluation.evaluation import run
@@ -92,7 +92,7 @@ KINDS = ("existing", "new")
 
 def measure(protocol: Protocol, settings: AtpSettings | None) -> float:
     """MRR of the row, or of the number of accepted answers."""
-    method: Any = NumberAccepted("own") if settings is None else PaperAtp("own")
+    method: Any = METHODS["accepted-answers"]("own") if settings is None else PaperAtp("own")
     if settings is not None:
         method.settings = settings
     result = run(protocol, [method])

@@ -24,27 +24,6 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
     np.add.at(total, owner[owner >= 0], weight[owner >= 0])
 
 
-def plain_answers(
-    questions: np.ndarray,
-    indptr: np.ndarray,
-    answers: np.ndarray,
-    limit: int,
-    late_question: np.ndarray,
-    late_answer: np.ndarray,
-    found: np.ndarray,
-) -> int:
-    """Twin of ``list_answers``."""
-    listing: list[int] = []
-    for question in questions.tolist():
-        early = (
-            answers[indptr[question] : indptr[question + 1]] if question < len(indptr) - 1 else []
-        )
-        listing += [answer for answer in early if answer < limit]
-        listing += late_answer[late_question == question].tolist()
-    found[: len(listing)] = listing
-    return len(listing)
-
-
 def plain_side_by_side(
     near: np.ndarray,
     match: np.ndarray,
@@ -127,7 +106,6 @@ def plain_kernels() -> Iterator[None]:
     with ExitStack() as stack:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
-            ("timeline.history.list_answers", plain_answers),
             ("timeline.corpus.add_term", plain_term),
             ("ranking.features.put_side_by_side", plain_side_by_side),
             ("ranking.features.add_posts", plain_posts),

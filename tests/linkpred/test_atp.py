@@ -7,8 +7,8 @@ import pytest
 
 from atpgraph import ATP
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.baselines import SVDM
-from atpgraph.linkpred.registry import LevelDifference, PlainATP, choose
+from atpgraph.linkpred.baselines import SVDM, LevelDifference
+from atpgraph.linkpred.registry import PlainATP, choose
 from tests.linkpred.helpers import all_scores
 
 

@@ -12,13 +12,13 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, RankingTest, evaluate, make_split
 from atpgraph.linkpred.baselines import DegreeProduct, PreferentialAttachment
-from atpgraph.linkpred.benchmark import LabResult, run
+from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
 from tests.linkpred.helpers import hierarchy
 
 
 @pytest.fixture(scope="module")
-def result() -> LabResult:
+def result() -> BenchmarkResult:
     methods = "trivial,nrp,hope-katz"
     return run(hierarchy(), methods, dim=[8, 4], seeds=3, name="a <graph>")
 
@@ -102,7 +102,7 @@ def test_a_failing_method_gets_a_row_and_the_rest_goes_on() -> None:
     assert found.to_json()["methods"]["broken"]["failure"] == broken.failure
 
 
-def test_json_has_the_promised_shape(result: LabResult) -> None:
+def test_json_has_the_promised_shape(result: BenchmarkResult) -> None:
     payload = json.loads(json.dumps(result.to_json(), allow_nan=False))
     pairs, rankings = ["paper", "random", "reversed"], ["ranking", "ranking-100"]
     assert payload["protocols"] == [*pairs, *rankings, "dirlinkbench"]
@@ -123,13 +123,13 @@ def test_json_has_the_promised_shape(result: LabResult) -> None:
     )
 
 
-def test_same_seeds_same_numbers(result: LabResult) -> None:
+def test_same_seeds_same_numbers(result: BenchmarkResult) -> None:
     again = run(hierarchy(), "nrp", dim=8, seeds=3)
     first = next(row for row in result.methods if row.key == "nrp" and row.dim == 8)
     assert [r.metrics for r in again.methods[0].runs] == [r.metrics for r in first.runs]
 
 
-def test_comparison_of_rows(result: LabResult) -> None:
+def test_comparison_of_rows(result: BenchmarkResult) -> None:
     same = result.compare("degree-product", "degree-product", "paper", "auc")
     assert same.difference.mean == 0
     with pytest.raises(InputError, match="no result"):

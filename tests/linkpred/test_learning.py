@@ -11,7 +11,7 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence import Collection, Settings
-from atpgraph.linkpred.learning import Plan, _sample, fit_pairs, hide
+from atpgraph.linkpred.learning import Examples, Plan, _sample, fit_pairs, hide
 from atpgraph.linkpred.ranking import fit_curve, fit_log_ratio
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from tests.linkpred.helpers import hierarchy
@@ -22,7 +22,8 @@ def test_planted_weights_of_pairs_are_found() -> None:
     x = rng.standard_normal((20_000, 3)) * [1, 10, 1]
     x = np.column_stack([x, np.ones(len(x))])  # a term that never varies gets no weight
     truth = rng.random(len(x)) < 1 / (1 + np.exp(-(x @ [1.0, 0.1, 0.0, 0.0])))
-    head = fit_pairs(x[truth], x[~truth])
+    sides = (Examples(x[side], np.ones(side.sum())) for side in (truth, ~truth))
+    head = fit_pairs(*sides)
     assert head.weights == pytest.approx([1.0, 0.1, 0.0, 0.0], abs=0.06)
     assert head.weights[3] == 0
 

@@ -155,6 +155,9 @@ def test_explanations_name_real_nodes_and_add_up(
     total = why.base + sum(reason.weight for reason in why.reasons)
     assert total == pytest.approx(why.score, abs=1e-6)
     assert why.score == pytest.approx(float(model.score_pairs(u, v, "target")[0]), abs=1e-5)
+    back = model.explain(u, v, order="sources")
+    assert back.base + sum(r.weight for r in back.reasons) == pytest.approx(back.score, abs=1e-6)
+    assert back.score == pytest.approx(float(model.score_pairs(u, v, "link")[0]), abs=1e-5)
     reasons = {reason.kind: reason for reason in why.reasons}
     for reason in why.reasons:  # what is not there is no reason
         assert " 0 " not in f" {reason.words} "
@@ -168,6 +171,22 @@ def test_explanations_name_real_nodes_and_add_up(
         )
     assert u in str(why)
     assert why.to_dict()["reasons"][0]["kind"] in reasons
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 399), st.sampled_from(["targets", "sources"]))
+def test_explanations_decompose_the_order_shown(
+    model: LinkPredictor, node: int, order: str
+) -> None:
+    label = model.graph_.labels[node]
+    if order == "targets":
+        names, rates = model.recommend(label, 8)
+        told = [model.explain(label, name) for name in names.tolist()]
+    else:
+        names, rates = model.recommend_sources(label, 8)
+        told = [model.explain(name, label, order="sources") for name in names.tolist()]
+    assert (np.diff(rates) <= 0).all()
+    assert (np.diff([why.score for why in told]) <= 1e-6).all()
 
 
 def test_what_was_hidden_is_reported_both_ways(model: LinkPredictor) -> None:

@@ -13,9 +13,9 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred import RankingTest
 from atpgraph.linkpred.baselines import RecentItemCosine, RecentPopularity
 from atpgraph.linkpred.benchmark import run
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import Recency
-from atpgraph.linkpred.evidence.files import read_times
+from atpgraph.linkpred.evidence.attributes import read_times
+from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.splits import make_time_split
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -153,3 +155,21 @@ def _date(line: str) -> str:
 
 def test_after_training_nothing_of_it_is_kept(advisor: Advisor) -> None:
     assert not [n for n in advisor.history.records.memo._shelves if n == "training examples"]
+
+
+def test_a_question_runs_through_few_modules(advisor: Advisor, question: Question) -> None:
+    modules: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("atpgraph"):
+            modules.add(name)
+
+    advisor.warm_up()
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        advisor.ask(question)
+    finally:
+        sys.setprofile(before)
+    assert 10 < len(modules) <= 25, sorted(modules)

@@ -24,7 +24,7 @@ from atpgraph_qa import (
 from atpgraph_qa.advisor.readers import Readers, attach, settled, share
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.timeline import growth
-from atpgraph_qa.timeline.growth import PackedLines
+from atpgraph_qa.timeline.growth import Room, TextLines
 from atpgraph_qa.timeline.query import Query
 
 
@@ -110,9 +110,9 @@ def test_columns_grow_in_the_file(
     assert len(again.history.records.answers) == len(before)
 
 
-def test_packed_lines() -> None:
+def test_lines_of_text() -> None:
     lines = ["", "one", "zwölf", "\ud800", "last"]
-    packed = PackedLines(lines)
+    packed = TextLines.of(lines[:2]).grown(Room(), "titles", lines[2:])
     assert list(packed) == lines
     assert packed[-1] == "last"
     assert packed[1:3] == lines[1:3]

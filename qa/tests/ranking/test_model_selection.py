@@ -7,7 +7,7 @@ import pytest
 
 from atpgraph.evaluation.resampling import paired_bootstrap
 from atpgraph.util.conditional_logit import Choices, fit_logit
-from atpgraph_qa.baselines.topic_activity import TopicActivity
+from atpgraph_qa.baselines.simple import TopicActivity
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.calibration import Calibration, calibrate

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph_qa.timeline.candidates import active_users
-from atpgraph_qa.timeline.history import History, list_answers, sum_by_owner
+from atpgraph_qa.timeline.history import History, sum_by_owner
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.records import Records
-from qa.tests.twins import plain_answers, plain_sums
+from atpgraph_qa.timeline.records import Grouped, Records
+from qa.tests.twins import plain_sums
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
@@ -22,18 +22,14 @@ def test_sums_by_owner(seed: int, answers: int, people: int) -> None:
     np.testing.assert_allclose(found, plain)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_answers_of_questions(seed: int, n: int, size: int) -> None:
-    rng = np.random.default_rng(seed)
-    known = int(rng.integers(0, size + 1))  # questions in the index
-    early = np.sort(rng.integers(0, max(known, 1), n if known else 0))
-    indptr = np.searchsorted(early, np.arange(known + 1))
-    late = np.sort(rng.integers(0, size, n))
-    questions = np.flatnonzero(rng.random(size) < 0.5)
-    rows = questions, indptr, rng.integers(0, 9, len(early)), 5, late, 9 + np.arange(n)
-    one, two = np.zeros((2, 2 * n), dtype=np.int64)
-    assert list_answers(*rows, one) == plain_answers(*rows, two)
-    assert one.tolist() == two.tolist()
+@given(st.lists(st.integers(-1, 6), max_size=40), st.integers(0, 40), st.integers(0, 40))
+def test_an_index_of_a_part_finds_all(keys: list[int], indexed: int, known: int) -> None:
+    column = np.array(keys, dtype=np.int64)
+    part = column[:indexed]
+    index = Grouped.of(part, int(part.max(initial=-1)) + 1)  # later keys may be larger
+    for key in range(7):
+        expected = np.flatnonzero(column[:known] == key)
+        assert index.find(key, column[:known]).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("share", [0.2, 0.7, 1.0])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from atpgraph.graph.digraph import DiGraph
-    from atpgraph.linkpred.benchmark import LabResult, MethodResult
+    from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
     from atpgraph.linkpred.protocols.splits import Split
 
 
@@ -67,7 +67,7 @@ def compare(
         else:
             name, loaded = _load(graph, reading)
         if times is not None:
-            from atpgraph.linkpred.evidence.files import read_times
+            from atpgraph.linkpred.evidence.attributes import read_times
             from atpgraph.linkpred.protocols.splits import make_time_split
 
             when = read_times(times, loaded)
@@ -136,7 +136,7 @@ def _load(graph: str, reading: Reading) -> tuple[str, DiGraph]:
     return dataset.name, datasets.load(dataset.name)
 
 
-def _summary(result: LabResult) -> Table:
+def _summary(result: BenchmarkResult) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -154,7 +154,7 @@ def _summary(result: LabResult) -> Table:
     return shown
 
 
-def _cell(result: LabResult, row: MethodResult, protocol: str) -> str:
+def _cell(result: BenchmarkResult, row: MethodResult, protocol: str) -> str:
     metric = result.headline(protocol)
     value = row.interval(protocol, metric)
     text = f"{value.mean:.4f}"
@@ -163,5 +163,5 @@ def _cell(result: LabResult, row: MethodResult, protocol: str) -> str:
     return f"[bold]{text}[/bold]" if result.best(protocol, metric) is row else text
 
 
-def _failures(result: LabResult) -> list[str]:
+def _failures(result: BenchmarkResult) -> list[str]:
     return [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]

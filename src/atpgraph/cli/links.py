@@ -62,7 +62,7 @@ def fit(
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.evidence.files import read_attributes, read_times
+        from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
         from atpgraph.linkpred.predictor import LinkPredictor
         from atpgraph.util.files import check_writable
         from atpgraph.util.memory import peak_megabytes
@@ -179,7 +179,7 @@ def recommend(
         if explain:
             for row in rows:
                 ends = (row["node"], label) if sources else (label, row["node"])
-                why = loaded.explain(*ends)
+                why = loaded.explain(*ends, order="sources" if sources else "targets")
                 row["reasons"] = why.to_dict()["reasons"]
                 reasons.append(str(why))
         cold = not sources and loaded.is_cold(label)

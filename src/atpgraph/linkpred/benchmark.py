@@ -27,52 +27,27 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One method fitted on one split.
-
-    Attributes
-    ----------
-    seed : int
-    seconds : float
-        Time of the fit alone.
-    memory : int or None
-        Rise of the resident memory during the fit, in bytes.
-    metrics : mapping from protocol to mapping from metric to value
-    """
+    """One method fitted on one split."""
 
     seed: int
-    seconds: float
-    memory: int | None
-    metrics: dict[str, dict[str, float]]
+    seconds: float  # of the fit alone
+    memory: int | None  # rise of the resident memory during the fit, in bytes
+    metrics: dict[str, dict[str, float]]  # by protocol, then by metric
 
 
 @dataclass(frozen=True, eq=False)
 class MethodResult:
-    """All runs of one row at one dimension.
-
-    Attributes
-    ----------
-    key, name, group : str
-    dim : int or None
-        None for rows without a dimension.
-    runs : list of Run
-    failure : str
-        Why the row has no result, or empty.
-    headlines : mapping from protocol to the metric it is judged by
-    curves : mapping from protocol to Curves
-        Of the first seed.
-    note : str
-        What a reader of the table has to know about the row, or empty.
-    """
+    """All runs of one row at one dimension."""
 
     key: str
     name: str
     group: str
-    dim: int | None
+    dim: int | None  # None for rows without a dimension
     runs: list[Run]
-    failure: str = ""
-    headlines: dict[str, str] = field(default_factory=dict)
-    curves: dict[str, Curves] = field(default_factory=dict)
-    note: str = ""
+    failure: str = ""  # why there is no result
+    headlines: dict[str, str] = field(default_factory=dict)  # the metric of each protocol
+    curves: dict[str, Curves] = field(default_factory=dict)  # of the first seed, by protocol
+    note: str = ""  # what a reader of the table has to know
 
     def values(self, protocol: str, metric: str) -> list[float]:
         """The metric of every seed."""
@@ -95,7 +70,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True, eq=False)
-class LabResult:
+class BenchmarkResult:
     """What a benchmark measured.
 
     Attributes
@@ -177,11 +152,7 @@ class LabResult:
         }
 
     def _row_json(self, row: MethodResult) -> dict[str, Any]:
-        about: dict[str, Any] = {
-            "name": row.name,
-            "group": row.group,
-            "dim": row.dim,
-        }
+        about: dict[str, Any] = {"name": row.name, "group": row.group, "dim": row.dim}
         if row.note:
             about["note"] = row.note
         if row.failure:
@@ -221,7 +192,7 @@ def run(
     max_queries: int | None = 2000,
     name: str = "graph",
     splits: Sequence[Split] = (),
-) -> LabResult:
+) -> BenchmarkResult:
     """Measure link predictors on a graph.
 
     For each seed one split is made; every method is fitted once on its training graph and then
@@ -248,7 +219,7 @@ def run(
 
     Returns
     -------
-    LabResult
+    BenchmarkResult
 
     Examples
     --------
@@ -273,17 +244,13 @@ def run(
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
         for at_seed, seed in enumerate(numbers):
-            split = (
-                splits[at_seed]
-                if splits
-                else make_split(
-                    graph,
-                    fraction=fraction,
-                    protocols=chosen,
-                    random_state=seed,
+            if splits:
+                split = splits[at_seed]
+            else:
+                split = make_split(
+                    graph, fraction=fraction, protocols=chosen, random_state=seed,
                     max_queries=max_queries,
-                )
-            )
+                )  # fmt: skip
             unavailable |= split.unavailable
             for at, (row, k) in enumerate(plan):
                 if not results[at].failure:
@@ -294,18 +261,8 @@ def run(
         raise InputError(f"No protocol can be run on this graph ({reasons}).")
     results = [_without(row, unavailable) for row in results]
     headlines = {p: metric for row in results for p, metric in row.headlines.items()}
-    return LabResult(
-        name,
-        graph.n_nodes,
-        graph.n_edges,
-        len(split.positives),
-        split.requested,
-        dims,
-        numbers,
-        headlines,
-        unavailable,
-        results,
-    )
+    sizes = (graph.n_nodes, graph.n_edges, len(split.positives), split.requested)
+    return BenchmarkResult(name, *sizes, dims, numbers, headlines, unavailable, results)
 
 
 def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:

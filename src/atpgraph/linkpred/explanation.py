@@ -9,7 +9,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, Levels
-from atpgraph.linkpred.ranking import Head
+from atpgraph.linkpred.ranking import Head, Popularity
 from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
@@ -28,26 +28,13 @@ _AGAINST_USUAL = ("popularity", "time", "hierarchy", "attributes")
 
 @dataclass(frozen=True)
 class Reason:
-    """What one group of evidence adds.
-
-    Attributes
-    ----------
-    kind : str
-        The group: one of :data:`GROUPS`.
-    weight : float
-        By how much it raises (or lowers) the score.
-    values : dict
-        The numbers found.
-    words : str
-    nodes : list of labels
-        Nodes in between, or linked with both, as far as there are any.
-    """
+    """What one group of evidence, out of :data:`GROUPS`, adds to the score."""
 
     kind: str
     weight: float
     values: dict[str, float]
     words: str
-    nodes: list[Any]
+    nodes: list[Any]  # labels of nodes in between, or linked with both
 
 
 @dataclass(frozen=True)
@@ -58,10 +45,9 @@ class Explanation:
     ----------
     source, target : labels
     score : float
-        What orders the suggestions for the source: ``base`` and the weights of all reasons add up
-        to it.
+        What orders the list: ``base`` and the weights of all reasons add up to it.
     base : float
-        The score of a typical candidate with no connection to the source.
+        The score of a typical candidate with no connection between source and target.
     probability : float
         That the pair is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
     known : bool
@@ -115,11 +101,13 @@ def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, fl
     return float(head.score(terms[None])[0]), base, reasons
 
 
-def popularity_reason(recent: int, horizon: float) -> tuple[str, dict[str, float]]:
-    """Return the reason for a suggestion to a source without edges."""
-    lately = "" if horizon >= 1 else f" among the latest {100 * horizon:g} % of all links"
-    told = f"nothing is known of the source; the target got {_count(recent, 'link')}{lately}"
-    return told, {"recent in-degree": float(recent)}
+def explain_popularity(popularity: Popularity, u: int, v: int) -> tuple[float, float, list[Reason]]:
+    """Return the score of v for a source without edges, 0, and the one reason for it."""
+    score, recent = float(popularity.scores(u)[v]), int(popularity.counts(u)[v])
+    share = 100 * popularity.horizon
+    lately = "" if share >= 100 else f" among the latest {share:g} % of all links"
+    words = f"nothing is known of the source; the target got {_count(recent, 'link')}{lately}"
+    return score, 0.0, [Reason("popularity", score, {"recent in-degree": float(recent)}, words, [])]
 
 
 def _words(
@@ -188,4 +176,4 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {head}{plural}{' ' + rest if rest else ''}"
 
 
-__all__ = ["GROUPS", "Explanation", "Reason", "explain", "popularity_reason"]
+__all__ = ["GROUPS", "Explanation", "Reason", "explain", "explain_popularity"]

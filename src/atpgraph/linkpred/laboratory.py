@@ -3,6 +3,7 @@
 import warnings
 
 from atpgraph.linkpred.benchmark import *  # noqa: F403
+from atpgraph.linkpred.benchmark import BenchmarkResult as LabResult  # noqa: F401
 
 warnings.warn(
     "atpgraph.linkpred.laboratory is now atpgraph.linkpred.benchmark.",

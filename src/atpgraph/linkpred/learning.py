@@ -20,20 +20,19 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.evaluation.metrics import auc
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.clock import POPULARITY, Clock
 from atpgraph.linkpred.evidence import Collection, Recency, VectorEvidence
-from atpgraph.linkpred.evidence.kernels import Room, best_of
-from atpgraph.linkpred.protocols.negatives import Pairs, one_way_pairs
+from atpgraph.linkpred.evidence.kernels import Room, best_near, best_of
+from atpgraph.linkpred.evidence.times import POPULARITY, Clock
+from atpgraph.linkpred.protocols.negatives import one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import (
     Curve,
     Head,
     HitRates,
     Popularity,
-    Ranked,
     Ranker,
+    Suggested,
     fit_hit_rates,
     fit_log_ratio,
     largest,
@@ -59,66 +58,59 @@ _LISTED = 20  # suggestions of a list that hit rates are learned from
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is hidden and learned from.
+    """How much is hidden and learned from."""
 
-    Attributes
-    ----------
-    fraction : float
-        Share of the edges hidden in each round.
-    max_pairs : int
-        Limit on the hidden edges that are learned from.
-    n_candidates : int
-        Of a list of suggestions.
-    """
-
-    fraction: float = 0.1
-    max_pairs: int = 4000
-    n_candidates: int = 500
+    fraction: float = 0.1  # of the edges, hidden in each round
+    max_pairs: int = 4000  # sources to learn from
+    n_candidates: int = 500  # of a list of suggestions
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned.
+    """What was learned."""
 
-    Attributes
-    ----------
-    heads : dict from question to Head
-    ratio : Curve
-        From the score for ``link`` to the logarithm of how much likelier links have it.
-    hits : HitRates
-    horizon : float
-        Of the popularity that ranks for sources without edges.
-    validation : dict
-    """
-
-    heads: dict[str, Head]
-    ratio: Curve
+    heads: dict[str, Head]  # by question
+    ratio: Curve  # from the score for `link` to the log of how much likelier links have it
     hits: HitRates
-    horizon: float
+    horizon: float  # of the popularity that ranks for sources without edges
     validation: dict[str, Any]
+
+
+class Examples(NamedTuple):
+    """Terms of pairs, and how many pairs each stands for."""
+
+    terms: Float64Array
+    weight: Float64Array
+
+    def half(self, at: int) -> Examples:
+        """Return every second pair, from the first or from the second."""
+        return Examples(self.terms[at::2], self.weight[at::2])
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Terms of pairs.
+    """Pairs to learn from."""
 
-    Attributes
-    ----------
-    choices : Choices
-        Hidden edges (chosen), and other targets that their sources could have had.
-    source_weight : array
-        How many nodes each group's source stands for.
-    forward, backward : array
-        Hidden edges whose reverse is no edge, and these reverses.
-    against : array
-        Pairs that paths join the other way round only.
-    """
+    choices: Choices  # hidden edges (chosen), and other targets that their sources could have had
+    source_weight: Float64Array  # how many nodes the source of each group stands for
+    forward: Examples  # hidden edges whose reverse is no edge
+    backward: Examples  # reverses of such edges
+    against: Examples  # pairs that paths join the other way round only
 
-    choices: Choices
-    source_weight: Float64Array
-    forward: Float64Array
-    backward: Float64Array
-    against: Float64Array
+    @property
+    def links(self) -> Examples:
+        """The hidden edges."""
+        taken = self.choices.taken
+        return Examples(self.choices.x[self.choices.chosen], taken[self.choices.chosen])
+
+    @property
+    def others(self) -> Examples:
+        """Pairs that are no links, near misses too."""
+        other = np.flatnonzero(self.choices.taken == 0)
+        if len(other) > 10 * _AGAINST:
+            other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
+        stands = np.exp(self.choices.offset) * self.source_weight[self.choices.group]
+        return Examples(self.choices.x[other], stands[other])
 
 
 class Hidden(NamedTuple):
@@ -172,8 +164,7 @@ def learn(
         ranker = Ranker(hidden.rest, evidence, heads["target"], plan.n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
         learned.validation["direction"] = _judged(sample.forward, sample.backward, doubtful)
-        links = sample.choices.x[sample.choices.chosen]
-        learned.validation["order"] = _judged(links, sample.against, doubtful)
+        learned.validation["order"] = _judged(sample.links, sample.against, doubtful)
     return learned, evidence
 
 
@@ -208,15 +199,20 @@ def hide(
 
 def n_sources(graph: DiGraph, plan: Plan) -> int:
     """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-    return int(np.clip(_WORK / max(graph.n_edges, 1), 600, plan.max_pairs))
+    return int(np.clip(_WORK / max(graph.n_edges, 1), 400, plan.max_pairs))
 
 
 def _draw(
-    hidden: DiGraph, allowed: BoolArray, by_edges: int, anyone: int, rng: np.random.Generator
+    shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Draw sources by their hidden edges, and any; return how many nodes each stands for, too."""
-    count = np.where(allowed, hidden.out_degree, 0).astype(np.float64)
-    rate = by_edges * count / max(count.sum(), 1.0) + anyone * allowed / max(allowed.sum(), 1)
+    """Draw allowed sources: about so many in proportion to some values, so many to others.
+
+    The second array says how many nodes each source stands for.
+    """
+    rate = np.zeros(len(allowed))
+    for count, values in shares:
+        own = np.where(allowed, values, 0).astype(np.float64)
+        rate += count * own / max(own.sum(), 1.0)
     chance = -np.expm1(-rate)
     sources = np.flatnonzero(rng.random(len(rate)) < chance)
     return sources.astype(np.int64), 1.0 / chance[sources]
@@ -225,67 +221,69 @@ def _draw(
 def _sample(
     hidden: Hidden, evidence: Collection, plan: Plan, allowed: BoolArray, rng: np.random.Generator
 ) -> Sample:
+    """Compute the terms of the pairs to learn from, all pairs of a source together."""
     graph, near = hidden.graph, hidden.connected()
     # Edges without which their ends fall apart teach little, unless most are of that kind.
     left = hidden.left(near if near.mean() >= 0.5 else None)
+    back = left.reverse()
     k = n_sources(graph, plan)
-    sources, weight = _draw(left, allowed, k, min(k // 4, 500), rng)
+    anyone = min(k // 4, 500)
+    shares = [(k, left.out_degree), (anyone, allowed), (anyone, left.in_degree)]
+    sources, weight = _draw(shares, allowed, rng)
     against = one_way_pairs(graph, min(_AGAINST, 4 * k), rng, among=sources)
     by_source = DiGraph.from_codes(against.sources, against.targets, graph.n_nodes)
     vectors = [_longest(part) for part in evidence.others if isinstance(part, VectorEvidence)]
     streams = rng.spawn(len(sources))
 
-    def visit(at: int, room: Room) -> tuple[Any, ...]:
+    def visit(at: int, room: Room) -> _OfSource:
         u, own = int(sources[at]), streams[at]
-        true = own.permutation(_out(left, u))
+        true, into = own.permutation(_out(left, u)), own.permutation(_out(back, u))
         targets, offset = _candidates(graph, u, room, vectors, own)
         if not len(true):
             keep, by = _thinned(offset, own)
             targets, offset = targets[keep], offset[keep] + by
-        links = true[:_FEW].astype(np.int64)
-        nodes = np.concatenate([links, targets, _out(by_source, u)])
-        return links, targets, offset, room.table[nodes], len(true)
+        parts = (true[:_FEW], targets, into[:_FEW], _out(by_source, u))
+        return _OfSource(parts, offset, room.table[np.concatenate(parts)], len(true), len(into))
 
     found = evidence.local.scan(sources, visit)
-    table = np.concatenate([each[3] for each in found]).astype(np.float64)
-    sizes = np.array([len(links) + len(targets) for links, targets, *_ in found])
-    extra = np.array([len(each[3]) for each in found]) - sizes
-    v = np.concatenate(
-        [np.concatenate([each[0], each[1], _out(by_source, int(u))])
-         for u, each in zip(sources, found, strict=True)]
-    ).astype(np.int64)  # fmt: skip
-    u = np.repeat(sources, sizes + extra)
+    table = np.concatenate([each.table for each in found]).astype(np.float64)
+    v = np.concatenate([part for each in found for part in each.parts])
+    sizes = np.array([[len(part) for part in each.parts] for each in found])
+    u = np.repeat(sources, sizes.sum(axis=1))
+    kind = np.repeat(np.tile(np.arange(4), len(found)), sizes.ravel())
     terms = evidence.as_terms(evidence.numbers(table, u, v))
-    own = np.concatenate(
-        [np.repeat([True, False], pair) for pair in zip(sizes, extra, strict=True)]
-    )
-    start = np.cumsum(sizes) - sizes
-    counts = np.array([len(each[0]) for each in found])
-    chosen = np.repeat(start, counts) + _within(counts)
+    one_way = graph.find_edges(v, u) < 0
     # A link stands for those of its source that were left out, and its source for others.
-    stands = np.array([each[4] / max(len(each[0]), 1) for each in found]) * weight
-    offset = np.concatenate([np.concatenate([np.zeros(len(e[0])), e[2]]) for e in found])
+    stands = np.array([[e.links, e.into] for e in found]) / np.maximum(sizes[:, [0, 2]], 1)
+    stands *= weight[:, None]
+    node = np.repeat(np.arange(len(found)), sizes.sum(axis=1))
+    own = kind <= 1
+    chosen = np.flatnonzero(kind[own] == 0)
+    offset = np.zeros(len(own))
+    offset[kind == 1] = np.concatenate([each.offset for each in found])
+    counted = stands[node[own][chosen], 0]
     choices = Choices(
-        terms[own],
-        np.repeat(np.arange(len(sources)), sizes),
-        chosen,
-        offset,
-        np.repeat(stands, counts) * counts.sum() / max(stands @ counts, 1e-300),
+        terms[own], node[own], chosen, offset[own], counted * len(chosen) / max(counted.sum(), 1e-9)
     )
-    edges = Pairs(u[own][chosen], v[own][chosen])
-    one_way = np.flatnonzero(graph.find_edges(edges.targets, edges.sources) < 0)
-    likely = choices.weight[one_way] if choices.weight is not None else np.empty(0)
-    count = min(len(one_way), max(_AGAINST * k // plan.max_pairs, 400))
-    if count:
-        one_way = rng.choice(one_way, count, replace=False, p=likely / likely.sum())
-    back = edges.take(one_way)
+    # Reverses of hidden edges come from their targets, which are sources of the sample as well.
+    forward, backward = ((kind == 0) & one_way), ((kind == 2) & (graph.find_edges(u, v) < 0))
     return Sample(
         choices,
         weight,
-        choices.x[chosen[one_way]],
-        evidence.terms(back.targets, back.sources),
-        terms[~own],
+        Examples(terms[forward], stands[node[forward], 0]),
+        Examples(terms[backward], stands[node[backward], 1]),
+        Examples(terms[kind == 3], np.ones(np.count_nonzero(kind == 3))),
     )
+
+
+class _OfSource(NamedTuple):
+    """Of one source: links, candidates, sources of hidden links, and nodes that reach it only."""
+
+    parts: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+    offset: Float64Array  # of the candidates
+    table: Any
+    links: int
+    into: int
 
 
 def _candidates(
@@ -297,11 +295,13 @@ def _candidates(
     """
     free = np.ones(graph.n_nodes, dtype=bool)
     free[u], free[_out(graph, u)] = False, False
-    near = room.near
-    best = [_best(near, room.table[near, column], free) for column in range(room.table.shape[1])]
-    for nodes, source, target in vectors:
-        best.append(_best(nodes, target @ source[u], free))
-    top = np.unique(np.concatenate(best)) if best else np.empty(0, dtype=np.int64)
+    columns = room.table.shape[1]
+    best = np.empty((columns + len(vectors), _BEST), dtype=np.int64)
+    counts = np.empty(len(best), dtype=np.int64)
+    best_near(room, free, best[:columns], counts[:columns])
+    for at, (nodes, source, target) in enumerate(vectors, columns):
+        counts[at] = best_of(target @ source[u], nodes, free, best[at])
+    top = np.unique(best[np.arange(_BEST) < counts[:, None]])
     free[top] = False
     chance, rest = _by_chance(free, rng)
     stands = np.log(max(rest / max(len(chance), 1), 1.0))
@@ -324,12 +324,6 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
     length = np.einsum("ij,ij->i", part.target_, part.target_)
     nodes = np.sort(largest(length, _LONGEST)).astype(np.int32)
     return nodes, part.source_, part.target_[nodes]
-
-
-def _best(nodes: Any, values: Any, free: BoolArray) -> Int64Array:
-    best = np.empty(_BEST, dtype=np.int64)
-    room = np.empty(_BEST, dtype=np.float32)
-    return best[: best_of(nodes, np.ascontiguousarray(values), free, best, room)]
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, int]:
@@ -360,54 +354,24 @@ def _joined(samples: list[Sample]) -> Sample:
         np.concatenate([part.offset for part in parts]),
         np.concatenate([part.weight for part in parts if part.weight is not None]),
     )
-    names = ("source_weight", "forward", "backward", "against")
-    rest = [np.concatenate([getattr(sample, name) for sample in samples]) for name in names]
-    return Sample(choices, *rest)
+    sides = [
+        Examples(*(np.concatenate(part) for part in zip(*same, strict=True)))
+        for same in zip(*((x.forward, x.backward, x.against) for x in samples), strict=True)
+    ]
+    return Sample(choices, np.concatenate([x.source_weight for x in samples]), *sides)
 
 
-def combine(
-    sample: Sample, doubtful: BoolArray, left_out: BoolArray | None = None
-) -> dict[str, Head]:
-    """Fit one model for each question.
-
-    Parameters
-    ----------
-    sample : Sample
-    doubtful : bool array
-        Terms that are used only where they help on pairs not learned from.
-    left_out : bool array, optional
-        Terms that get no weight, as if their evidence were not there.
-    """
-    keep = np.ones(len(doubtful), dtype=bool) if left_out is None else ~left_out
-    choices = sample.choices
-    links = choices.x[choices.chosen]
-    others, weight = other_pairs(sample)
+def combine(sample: Sample, doubtful: BoolArray) -> dict[str, Head]:
+    """Fit one model for each question; doubtful terms are used only where they help."""
     return {
-        "link": _pair_head(links, others, doubtful, keep, (choices.weight, weight)),
-        "direction": _pair_head(sample.forward, sample.backward, doubtful, keep),
-        "order": _pair_head(links, sample.against, doubtful, keep, (choices.weight, None)),
-        "target": _choice_head(choices, doubtful, keep),
+        "link": _pair_head(sample.links, sample.others, doubtful),
+        "direction": _pair_head(sample.forward, sample.backward, doubtful),
+        "order": _pair_head(sample.links, sample.against, doubtful),
+        "target": _choice_head(sample.choices, doubtful),
     }
 
 
-def other_pairs(sample: Sample) -> tuple[Float64Array, Float64Array]:
-    """Return terms of pairs that are no links, near misses too, and how many pairs each is."""
-    choices = sample.choices
-    other = np.ones(len(choices.x), dtype=bool)
-    other[choices.chosen] = False
-    weight = (np.exp(choices.offset) * sample.source_weight[choices.group])[other]
-    few = np.arange(len(weight))
-    if len(few) > 10 * _AGAINST:
-        few = np.random.default_rng(0).permutation(len(few))[: 10 * _AGAINST]
-    return choices.x[np.flatnonzero(other)[few]], weight[few]
-
-
-Weights = tuple[Float64Array | None, Float64Array | None]
-
-
-def fit_pairs(
-    good: Float64Array, bad: Float64Array, weights: Weights = (None, None), ridge: float = RIDGE
-) -> Head:
+def fit_pairs(good: Examples, bad: Examples, use: BoolArray | None = None) -> Head:
     """Fit a logistic regression of the terms of links against those of pairs that are none.
 
     Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
@@ -416,133 +380,104 @@ def fit_pairs(
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise MissingDependencyError("scikit-learn", "links", "Learning to predict links") from None
-    terms = np.concatenate([good, bad])
-    own = [
-        np.ones(len(side)) if w is None else w * (len(side) / w.sum())
-        for side, w in zip((good, bad), weights, strict=True)
-    ]
-    own = [w * (len(terms) / (2 * len(w))) for w in own]
+    terms = np.concatenate([good.terms, bad.terms])
+    weight = [side.weight * (len(terms) / (2 * side.weight.sum())) for side in (good, bad)]
     mean, spread = terms.mean(axis=0), terms.std(axis=0)
     varies = spread > 1e-9  # a term that never varies gets no weight
-    model: Any = LogisticRegression(C=1.0 / ridge, max_iter=200, solver="newton-cholesky")
-    truth = np.repeat([1, 0], [len(good), len(bad)])
+    varies = varies if use is None else varies & use
+    model: Any = LogisticRegression(C=1.0 / RIDGE, max_iter=200, solver="newton-cholesky")
+    truth = np.repeat([1, 0], [len(good.terms), len(bad.terms)])
     scaled = (terms[:, varies] - mean[varies]) / spread[varies]
-    model.fit(scaled, truth, sample_weight=np.concatenate(own))
+    model.fit(scaled, truth, sample_weight=np.concatenate(weight))
     found = np.zeros(len(mean))
     found[varies] = model.coef_[0] / spread[varies]
-    usual = np.average(bad, axis=0, weights=own[1])
+    usual = np.average(bad.terms, axis=0, weights=bad.weight)
     return Head(found, float(model.intercept_[0] - mean @ found), usual)
 
 
-def _pair_head(
-    good: Float64Array,
-    bad: Float64Array,
-    doubtful: BoolArray,
-    keep: BoolArray,
-    weights: Weights = (None, None),
-) -> Head:
+def _pair_head(good: Examples, bad: Examples, doubtful: BoolArray) -> Head:
     """Fit a model of pairs; doubtful terms are used only where they help on other pairs."""
-    if not len(good) or not len(bad):  # every edge has its reverse, or every node reaches all
-        return Head(np.zeros(good.shape[1]), 0.0, np.zeros(good.shape[1]))
-    if (doubtful & keep).any() and _gain((good, bad), keep & ~doubtful, keep, weights) <= 0:
-        keep = keep & ~doubtful
-    return _spread_out(fit_pairs(good[:, keep], bad[:, keep], weights), keep)
+    if not len(good.terms) or not len(bad.terms):  # every edge has its reverse, or all are reached
+        return Head(np.zeros(len(doubtful)), 0.0, np.zeros(len(doubtful)))
+    use = ~doubtful if doubtful.any() and _gain(good, bad, ~doubtful) <= 0 else None
+    return fit_pairs(good, bad, use)
 
 
-def _gain(
-    sides: tuple[Float64Array, Float64Array], fewer: BoolArray, more: BoolArray, weights: Weights
-) -> float:
-    """Return how much more terms lower the loss of the other half, above one standard error."""
+def _gain(good: Examples, bad: Examples, fewer: BoolArray) -> float:
+    """Return how much all terms lower the loss of the other half, above one standard error."""
     gains, counts = [], []
-    own = [np.ones(len(x)) if w is None else w for x, w in zip(sides, weights, strict=True)]
     for half in (0, 1):
-        here, there = slice(half, None, 2), slice(1 - half, None, 2)
-        some = (own[0][here], own[1][here])
-        good, bad = (side[here] for side in sides)
-        heads = [(fit_pairs(good[:, k], bad[:, k], some), k) for k in (more, fewer)]
-        for terms, w, sign in zip(sides, own, (-1.0, 1.0), strict=True):
-            full, less = (np.logaddexp(0.0, sign * h.score(terms[there][:, k])) for h, k in heads)
-            gains.append(less - full)
-            counts.append(w[there] / w[there].sum())
+        here = (good.half(half), bad.half(half))
+        full, less = fit_pairs(*here), fit_pairs(*here, fewer)
+        for side, sign in ((good.half(1 - half), -1.0), (bad.half(1 - half), 1.0)):
+            losses = [np.logaddexp(0.0, sign * head.score(side.terms)) for head in (full, less)]
+            gains.append(losses[1] - losses[0])
+            counts.append(side.weight / side.weight.sum())
     gain, count = np.concatenate(gains), np.concatenate(counts) / 4
     mean = float(count @ gain)
     return mean - float(np.sqrt(count**2 @ (gain - mean) ** 2))
 
 
-def _choice_head(choices: Choices, doubtful: BoolArray, keep: BoolArray) -> Head:
-    if (doubtful & keep).any():
-        fewer, gains = keep & ~doubtful, []
+def _choice_head(choices: Choices, doubtful: BoolArray) -> Head:
+    keep = np.ones(len(doubtful), dtype=bool)
+    if doubtful.any():
+        gains = []
         odd = np.arange(choices.n_groups) % 2 == 1
         for mine, theirs in ((odd, ~odd), (~odd, odd)):
             learned, judged = choices.part(mine), choices.part(theirs)
             if len(learned.chosen) and len(judged.chosen):
-                full, less = (fit_logit(learned, CHOICE_RIDGE, use) for use in (keep, fewer))
+                full, less = (fit_logit(learned, CHOICE_RIDGE, use) for use in (keep, ~doubtful))
                 gains.append(less.losses(judged) - full.losses(judged))
         gain = np.concatenate(gains) if gains else np.zeros(1)
         if gain.mean() <= gain.std() / np.sqrt(len(gain)):
-            keep = fewer
+            keep = ~doubtful
     fitted = fit_logit(choices, CHOICE_RIDGE, keep)
     other = choices.taken == 0
     usual = choices.x[other].mean(axis=0) if other.any() else fitted.mean
     return Head(fitted.raw_weight, float(-fitted.mean @ fitted.raw_weight), usual)
 
 
-def _spread_out(head: Head, keep: BoolArray) -> Head:
-    """Return a head of fewer terms as one of all, with weight 0 for the rest."""
-    weights, usual = np.zeros(len(keep)), np.zeros(len(keep))
-    weights[keep], usual[keep] = head.weights, head.usual
-    return Head(weights, head.intercept, usual)
-
-
-def _judged(good: Float64Array, bad: Float64Array, doubtful: BoolArray) -> dict[str, Any]:
+def _judged(good: Examples, bad: Examples, doubtful: BoolArray) -> dict[str, Any]:
     """Return AUC and calibration on the halves that were not learned from."""
-    if min(len(good), len(bad)) < 4:
+    if min(len(good.terms), len(bad.terms)) < 4:
         return {"auc": None, "error": None, "bins": []}
-    scores = np.empty(len(good)), np.empty(len(bad))
-    everything = np.ones(len(doubtful), dtype=bool)
+    scores = np.empty(len(good.terms)), np.empty(len(bad.terms))
     for half in (0, 1):
-        here, there = slice(half, None, 2), slice(1 - half, None, 2)
-        head = _pair_head(good[here], bad[here], doubtful, everything)
-        for side, terms in zip(scores, (good, bad), strict=True):
-            side[there] = head.score(terms[there])
-    even = np.repeat([0.5 / len(good), 0.5 / len(bad)], [len(good), len(bad)])
-    truth = np.repeat([1.0, 0.0], [len(good), len(bad)])
-    return {"auc": auc(*scores)} | calibration(expit(np.concatenate(scores)), truth, even)
+        head = _pair_head(good.half(half), bad.half(half), doubtful)
+        for part, side in zip(scores, (good, bad), strict=True):
+            part[1 - half :: 2] = head.score(side.half(1 - half).terms)
+    score = np.concatenate(scores)
+    link = np.arange(len(score)) < len(good.terms)
+    weight = np.concatenate([side.weight / (2 * side.weight.sum()) for side in (good, bad)])
+    return {"auc": _auc(score, link, weight)} | calibration(expit(score), link, weight)
 
 
 def calibration(
-    stated: Float64Array, truth: Float64Array, weight: Float64Array, groups: int = 10
+    stated: Float64Array, truth: BoolArray, weight: Float64Array, groups: int = 10
 ) -> dict[str, Any]:
     """Return the mean distance of stated from observed shares, and both in bins of equal weight."""
     order = np.argsort(stated, kind="stable")
     upto = np.cumsum(weight[order]) / weight.sum()
     place = np.minimum((upto * groups - 1e-9).astype(np.int64), groups - 1)
-    total = np.bincount(place, weight[order], minlength=groups)
-    sums = [np.bincount(place, (weight * x)[order], minlength=groups) for x in (stated, truth)]
+    total, said, right = (
+        np.bincount(place, (weight * x)[order], minlength=groups) for x in (1.0, stated, truth)
+    )
     counts = np.bincount(place, minlength=groups)
-    used = np.flatnonzero(total > 0)
     bins = [
-        {
-            "pairs": int(counts[b]),
-            "stated": float(sums[0][b] / total[b]),
-            "right": float(sums[1][b] / total[b]),
-        }
-        for b in used
+        {"pairs": int(counts[b]), "stated": said[b] / total[b], "right": right[b] / total[b]}
+        for b in np.flatnonzero(total > 0).tolist()
     ]
-    away = sum(t * abs(b["stated"] - b["right"]) for t, b in zip(total[used], bins, strict=True))
-    return {"error": float(away / total.sum()), "bins": bins}
+    return {"error": float(np.abs(said - right).sum() / total.sum()), "bins": bins}
 
 
 class _Judged(NamedTuple):
-    """Scores for ``link`` of one source's pairs, and its list."""
+    """Pairs of one source with their scores for ``link``, and its list."""
 
-    good: Float64Array
-    joined: BoolArray  # whether the ends of the hidden edges are still connected
-    bad: Float64Array
-    bad_weight: Float64Array
-    ranked: Ranked
-    features: Float64Array
-    hit: BoolArray
+    score: Float64Array
+    link: BoolArray
+    joined: BoolArray  # False for hidden edges whose ends are not connected any more
+    weight: Float64Array
+    suggested: Suggested
 
 
 def _judge(
@@ -556,7 +491,7 @@ def _judge(
     """Learn hit rates and probabilities from sources that the models have not seen."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
     k = min(n_sources(graph, Plan()) // 2, _JUDGED)
-    sources, weight = _draw(left, allowed, k, k, rng)
+    sources, own = _draw([(k, left.out_degree), (k, allowed)], allowed, rng)
     streams = rng.spawn(len(sources))
 
     def visit(at: int, room: Room) -> _Judged:
@@ -569,123 +504,87 @@ def _judge(
         missed = np.setdiff1d(true, nodes)  # hidden edges that no list would have
         every = np.concatenate([nodes, missed, chance]).astype(np.int64)
         terms = ranker.terms(u, every, room)
-        score = heads["link"].score(terms)
-        link = np.isin(every, true)
-        stands = np.ones(len(every))
-        stands[len(nodes) + len(missed) :] = max(rest / max(len(chance), 1), 1.0)
+        stands = np.full(len(every), own[at])
+        stands[len(nodes) + len(missed) :] *= max(rest / max(len(chance), 1), 1.0)
         ranked = ranker.top(nodes, heads["target"].score(terms[: len(nodes)]), _LISTED)
-        return _Judged(
-            score[link],
-            np.isin(every[link], _out(near, u)),
-            score[~link],
-            stands[~link] * weight[at],
-            ranked,
-            source_features(hidden.rest, u),
-            np.isin(ranked.nodes, true),
-        )
+        link = np.isin(every, true)
+        joined = ~link | np.isin(every, _out(near, u))
+        features = source_features(hidden.rest, u)
+        listed = Suggested(ranked, features, np.isin(ranked.nodes, true), own[at])
+        return _Judged(heads["link"].score(terms), link, joined, stands, listed)
 
     found = ranker.evidence.local.scan(sources, visit)
+    score, link, joined, weight = (
+        np.concatenate([getattr(each, name) for each in found])
+        for name in ("score", "link", "joined", "weight")
+    )
+    source = np.repeat(np.arange(len(found)), [len(each.score) for each in found])
     warm = np.array([not ranker.is_cold(int(u)) for u in sources], dtype=bool)
-    lists = [(j.ranked, j.features, j.hit) for j in found]
     n = graph.n_nodes
     density = len(hidden.edges) / max(n * (n - 1.0) - hidden.rest.n_edges, 1.0)
     density = float(np.clip(density, 1e-12, 0.5))
 
-    def rates_of(which: BoolArray) -> HitRates:
-        some = [lists[at] for at in np.flatnonzero(which & warm)] or lists
-        own = weight[which & warm] if (which & warm).any() else weight
-        own = np.minimum(own / own.mean(), 20.0)
-        return HitRates(*fit_hit_rates(some, own), cold, density)
+    def learned_from(which: BoolArray) -> tuple[Curve, HitRates]:
+        """Return what sources teach: the ratio for pairs, and hit rates of lists."""
+        lists = [found[at].suggested for at in np.flatnonzero(which & warm)]
+        rates = fit_hit_rates(lists or [each.suggested for each in found])
+        ratio = Curve(np.array([-20.0, 20.0]), np.array([-20.0, 20.0]))
+        good, bad = which[source] & link, which[source] & ~link
+        if np.count_nonzero(good) > 1 and bad.any():
+            ratio = fit_log_ratio(score[good], weight[good], score[bad], weight[bad])
+        return ratio, HitRates(*rates, cold, density)
 
-    def ratio_of(which: BoolArray) -> Curve:
-        good, bad, bad_weight, own, _ = _pooled(found, weight, which)
-        if len(good) < 2 or not len(bad):
-            return Curve(np.array([-20.0, 20.0]), np.array([-20.0, 20.0]))
-        return fit_log_ratio(good, own, bad, bad_weight)
-
-    everyone = np.ones(len(sources), dtype=bool)
+    # Each half of the sources is judged by what the other teaches.
     half = np.arange(len(sources)) % 2 == 0
-    report = _validation(found, lists, weight, half, warm, rates_of, ratio_of)
-    return Learned(heads, ratio_of(everyone), rates_of(everyone), ranker.popularity.horizon, report)
-
-
-def _pooled(found: list[_Judged], weight: Float64Array, which: BoolArray) -> tuple[Any, ...]:
-    """Return scores of links, of other pairs and their weights, and weights of the links."""
-    some = [(found[at], weight[at]) for at in np.flatnonzero(which)]
-    empty = [np.empty(0)]
-    return (
-        np.concatenate([j.good for j, _ in some] or empty),
-        np.concatenate([j.bad for j, _ in some] or empty),
-        np.concatenate([j.bad_weight for j, _ in some] or empty),
-        np.concatenate([np.full(len(j.good), w) for j, w in some] or empty),
-        np.concatenate([j.joined for j, _ in some] or empty).astype(bool),
-    )
-
-
-def _validation(
-    found: list[_Judged],
-    lists: list[tuple[Ranked, Float64Array, BoolArray]],
-    weight: Float64Array,
-    half: BoolArray,
-    warm: BoolArray,
-    rates_of: Callable[[BoolArray], HitRates],
-    ratio_of: Callable[[BoolArray], Curve],
-) -> dict[str, Any]:
-    """Return how good probabilities and hit rates are; each half is judged by the other."""
-    stated, truth, own, joined, scores = [], [], [], [], []
-    ranks: list[list[tuple[float, float, float]]] = [[] for _ in range(10)]
+    stated, shown = np.empty(len(score)), []
     for which in (half, ~half):
-        good, bad, bad_weight, good_weight, near = _pooled(found, weight, which)
-        curve, hits = ratio_of(~which), rates_of(~which)
-        both = np.concatenate([good, bad])
-        scores.append(both)
-        stated.append(curve(both))
-        truth.append(np.repeat([1.0, 0.0], [len(good), len(bad)]))
-        own.append(np.concatenate([good_weight, bad_weight]))
-        joined.append(np.concatenate([near, np.ones(len(bad), dtype=bool)]))
-        for at in np.flatnonzero(which & warm):
-            ranked, features, hit = lists[at]
-            for rank, (rate, right) in enumerate(
-                zip(hits.rates(ranked, features)[:10], hit, strict=False)
-            ):
-                ranks[rank].append((rate, float(right), min(weight[at], 20 * weight.mean())))
-    columns = [np.concatenate(each) for each in (scores, stated, truth, own, joined)]
-    result: dict[str, Any] = {}
-    for name, mask in (("link", np.ones(len(columns[0]), bool)), ("connected", columns[4])):
-        score, ratio, right, w = (column[mask] for column in columns[:4])
-        result[name] = _at_base_rates(score, ratio, right, w)
-    shown = []
-    for rank, entries in enumerate(ranks, 1):
-        if entries:
-            rate, right, w = np.array(entries).T
-            shown.append(
-                {
-                    "rank": rank,
-                    "lists": len(entries),
-                    "stated": float(np.average(rate, weights=w)),
-                    "right": float(np.average(right, weights=w)),
-                }
-            )
-    away = [abs(row["stated"] - row["right"]) for row in shown]
-    result["hits"] = {"error": max(away, default=None), "ranks": shown}
-    return result
+        ratio, hits = learned_from(~which)
+        stated[which[source]] = ratio(score[which[source]])
+        for each in (found[at].suggested for at in np.flatnonzero(which & warm)):
+            rates = hits.rates(each.ranked, each.features)[:10]
+            counts = np.full(len(rates), min(each.weight, 20 * own.mean()))
+            shown.append(np.stack([np.arange(len(rates)), rates, each.hit[:10], counts]))
+    everyone = np.ones(len(sources), dtype=bool)
+    report = {
+        "link": _at_base_rates(score, stated, link, weight),
+        "connected": _at_base_rates(score[joined], stated[joined], link[joined], weight[joined]),
+        "hits": _by_rank(np.concatenate([*shown, np.empty((4, 0))], axis=1)),
+    }
+    return Learned(heads, *learned_from(everyone), ranker.popularity.horizon, report)
+
+
+def _by_rank(shown: Float64Array) -> dict[str, Any]:
+    """Return stated and observed hit rates: rank, rate, hit and weight in, a row each, out."""
+    place = shown[0].astype(np.int64)
+    lists = np.bincount(place, minlength=10)
+    total, said, right = (
+        np.bincount(place, shown[3] * x, minlength=10) for x in (1.0, shown[1], shown[2])
+    )
+    ranks = [
+        {
+            "rank": at + 1,
+            "lists": int(lists[at]),
+            "stated": said[at] / total[at],
+            "right": right[at] / total[at],
+        }
+        for at in np.flatnonzero(total > 0).tolist()
+    ]
+    away = [abs(row["stated"] - row["right"]) for row in ranks]
+    return {"error": max(away, default=None), "ranks": ranks}
 
 
 def _at_base_rates(
-    score: Float64Array, ratio: Float64Array, truth: Float64Array, weight: Float64Array
+    score: Float64Array, ratio: Float64Array, link: BoolArray, weight: Float64Array
 ) -> dict[str, Any]:
-    links = truth > 0
-    if min(links.sum(), (~links).sum()) < 4:
+    if min(link.sum(), (~link).sum()) < 4:
         return {"auc": None, "error": None, "bins": [], "errors": {}}
-    errors = {}
-    share = np.where(links, weight / weight[links].sum(), weight / weight[~links].sum())
-    for rate in BASE_RATES:
-        own = share * np.where(links, rate, 1 - rate)
-        told = calibration(expit(ratio + logit(rate)), truth, own)
-        errors[str(rate)] = told["error"]
-        if rate == BASE_RATES[0]:
-            even = told
-    return {"auc": _auc(score, links, share)} | even | {"errors": errors}
+    share = np.where(link, weight / weight[link].sum(), weight / weight[~link].sum())
+    found = {
+        rate: calibration(expit(ratio + logit(rate)), link, share * np.where(link, rate, 1 - rate))
+        for rate in BASE_RATES
+    }
+    errors = {str(rate): told["error"] for rate, told in found.items()}
+    return {"auc": _auc(score, link, share)} | found[BASE_RATES[0]] | {"errors": errors}
 
 
 def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
@@ -712,21 +611,24 @@ def _popularity(
     recency = None if clock is None else Recency(clock, graph).fit(graph)
     popularity = Popularity(graph, recency)
     horizons = (1.0,) if clock is None else POPULARITY
-    gains = np.zeros(len(horizons))
-    hits = np.zeros((len(horizons), _LISTED))
+    gains, hits = np.zeros(len(horizons)), np.zeros((len(horizons), _LISTED))
+    ever = popularity.counts(0, 1.0)
+    by_count = np.lexsort((np.arange(len(ever)), -ever))
     for u in sources.tolist():
         true = _out(graph, u)
         for at, horizon in enumerate(horizons):
-            counts = popularity.counts(u, horizon).astype(np.float64)
-            if clock is None:
-                counts[true] -= 1  # its own edges would not be known
-            top = largest(counts, _LISTED)
-            top = top[np.lexsort((top, -counts[top]))]
-            hits[at, : len(top)] += np.isin(top, true)
-            if len(horizons) > 1:
-                for score in counts[true[:_FEW]]:
-                    above, equal = (counts > score).sum(), (counts == score).sum()
+            if clock is None:  # its own edges would not be known
+                nodes = by_count[: _LISTED + len(true)]
+                counts = ever[nodes] - np.isin(nodes, true)
+            else:
+                every = popularity.counts(u, horizon)
+                nodes = largest(every, _LISTED)
+                counts = every[nodes]
+                for score in every[true[:_FEW]]:
+                    above, equal = (every > score).sum(), (every == score).sum()
                     gains[at] += 1.0 / (above + (equal + 1) / 2) / min(len(true), _FEW)
+            top = nodes[np.lexsort((nodes, -counts))][:_LISTED]
+            hits[at, : len(top)] += np.isin(top, true)
     best = int(np.argmax(gains))
     rates = hits[best] / max(len(sources), 1)
     return horizons[best], isotonic_regression(rates, increasing=False).x
@@ -734,11 +636,6 @@ def _popularity(
 
 def _out(graph: DiGraph, u: int) -> Int64Array:
     return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
-
-
-def _within(counts: Int64Array) -> Int64Array:
-    """Return 0, 1, … inside each of consecutive groups."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 __all__ = ["QUESTIONS", "Head", "Learned", "Plan", "Sample", "combine", "learn"]

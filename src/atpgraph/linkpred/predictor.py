@@ -18,7 +18,6 @@ from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import (
     Attributes,
     Collection,
@@ -29,7 +28,8 @@ from atpgraph.linkpred.evidence import (
 )
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
 from atpgraph.linkpred.evidence.kernels import Room
-from atpgraph.linkpred.explanation import Explanation, Reason, explain, popularity_reason
+from atpgraph.linkpred.evidence.times import Clock
+from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, Plan, learn
 from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
@@ -38,12 +38,14 @@ from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import Shown
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry
-from atpgraph.util.threads import thread_count
+from atpgraph.util.threads import Workers, thread_count
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 100  # candidates of recommend_sources
 _STEP = 256  # sources between two reports of progress
+# The question whose score orders a list of targets, or of sources.
+ORDERS: Registry[str] = Registry("order", {"targets": "target", "sources": "link"})
 _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
 
 
@@ -164,13 +166,13 @@ class LinkPredictor(Estimator):
         clock = None if times is None else Clock(_times(times, graph), graph)
         settings = Settings(self.n_components, self.n_jobs, seed, known, clock, graph)
         plan = Plan(self.fraction, self.max_pairs, self.n_candidates)
-        learned, hidden = learn(
+        learned, evidence = learn(
             graph, lambda: Collection(self.evidence, settings), plan, plan_rng, clock
         )
-        found = Collection(self.evidence, settings).fit(graph)
-        if found.term_names != hidden.term_names:
+        names = evidence.term_names
+        if evidence.fit(graph).term_names != names:
             raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
-        self._use(graph, found, learned)
+        self._use(graph, evidence, learned)
 
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
         """Take a graph, its evidence, and what was learned."""
@@ -261,12 +263,7 @@ class LinkPredictor(Estimator):
         return np.asarray(expit(self.learned_.ratio(scores) + prior))
 
     def recommend(
-        self,
-        u: Labels,
-        k: int = 10,
-        *,
-        exclude_known: bool = True,
-        base_rate: float | None = None,
+        self, u: Labels, k: int = 10, *, exclude_known: bool = True, base_rate: float | None = None
     ) -> Any:
         """Return the k targets that u would most likely choose, and the hit rate of each.
 
@@ -324,8 +321,9 @@ class LinkPredictor(Estimator):
     ) -> tuple[AnyArray, Float64Array]:
         """Return the k nodes likeliest to link to v, best first, and the probability of each link.
 
-        Candidates are nodes near v and those with the most targets. Probabilities suppose that
-        ``base_rate`` (by default ``density_``) of all pairs without an edge are missing links.
+        Scores for the question ``link`` decide the order. Candidates are nodes near v and those
+        with the most targets. Probabilities suppose that ``base_rate`` (by default ``density_``)
+        of all pairs without an edge are missing links.
         """
         graph = self._fitted()
         code = graph.code(v)
@@ -390,47 +388,51 @@ class LinkPredictor(Estimator):
         active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
         if len(active) <= count:
             return active
+        weights = hits.weights
+        bound = source_features(graph, active) @ weights[2:]  # share and rank can only lower it
+        order = np.argsort(-bound, kind="stable")
+        active, bound = active[order], bound[order]
         cheap = self.evidence_.local.cheaper()
-        weights = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
-        best: list[float] = []
+        own = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
+        found = np.full(len(active), -np.inf)
+        with stage("searching sources", len(active)) as progress, Workers(self.n_jobs) as workers:
+            parts = np.array_split(np.arange(len(active)), -(-len(active) // (4 * _STEP)))
+            for low in range(0, len(parts), 8):
+                some = parts[low : low + 8]
+                best = workers.map(lambda at: cheap.best_scores(active[at], own), some)
+                for at, values in zip(some, best, strict=True):
+                    found[at] = bound[at] + weights[0] * values[:, 1]
+                    progress.advance(len(at))
+                done = int(some[-1][-1]) + 1
+                if done < len(active) and np.sum(found[:done] >= bound[done]) >= count:
+                    break
+        return active[np.sort(largest(found, count))]
 
-        def visit(part: Int64Array, at: int, room: Room) -> float:
-            code = int(part[at])
-            scores = self.evidence_.weigh(room, weights, cheap.floors)
-            low, high = graph.indptr[code], graph.indptr[code + 1]
-            known = np.isin(room.near, graph.targets[low:high]) | (room.near == code)
-            scores = scores[~known]
-            if not len(scores):
-                return -np.inf
-            top = float(scores.max())
-            share = -float(np.log(np.exp(scores - top).sum() + 1.0))
-            one = Ranked(np.zeros(1, np.int64), np.array([top]), np.array([share]), False)
-            return float(hits.order(one, source_features(graph, code))[0])
+    def explain(
+        self, u: Hashable, v: Hashable, base_rate: float = 0.5, *, order: str = "targets"
+    ) -> Explanation:
+        """Return which evidence decides where a link stands in a list of suggestions.
 
-        with stage("searching sources", len(active)) as progress:
-            for part in np.array_split(active, -(-len(active) // (16 * _STEP))):
-                best += cheap.scan(part, partial(visit, part))
-                progress.advance(len(part))
-        return active[np.sort(largest(np.array(best), count))]
+        The base and the weights of the reasons add up to the score that orders the list.
 
-    def explain(self, u: Hashable, v: Hashable, base_rate: float = 0.5) -> Explanation:
-        """Return which evidence decides where v stands among the suggestions for u.
-
-        The weights of the reasons and the base add up to the score that orders :meth:`recommend`;
-        ``base_rate`` is that of the probability beside it.
+        Parameters
+        ----------
+        u, v : labels
+        base_rate : float in (0, 1)
+            Of the probability beside the score.
+        order : {"targets", "sources"}
+            The list: targets for u, see :meth:`recommend`, or sources for v, see
+            :meth:`recommend_sources`.
         """
         graph = self._fitted()
+        question = ORDERS[order]
         codes = graph.code(u), graph.code(v)
         known = bool(graph.find_edges([codes[0]], [codes[1]])[0] >= 0)
         probability = float(self.predict_proba(u, v, base_rate)[0])
-        if self._ranker.is_cold(codes[0]):
-            popularity = self._ranker.popularity
-            score = float(popularity.scores(codes[0])[codes[1]])
-            recent = int(popularity.counts(codes[0])[codes[1]])
-            words, values = popularity_reason(recent, popularity.horizon)
-            reasons = [Reason("popularity", score, values, words, [])]
-            return Explanation(u, v, score, 0.0, probability, known, reasons)
-        score, base, reasons = explain(self.evidence_, self.heads_["target"], *codes)
+        if order == "targets" and self._ranker.is_cold(codes[0]):
+            score, base, reasons = explain_popularity(self._ranker.popularity, *codes)
+        else:
+            score, base, reasons = explain(self.evidence_, self.heads_[question], *codes)
         return Explanation(u, v, score, base, probability, known, reasons)
 
     def with_node(
@@ -472,7 +474,7 @@ class LinkPredictor(Estimator):
             labels,
         )
         other = copy.copy(self)
-        evidence = self.evidence_.grown(NewNode(graph, larger, out, into, attributes))
+        evidence = self.evidence_.grown(NewNode(larger, out, into, attributes))
         other._use(larger, evidence, self.learned_)
         return other
 

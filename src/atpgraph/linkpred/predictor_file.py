@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence import (
     Attributes,
     Collection,
@@ -20,6 +19,7 @@ from atpgraph.linkpred.evidence import (
     Settings,
     VectorEvidence,
 )
+from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.learning import QUESTIONS, Learned
 from atpgraph.linkpred.ranking import FEATURES, Curve, Head, HitRates
 from atpgraph.util.archive import Field, read_archive, write_archive

@@ -21,20 +21,11 @@ FEATURES = ("share", "rank", "out-degree", "in-degree", "no out-edge", "constant
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Weights of terms, one model's answer to one question.
+    """Weights of terms, one model's answer to one question."""
 
-    Attributes
-    ----------
-    weights : float64 array
-        One for each term, as the term is (not standardized).
-    intercept : float
-    usual : float64 array
-        Mean of each term over the pairs without a link that it was fitted on.
-    """
-
-    weights: Float64Array
+    weights: Float64Array  # one for each term, as the term is (not standardized)
     intercept: float
-    usual: Float64Array
+    usual: Float64Array  # mean of each term over the pairs without a link that it was fitted on
 
     def score(self, terms: Float64Array) -> Float64Array:
         """Return log-odds, up to a constant for a choice."""
@@ -68,13 +59,8 @@ class Ranked(NamedTuple):
 class Popularity:
     """Links that each node got lately: what to suggest to a source without edges.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    recency : Recency or None
-        Knows when edges arrived; without it all edges count.
-    horizon : float
-        Share of the edges that are recent.
+    `recency` knows when edges arrived; without it all edges count. `horizon` is the share of the
+    edges that are recent.
     """
 
     def __init__(self, graph: DiGraph, recency: Recency | None, horizon: float = 1.0) -> None:
@@ -102,19 +88,10 @@ class Popularity:
 
 
 class Ranker:
-    """Finds the best targets of sources in a graph.
+    """Find the best targets of sources in a graph by a head of its evidence.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    evidence : Collection
-        Fitted to the graph.
-    head : Head
-        Decides the order.
-    n_candidates : int
-        How many nodes near a source are scored in full.
-    horizon : float
-        Of :class:`Popularity`, for sources without edges.
+    `n_candidates` nodes near a source are scored in full; `horizon` is that of
+    :class:`Popularity`, for sources without edges.
     """
 
     def __init__(
@@ -180,24 +157,12 @@ class Ranker:
 
 @dataclass(frozen=True, eq=False)
 class HitRates:
-    """How often a suggestion is right, by its rank, its share of the scores, and its source.
+    """How often a suggestion is right, by its rank, its share of the scores, and its source."""
 
-    Attributes
-    ----------
-    weights : float64 array
-        Of :data:`FEATURES`; those of share and rank are such that a list never rises.
-    curve : Curve
-        From the weighted sum to the rate.
-    cold : float64 array
-        The rate at each rank for sources without edges.
-    density : float
-        Share of hidden edges among the pairs without an edge, which the rates hold for.
-    """
-
-    weights: Float64Array
-    curve: Curve
-    cold: Float64Array
-    density: float
+    weights: Float64Array  # of FEATURES; those of share and rank are such that no list rises
+    curve: Curve  # from the weighted sum to the rate
+    cold: Float64Array  # the rate at each rank for sources without edges
+    density: float  # share of links among the pairs without an edge, which the rates hold for
 
     def order(self, ranked: Ranked, features: Float64Array) -> Float64Array:
         """Return what orders the suggestions of all sources: it falls along each list."""
@@ -205,7 +170,7 @@ class HitRates:
         if ranked.cold:
             at = np.minimum(rank, len(self.cold)) - 1
             return np.asarray(logit(np.clip(self.cold[at], 1e-9, 1 - 1e-9)) - 1e-6 * rank - 100.0)
-        return np.asarray(_columns(ranked.share, rank, features) @ self.weights)
+        return np.asarray(_columns(ranked, features) @ self.weights)
 
     def rates(
         self, ranked: Ranked, features: Float64Array, base_rate: float | None = None
@@ -219,10 +184,10 @@ class HitRates:
         return rates if base_rate is None else shifted(rates, self.density, base_rate)
 
 
-def source_features(graph: DiGraph, source: int) -> Float64Array:
-    """Return what the hit rate of a source's suggestions depends on."""
-    out, into = int(graph.out_degree[source]), int(graph.in_degree[source])
-    return np.array([np.log1p(out), np.log1p(into), out == 0, 1.0])
+def source_features(graph: DiGraph, source: int | Int64Array) -> Float64Array:
+    """Return what the hit rate of suggestions depends on, for a source or a row for each."""
+    out, into = graph.out_degree[source], graph.in_degree[source]
+    return np.stack([np.log1p(out), np.log1p(into), out == 0, np.ones_like(out)], axis=-1)
 
 
 def shifted(rates: Float64Array, density: float, base_rate: float) -> Float64Array:
@@ -231,19 +196,25 @@ def shifted(rates: Float64Array, density: float, base_rate: float) -> Float64Arr
     return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
 
 
-def fit_hit_rates(
-    lists: list[tuple[Ranked, Float64Array, BoolArray]], weight: Float64Array
-) -> tuple[Float64Array, Curve]:
-    """Learn weights and a curve from lists, features of their sources, and hits.
+class Suggested(NamedTuple):
+    """A list, features of its source, which of it were hits, and how many sources it stands for."""
+
+    ranked: Ranked
+    features: Float64Array
+    hit: BoolArray
+    weight: float
+
+
+def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
+    """Learn weights and a curve from lists.
 
     A logistic regression whose weights of share and rank cannot have the wrong sign, then an
     isotonic regression of the hits over its score.
     """
-    x = np.concatenate(
-        [_columns(r.share, np.arange(1, len(r.nodes) + 1), features) for r, features, _ in lists]
-    )
-    hit = np.concatenate([found for _, _, found in lists]).astype(np.float64)
-    own = np.repeat(weight, [len(found) for _, _, found in lists])
+    x = np.concatenate([_columns(each.ranked, each.features) for each in lists])
+    hit = np.concatenate([each.hit for each in lists]).astype(np.float64)
+    weight = np.array([each.weight for each in lists])
+    own = np.repeat(np.minimum(weight / weight.mean(), 20.0), [len(each.hit) for each in lists])
     if not hit.any():
         weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
         return weights, Curve(np.zeros(1), np.zeros(1))
@@ -312,6 +283,7 @@ def largest(values: AnyArray, k: int) -> Int64Array:
     return np.argpartition(-values, k - 1)[:k].astype(np.int64) if k else np.empty(0, np.int64)
 
 
-def _columns(share: Float64Array, rank: Int64Array, features: Float64Array) -> Float64Array:
-    rest = np.broadcast_to(features, (len(share), len(features)))
-    return np.column_stack([share, -np.log(rank), rest])
+def _columns(ranked: Ranked, features: Float64Array) -> Float64Array:
+    rank = np.arange(1, len(ranked.nodes) + 1)
+    rest = np.broadcast_to(features, (len(rank), len(features)))
+    return np.column_stack([ranked.share, -np.log(rank), rest])

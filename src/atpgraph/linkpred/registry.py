@@ -8,10 +8,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from atpgraph.cycles import CycleBreaker
 from atpgraph.embedding import ATP
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.hierarchy import levels
 from atpgraph.linkpred.baselines import (
     APP,
     HOPE,
@@ -24,6 +22,7 @@ from atpgraph.linkpred.baselines import (
     CommonNeighbours,
     DegreeProduct,
     ItemCosine,
+    LevelDifference,
     PreferentialAttachment,
     Proximity,
     RecentItemCosine,
@@ -34,40 +33,6 @@ from atpgraph.linkpred.predictor import LinkPredictor
 from atpgraph.linkpred.protocols.method import EmbeddingMethod, Method, check_components
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 from atpgraph.util.registry import Registry
-
-
-class LevelDifference(EmbeddingMethod):
-    """level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
-
-    Written as an inner product, (−level(u), 1) · (1, level(v)).
-
-    Parameters
-    ----------
-    method : str
-        How cycles are broken; see :func:`atpgraph.cycles.break_cycles`.
-    random_state : int
-
-    Examples
-    --------
-    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 0], 4).without_edges([2])
-    >>> LevelDifference().fit(chain).score(np.array([0, 2]), np.array([2, 0])).tolist()
-    [2.0, -2.0]
-    """
-
-    name = "difference of levels"
-
-    def __init__(self, method: str = "h-voting", random_state: int = 0) -> None:
-        self.method = method
-        self.random_state = random_state
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Break cycles and find the levels."""
-        dag = CycleBreaker(graph, self.random_state).run(self.method).dag
-        level = levels(dag).astype(np.float64)
-        one = np.ones(len(level))
-        self.source_ = np.column_stack([-level, one])
-        self.target_ = np.column_stack([one, level])
-        return self
 
 
 class PlainATP(EmbeddingMethod):
@@ -89,12 +54,7 @@ class PlainATP(EmbeddingMethod):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        kernel: str = "log",
-        random_state: int = 0,
-    ) -> None:
+    def __init__(self, n_components: int = 64, kernel: str = "log", random_state: int = 0) -> None:
         self.n_components = check_components(n_components)
         self.kernel = kernel
         self.random_state = random_state

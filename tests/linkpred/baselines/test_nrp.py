@@ -11,12 +11,12 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred.baselines import (
     NRP,
 )
-from atpgraph.linkpred.baselines.nrp import _reweight, objective
+from atpgraph.linkpred.baselines.factored import _reweight, objective
 from tests.linkpred.helpers import all_scores, dense
 
 
 def test_nrp_without_reweighting_is_personalised_pagerank(small: DiGraph) -> None:
-    nrp = NRP(25, epochs=0, steps=20, alpha=0.3, tolerance=1e-10).fit(small)
+    nrp = NRP(25, epochs=0, steps=20, alpha=0.3).fit(small)
     A = dense(small)
     out = np.maximum(A.sum(axis=1, keepdims=True), 1)
     P, total, power = A / out, np.zeros((25, 25)), np.eye(25)

@@ -13,7 +13,7 @@ from atpgraph.linkpred.baselines import (
     APP,
     LINE,
 )
-from atpgraph.linkpred.baselines._skipgram import _learn, noise_table
+from atpgraph.linkpred.baselines.skipgram import _learn, noise_table
 from tests.linkpred.helpers import dense
 
 

@@ -11,7 +11,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import Local, PageRank, Walk
 from atpgraph.linkpred.evidence.collection import _LOCAL
-from atpgraph.linkpred.evidence.kernels import Room, best_of
+from atpgraph.linkpred.evidence.kernels import Room, best_near, best_of
 from tests.linkpred.helpers import dense
 
 
@@ -104,9 +104,34 @@ def test_best_of_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: in
     nodes = np.random.default_rng(seed).permutation(len(found)).astype(np.int32)
     free = np.random.default_rng(seed + 1).random(len(found)) < 0.7
     best = np.empty(k, dtype=np.int64)
-    count = best_of(nodes, values, free, best, np.empty(k, dtype=np.float32))
+    count = best_of(values, nodes, free, best)
     expected = [nodes[i] for i in np.argsort(-values, kind="stable") if free[nodes[i]]][:k]
     assert best[:count].tolist() == expected
+    room = Room.of(len(found) + 1, 2)
+    room.table[nodes, 1], room.nodes[: len(found)], room.size[0] = values, nodes, len(found)
+    both, counts = np.empty((2, k), dtype=np.int64), np.empty(2, dtype=np.int64)
+    best_near(room, np.append(free, True), both, counts)
+    assert counts.tolist() == [0, count]
+    assert both[1, :count].tolist() == expected
+
+
+def test_best_scores_are_those_of_the_whole_table() -> None:
+    rng = np.random.default_rng(3)
+    graph = DiGraph.from_codes(*rng.integers(80, size=(2, 500)), 81)  # node 80 has no edges
+    local = Local([Walk(">>"), Walk("><>")]).fit(graph)
+    weights = rng.standard_normal(6)
+    found = local.best_scores(np.arange(81), weights)
+    terms = local.terms(all_pairs(local, 81).reshape(-1, 2))
+    scores = (terms @ weights).reshape(81, 81)
+    for u in range(81):
+        near = terms.reshape(81, 81, 6)[u].any(axis=1)
+        near[u] = near[graph.targets[graph.indptr[u] : graph.indptr[u + 1]]] = False
+        if not near.any():
+            assert found[u].tolist() == [-np.inf, -np.inf]
+            continue
+        top = scores[u, near].max()
+        share = -np.log(1.0 + np.exp(scores[u, near] - top).sum())
+        assert np.allclose(found[u], [top, share], atol=1e-4)
 
 
 def test_scans_agree_for_any_number_of_threads() -> None:

@@ -9,19 +9,19 @@ import pytest
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import noisy_hierarchy
 from atpgraph.linkpred.baselines import DegreeProduct
-from atpgraph.linkpred.benchmark import LabResult, run
+from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
 from atpgraph.report.pages.linkpred import render, write_report
 from tests.linkpred.helpers import hierarchy
 
 
 @pytest.fixture(scope="module")
-def result() -> LabResult:
+def result() -> BenchmarkResult:
     methods = "trivial,nrp,hope-katz"
     return run(hierarchy(), methods, dim=[8, 4], seeds=3, name="a <graph>")
 
 
-def test_page_is_self_contained_and_escaped(result: LabResult, tmp_path) -> None:
+def test_page_is_self_contained_and_escaped(result: BenchmarkResult, tmp_path) -> None:
     written = write_report(result, tmp_path / "new" / "folder", "atp links compare <x>")
     html = written.read_text(encoding="utf-8")
     assert "a &lt;graph&gt;" in html

@@ -51,6 +51,7 @@ from atpgraph_qa.advisor.newcomers import newcomer_from_json
 from atpgraph_qa.data.site import QuestionTags, Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.corpus import Corpus
+from atpgraph_qa.timeline.growth import TextLines
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.records import Records
@@ -332,7 +333,7 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
         users=column("users"),
         **tables,
         tags=QuestionTags(tags, column("tags_indptr"), column("tags_tags")),
-        texts=TextTable(titles, [""] * n),
+        texts=TextTable(TextLines.of(titles), TextLines.of([""] * n)),
         corpus=_corpus(arrays, n),
     )
 

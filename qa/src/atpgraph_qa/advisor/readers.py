@@ -31,7 +31,7 @@ from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.reasons import Reason
 from atpgraph_qa.advisor.suggest import Ranker
-from atpgraph_qa.timeline.growth import PackedLines, lend_space
+from atpgraph_qa.timeline.growth import TextLines, lend_space
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import TextTable
 
@@ -215,9 +215,7 @@ def _read(pipe: Connection, file: Path, spans: list[tuple[int, int]], stream: by
 def settled(advisor: Advisor) -> Advisor:
     """Return the advisor with all that came since merged into its indexes, texts packed."""
     records = advisor.history.records.settled()
-    texts = TextTable(
-        *(PackedLines(lines) for lines in (records.texts.titles, records.texts.bodies))
-    )
+    texts = TextTable(TextLines.of(records.texts.titles), TextLines.of(records.texts.bodies))
     history = replace(advisor.history, records=replace(records, texts=texts), counts=None)
     return replace(advisor, history=history, fitted=None, stored=None, ignored=())
 

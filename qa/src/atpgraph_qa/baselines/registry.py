@@ -8,45 +8,15 @@ from atpgraph_qa.baselines.cqarank import CqaRank
 from atpgraph_qa.baselines.doc2vec import Doc2Vec
 from atpgraph_qa.baselines.method import Method
 from atpgraph_qa.baselines.open_places import RouterWithNewcomers
-from atpgraph_qa.baselines.popularity import (
-    Chance,
-    MeanVotes,
-    NumberAccepted,
-    NumberOfAnswers,
-    RecentActivity,
-)
-from atpgraph_qa.baselines.structural import (
-    FoldedAtp,
-    Level,
-    PaperAtp,
-    Qdee,
-)
-from atpgraph_qa.baselines.textual import BagOfWords, Bm25, TagExperts, Topics
-from atpgraph_qa.baselines.topic_activity import SimilarActivity, TopicActivity
+from atpgraph_qa.baselines.simple import SIMPLE
+from atpgraph_qa.baselines.structural import FoldedAtp, Level, PaperAtp, Qdee
+from atpgraph_qa.baselines.textual import BagOfWords, Topics
 from atpgraph_qa.ranking.router import Router
 
 _ROWS: tuple[type[Method], ...] = (
-    Router,
-    RouterWithNewcomers,
-    PaperAtp,
-    FoldedAtp,
-    BagOfWords,
-    Doc2Vec,
-    Topics,
-    CqaRank,
-    Qdee,
-    ColdRoute,
-    NumberOfAnswers,
-    NumberAccepted,
-    MeanVotes,
-    RecentActivity,
-    TopicActivity,
-    SimilarActivity,
-    Level,
-    Bm25,
-    TagExperts,
-    Chance,
-)
+    Router, RouterWithNewcomers, PaperAtp, FoldedAtp, BagOfWords, Doc2Vec, Topics, CqaRank, Qdee,
+    ColdRoute, Level, *SIMPLE,
+)  # fmt: skip
 METHODS: Registry[type[Method]] = Registry("method", {row.name: row for row in _ROWS})
 # Two rivals take longer than all others together, and lose: they are run on request.
 SLOW = (Doc2Vec.name, ColdRoute.name)

@@ -1,4 +1,4 @@
-"""People whose answered questions read like the new one: BM25, tags, TF-IDF, topics."""
+"""People whose answered questions read like the new one: TF-IDF and topics."""
 
 from __future__ import annotations
 
@@ -15,33 +15,6 @@ from atpgraph_qa.baselines.words import known_counts, term_row
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
-
-
-class Bm25(UserScore):
-    """Sum of the BM25 scores of the questions somebody answered."""
-
-    name = "bm25"
-
-    def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
-        history = query.history
-        return history.per_user(query.match[history.answers.question])
-
-
-class TagExperts(UserScore):
-    """Accepted answers, and a quarter for others, to questions with the same tags.
-
-    A rare tag counts more than a common one; without tags everybody is equal.
-    """
-
-    name = "tag-experts"
-
-    def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
-        history = query.history
-        worth = np.where(history.is_accepted, 1.0, 0.25)
-        return history.per_user(query.tag_shares[history.answers.question] * worth)
-
 
 PROFILES: Shelf[Any] = Shelf("profiles by text", keep=64)
 

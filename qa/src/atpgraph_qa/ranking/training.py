@@ -250,8 +250,8 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
 def _answers_before(history: History, answers: Int64Array) -> Int64Array:
     """For every answer (−1 for none), how many its owner had given before it."""
-    indptr, order = history.records.settled().by_owner
+    by_owner = history.records.settled().by_owner
     place = np.full(len(history.records.answers) + 1, -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
+    place[by_owner.positions] = np.arange(len(by_owner.positions))
     owner = np.append(history.records.answers.owner, -1)[answers]
-    return np.asarray(np.where(owner >= 0, place[answers] - indptr[owner], -1))
+    return np.asarray(np.where(owner >= 0, place[answers] - by_owner.indptr[owner], -1))

@@ -22,7 +22,7 @@ from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.records import grouped
+from atpgraph_qa.timeline.records import Grouped
 from atpgraph_qa.timeline.visibility import FOREVER
 
 ANSWERS = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
@@ -147,15 +147,15 @@ def _compute(history: History, start: int) -> WeeklyStats:
 
 
 def _posts(known: History, row: Int64Array) -> Posts:
-    start, answer = grouped(row[known.answers.owner], known.n_users)
-    asked_start, asked = grouped(row[known.questions.asker], known.n_users)
+    answered = Grouped.of(row[known.answers.owner], known.n_users)
+    asked, answer = Grouped.of(row[known.questions.asker], known.n_users), answered.positions
     worth = np.empty((len(answer), len(SIMILAR) + 1), dtype=np.float32)
     if known.now < FOREVER:
         worth[:, :-1] = fade((known.answers.given_ms[answer] - known.now) / DAY_MS)
     worth[:, -1] = known.is_accepted[answer]
     question = known.answers.question[answer].astype(np.int32)
-    ids = answer.astype(np.int32), asked.astype(np.int32)
-    return Posts(start, ids[0], question, worth, asked_start, ids[1])
+    ids = (part.positions.astype(np.int32) for part in (answered, asked))
+    return Posts(answered.indptr, next(ids), question, worth, asked.indptr, next(ids))
 
 
 def moment_columns(

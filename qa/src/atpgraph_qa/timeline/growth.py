@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from atpgraph.util.arrays import AnyArray
+from atpgraph.util.arrays import AnyArray, Int64Array
 
 A = TypeVar("A", bound=AnyArray)
 
@@ -31,7 +31,6 @@ class Room:
     def __init__(self) -> None:
         self._buffers: dict[str, AnyArray] = {}
         self._used: dict[str, int] = {}
-        self._lines: dict[str, list[str]] = {}
         self._lock = Lock()
         self.step = 0
 
@@ -65,23 +64,37 @@ class Room:
         grown: Any = buffer[:total]
         return grown  # type: ignore[no-any-return]
 
-    def extend_lines(self, name: str, lines: Sequence[str], more: Iterable[str]) -> Lines:
-        """The same for text."""
-        kept = self._lines.get(name)
-        if kept is None or not isinstance(lines, Lines) or not lines.ends(kept):
-            kept = self._lines[name] = []
-            lines = Lines(lines, kept)
-        kept.extend(more)
-        return Lines(lines.base, kept)
 
+class TextLines(Sequence[str]):
+    """Lines of text in two arrays, which can grow and which several processes can share.
 
-class PackedLines(Sequence[str]):
-    """Lines of text in two arrays, which several processes can share."""
+    Examples
+    --------
+    >>> lines = TextLines.of(["one", "two"])
+    >>> lines[1], list(lines.grown(Room(), "titles", ["three"])), len(lines)
+    ('two', ['one', 'two', 'three'], 2)
+    """
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
-        self._ends = np.cumsum([0, *map(len, encoded)])
-        self._bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    def __init__(self, ends: Int64Array, data: AnyArray) -> None:
+        self._ends, self._data = ends, data
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> TextLines:
+        """Return lines in this form."""
+        if isinstance(lines, TextLines):
+            return lines
+        nothing = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+        return cls(*nothing).grown(Room(), "", lines)
+
+    def grown(self, room: Room, name: str, more: Iterable[str]) -> TextLines:
+        """Return these lines and some more."""
+        encoded = [line.encode("utf-8", "surrogatepass") for line in more]
+        ends = self._ends[-1] + np.cumsum([len(line) for line in encoded], dtype=np.int64)
+        data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        return TextLines(
+            room.extend(f"{name}_ends", self._ends, ends),
+            room.extend(f"{name}_data", self._data, data),
+        )
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -94,32 +107,8 @@ class PackedLines(Sequence[str]):
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
         at = range(len(self))[place]
-        part = self._bytes[self._ends[at] : self._ends[at + 1]]
-        return part.tobytes().decode("utf-8", "surrogatepass")
-
-
-class Lines(Sequence[str]):
-    """Lines that never change, followed by the first of a list that may have grown since."""
-
-    def __init__(self, base: Sequence[str], more: list[str]) -> None:
-        self.base, self._more, self._size = base, more, len(base) + len(more)
-
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(self._size))]
-        at = range(self._size)[place]
-        return self.base[at] if at < len(self.base) else self._more[at - len(self.base)]
-
-    def ends(self, lines: list[str]) -> bool:
-        """Return whether these end where a list ends, so that it may grow further."""
-        return self._more is lines and len(self.base) + len(lines) == self._size
+        part = self._data[self._ends[at] : self._ends[at + 1]]
+        return str(part.tobytes(), "utf-8", "surrogatepass")
 
 
 _lent: dict[int, AnyArray] = {}  # space behind arrays in a file, by the address of the array

@@ -182,39 +182,18 @@ class History:
         return len(self.records.votes) > 0
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
-        """The answers given so far to some questions, whose positions ascend; by question."""
-        indptr, answers = self.records.base.by_question
-        early = positions[: int(np.searchsorted(positions, len(indptr) - 1))]
-        most = int((indptr[early + 1] - indptr[early]).sum()) + len(self._late_answers[0])
-        given = np.empty(most, dtype=np.int64)
-        found = list_answers(positions, indptr, answers, self.n_answers, *self._late_answers, given)
-        return given[:found]
-
-    @cached_property
-    def _late_answers(self) -> tuple[Int64Array, Int64Array]:
-        """Question, ascending, and number of every answer that is not in the index."""
-        first = len(self.records.base.answers)
-        question = self.answers.question[first:]
-        order = np.argsort(question, kind="stable")
-        return question[order], first + order
+        """The answers given so far to some questions, question by question."""
+        index, column = self.records.base.by_question, self.answers.question
+        found = [index.find(position, column) for position in positions.tolist()]
+        return np.concatenate(found) if found else positions[:0]
 
     def asked_by(self, code: int) -> Int64Array:
         """Positions of the questions that a user asked so far, by date."""
-        base = self.records.base
-        indptr, questions = base.by_asker
-        known = questions[indptr[code] : indptr[code + 1]] if code < len(base.users) else indptr[:0]
-        known = known[: int(np.searchsorted(known, self.n_questions))]
-        late = np.flatnonzero(self.questions.asker[len(base.questions) :] == code)
-        return np.append(known, len(base.questions) + late).astype(np.int64)
+        return self.records.base.by_asker.find(code, self.questions.asker)
 
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
-        base = self.records.base
-        indptr, answers = base.by_owner
-        given = answers[indptr[code] : indptr[code + 1]] if code < len(base.users) else answers[:0]
-        given = given[: int(np.searchsorted(given, self.n_answers))]
-        late = np.flatnonzero(self.answers.owner[len(base.answers) :] == code)
-        return np.append(given, len(base.answers) + late) if len(late) else given
+        return self.records.base.by_owner.find(code, self.answers.owner)
 
     def answerers(self, position: int) -> Int64Array:
         """Codes of the people who answered a question."""
@@ -275,18 +254,11 @@ class History:
 
     def tagged(self, code: int) -> Int64Array:
         """The questions asked so far that have a tag."""
-        base = self.records.base
-        indptr, questions = base.by_tag
-        tagged = (
-            questions[indptr[code] : indptr[code + 1]] if code < len(indptr) - 1 else indptr[:0]
-        )
-        tagged = tagged[: int(np.searchsorted(tagged, self.n_questions))]
-        if self.n_questions <= len(base.questions):
-            return tagged
-        tags, first = self.records.tags, int(self.records.tags.indptr[len(base.questions)])
-        uses = first + np.flatnonzero(tags.tags[first:] == code)
-        late = np.searchsorted(tags.indptr, uses, side="right") - 1
-        return np.concatenate([tagged, late[late < self.n_questions]])
+        base, tags = self.records.base, self.tags
+        uses = base.by_tag.find(code, tags.tags)
+        first = int(np.searchsorted(uses, base.by_tag.size))
+        late = np.searchsorted(tags.indptr, uses[first:], side="right") - 1
+        return np.append(base.tag_uses[uses[:first]], late)
 
     def posts(self) -> Posts:
         """The posts as a site has them, for the competition graph."""
@@ -331,35 +303,3 @@ def sum_by_owner(owner: Int64Array, weight: Float64Array, total: Float64Array) -
     for answer in range(len(owner)):
         if owner[answer] >= 0:
             total[owner[answer]] += weight[answer]
-
-
-@kernel
-def list_answers(
-    questions: Int64Array,
-    indptr: Int64Array,
-    answers: Int64Array,
-    limit: int,
-    late_question: Int64Array,
-    late_answer: Int64Array,
-    found: Int64Array,
-) -> int:
-    """Write the answers to some questions to `found`; how many.
-
-    Those below `limit` in compressed rows come first, then those that came after the rows were
-    made. Both `questions` and `late_question` ascend.
-    """
-    n = late = 0
-    for place in range(len(questions)):
-        question = questions[place]
-        if question < len(indptr) - 1:
-            for at in range(indptr[question], indptr[question + 1]):
-                if answers[at] < limit:
-                    found[n] = answers[at]
-                    n += 1
-        while late < len(late_question) and late_question[late] < question:
-            late += 1
-        while late < len(late_question) and late_question[late] == question:
-            found[n] = late_answer[late]
-            n += 1
-            late += 1
-    return n

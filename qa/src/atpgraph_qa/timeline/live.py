@@ -36,7 +36,7 @@ from atpgraph_qa.timeline.events import (
     Forgotten,
     Voted,
 )
-from atpgraph_qa.timeline.growth import Room
+from atpgraph_qa.timeline.growth import Room, TextLines
 from atpgraph_qa.timeline.history import Counts, History
 from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.records import Growth, Records, codes_of
@@ -239,8 +239,8 @@ class _Batch:
         fresh = np.array(sorted(self.accepted.values()), dtype=np.int64).reshape(-1, 2)
         texts, meaning = [(e.title, e.body, e.tags) for e in self.asked], old.meaning
         lines = (
-            room.extend_lines("titles", old.texts.titles, [e.title for e in self.asked]),
-            room.extend_lines("bodies", old.texts.bodies, [""] * len(self.asked)),
+            TextLines.of(old.texts.titles).grown(room, "titles", [e.title for e in self.asked]),
+            TextLines.of(old.texts.bodies).grown(room, "bodies", [""] * len(self.asked)),
         )
         return replace(
             old,

@@ -209,7 +209,6 @@ class Records:
             questions=replace(self.questions, asker=code[self.questions.asker]),
             answers=replace(self.answers, owner=code[self.answers.owner]),
             tags=_sorted_tags(self.tags),
-            texts=self.texts.take(slice(None)),
             corpus=self.corpus.settled(),
             grown=None,
         )
@@ -286,27 +285,29 @@ class Records:
         return table
 
     @cached_property
-    def by_question(self) -> tuple[Int64Array, Int64Array]:
-        """Answers of every question, in compressed rows."""
-        return grouped(self.answers.question, len(self.questions))
+    def by_question(self) -> Grouped:
+        """Answers of every question."""
+        return Grouped.of(self.answers.question, len(self.questions))
 
     @cached_property
-    def by_owner(self) -> tuple[Int64Array, Int64Array]:
-        """Answers of every user code, in compressed rows, by date."""
-        return grouped(self.answers.owner, len(self.users))
+    def by_owner(self) -> Grouped:
+        """Answers of every user code, by date."""
+        return Grouped.of(self.answers.owner, len(self.users))
 
     @cached_property
-    def by_asker(self) -> tuple[Int64Array, Int64Array]:
-        """Questions of every user code, in compressed rows, by date."""
-        return grouped(self.questions.asker, len(self.users))
+    def by_asker(self) -> Grouped:
+        """Questions of every user code, by date."""
+        return Grouped.of(self.questions.asker, len(self.users))
 
     @cached_property
-    def by_tag(self) -> tuple[Int64Array, Int64Array]:
-        """Questions of every tag code, in compressed rows, by date."""
-        tags = self.tags
-        question = np.repeat(np.arange(len(tags.indptr) - 1), np.diff(tags.indptr))
-        indptr, uses = grouped(tags.tags, len(tags.names))
-        return indptr, question[uses]
+    def by_tag(self) -> Grouped:
+        """Uses of every tag code, by date."""
+        return Grouped.of(self.tags.tags, len(self.tags.names))
+
+    @cached_property
+    def tag_uses(self) -> Int64Array:
+        """The question of every use of a tag."""
+        return np.repeat(np.arange(len(self.tags.indptr) - 1), np.diff(self.tags.indptr))
 
     @property
     def text_model(self) -> TextModel | None:
@@ -373,12 +374,37 @@ def _known(table: T, moment_ms: int, n_answers: int) -> T:
     return part.take(part.answer < n_answers)
 
 
-def grouped(keys: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
-    """Return positions by key in compressed rows, in their order; those of −1 are left out."""
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    positions = np.empty(len(keys), dtype=np.int64)
-    group(keys, indptr, positions)
-    return indptr, positions[: indptr[-1]]
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Positions by key: an index of the first part of a column, whose later part is scanned.
+
+    Attributes
+    ----------
+    indptr, positions : int64 arrays
+        Positions of key k are ``positions[indptr[k] : indptr[k + 1]]``, ascending.
+    size : int
+        Length of the part that is indexed.
+    """
+
+    indptr: Int64Array
+    positions: Int64Array
+    size: int
+
+    @classmethod
+    def of(cls, keys: Int64Array, n: int) -> Self:
+        """Index a column of keys below `n`; −1 is left out."""
+        indptr, positions = np.zeros(n + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int64)
+        group(keys, indptr, positions)
+        return cls(indptr, positions[: indptr[-1]], len(keys))
+
+    def find(self, key: int, keys: Int64Array) -> Int64Array:
+        """Return where a key stands in a column that is longer, or shorter, by its last part."""
+        start, end = self.indptr[key : key + 2] if key < len(self.indptr) - 1 else (0, 0)
+        known = self.positions[start:end]
+        if len(keys) < self.size:
+            return known[: int(np.searchsorted(known, len(keys)))]
+        late = np.flatnonzero(keys[self.size :] == key)
+        return np.concatenate([known, self.size + late]) if len(late) else known
 
 
 @kernel

@@ -1,23 +1,18 @@
 """Published and trivial link predictors to compare with, behind one interface."""
 
-from atpgraph.linkpred.baselines.app import APP
-from atpgraph.linkpred.baselines.hope import HOPE
-from atpgraph.linkpred.baselines.line import LINE
-from atpgraph.linkpred.baselines.local import (
-    AnyNeighbours,
-    ItemCosine,
-    Proximity,
-    ThreeSteps,
-)
-from atpgraph.linkpred.baselines.nrp import NRP
-from atpgraph.linkpred.baselines.recent import RecentItemCosine, RecentPopularity
-from atpgraph.linkpred.baselines.strap import STRAP
-from atpgraph.linkpred.baselines.svdm import SVDM
+from atpgraph.linkpred.baselines.factored import HOPE, NRP, STRAP, SVDM, AdjacencySVD
+from atpgraph.linkpred.baselines.skipgram import APP, LINE
 from atpgraph.linkpred.baselines.trivial import (
-    AdjacencySVD,
+    AnyNeighbours,
     CommonNeighbours,
     DegreeProduct,
+    ItemCosine,
+    LevelDifference,
     PreferentialAttachment,
+    Proximity,
+    RecentItemCosine,
+    RecentPopularity,
+    ThreeSteps,
 )
 
 __all__ = [
@@ -32,6 +27,7 @@ __all__ = [
     "CommonNeighbours",
     "DegreeProduct",
     "ItemCosine",
+    "LevelDifference",
     "PreferentialAttachment",
     "Proximity",
     "RecentItemCosine",

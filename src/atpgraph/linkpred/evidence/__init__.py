@@ -4,7 +4,8 @@ from atpgraph.linkpred.evidence.attributes import Attributes
 from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.linkpred.evidence.collection import DEFAULT, KINDS, Collection, Settings, select_kinds
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.nodes import Degrees, Levels, Recency
+from atpgraph.linkpred.evidence.nodes import Degrees, Levels
+from atpgraph.linkpred.evidence.times import Recency
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore, VectorEvidence
 
 __all__ = [

@@ -6,27 +6,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class NewNode:
-    """A node added to a fitted graph: its index is the last of ``graph``.
+    """A node added to a fitted graph: its index is the last of ``graph``."""
 
-    Attributes
-    ----------
-    old, graph : DiGraph
-        Without and with the node.
-    out, into : int64 arrays
-        Nodes that it has edges to, and from.
-    attributes : array or None
-    """
-
-    old: DiGraph
     graph: DiGraph
-    out: Int64Array
-    into: Int64Array
+    out: Int64Array  # nodes that it has edges to
+    into: Int64Array  # and from
     attributes: Any = None
 
 
@@ -53,6 +45,10 @@ class Evidence(ABC):
     @abstractmethod
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """Return the numbers of the pairs (u[i], v[i]): an array of shape (pairs, names)."""
+
+    def from_source(self, u: int, n: int) -> Float64Array:
+        """Return the numbers of (u, v) for all n nodes v."""
+        return self.pairs(np.full(n, u), np.arange(n))
 
     @abstractmethod
     def terms(self, found: Float64Array) -> Float64Array:

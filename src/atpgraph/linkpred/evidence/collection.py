@@ -12,12 +12,12 @@ import numpy as np
 
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.clock import Clock
 from atpgraph.linkpred.evidence.attributes import Attributes
 from atpgraph.linkpred.evidence.base import Evidence, NewNode
 from atpgraph.linkpred.evidence.kernels import Room, weigh
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.nodes import Degrees, Levels, Recency
+from atpgraph.linkpred.evidence.nodes import Degrees, Levels
+from atpgraph.linkpred.evidence.times import Clock, Recency
 from atpgraph.linkpred.evidence.vectors import AtpScore, SpectralScore
 from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
 from atpgraph.util.progress import stage
@@ -63,26 +63,14 @@ DEFAULT = tuple(kind for kind in KINDS if kind not in ("levels", "atp"))
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What the constructors of evidence may need.
+    """What the constructors of evidence may need."""
 
-    Attributes
-    ----------
-    n_components : int
-        Of ATP's vectors; the singular vectors have twice as many.
-    n_jobs : int, optional
-    random_state : int
-    attributes : Attributes, optional
-    clock : Clock, optional
-    whole : DiGraph, optional
-        The graph whose edges the clock knows.
-    """
-
-    n_components: int = 32
+    n_components: int = 32  # of ATP's vectors; the singular vectors have twice as many
     n_jobs: int | None = None
     random_state: int = 0
     attributes: Attributes | None = None
     clock: Clock | None = None
-    whole: DiGraph | None = None
+    whole: DiGraph | None = None  # the graph whose edges the clock knows
 
 
 def select_kinds(kinds: str | Iterable[str]) -> list[str]:
@@ -244,18 +232,18 @@ class Collection:
 
     def score_from(self, sources: IntArray, weights: Float64Array) -> Float64Array:
         """Return the weighted terms of each source with all nodes, one row for each source."""
-        everyone = np.arange(self.graph.n_nodes)
-        scores = np.zeros((len(sources), self.graph.n_nodes))
+        n = self.graph.n_nodes
+        scores = np.zeros((len(sources), n))
         first = 3 * len(self.local.columns)
 
         def visit(at: int, room: Room) -> None:
             scores[at, room.near] = self.near_scores(room, weights)
-            u, low = np.full(len(everyone), sources[at]), first
+            low = first
             for part in self.others:
                 own = weights[low : low + len(part.term_names)]
                 low += len(own)
                 if own.any():
-                    scores[at] += part.terms(part.pairs(u, everyone)) @ own
+                    scores[at] += part.terms(part.from_source(int(sources[at]), n)) @ own
 
         self.local.scan(sources, visit)
         return scores

@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import (
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    Int64Array,
-)
+from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 
 DEPTH, WIDTH = 3, 3  # longest walk, and weightings that share its steps
@@ -230,7 +224,9 @@ def walk(ends: Adjacency, steps: Steps, hub: int, budget: int, source: int, room
             for i in range(found):
                 y = lists[d, i]
                 value = sums[d, y, c]
-                if arrival != 0.0:
+                if arrival == 0.5:
+                    value /= np.sqrt(np.float32(back[y + 1] - back[y]))
+                elif arrival != 0.0:
                     value /= np.float32((back[y + 1] - back[y]) ** arrival)
                 room.table[y, column] = value
                 if not room.seen[y]:
@@ -262,23 +258,89 @@ def weigh(room: Room, weights: Float64Array, floors: Float64Array, scores: Float
 
 
 @kernel
-def best_of(
-    nodes: Int32Array, values: Float32Array, free: BoolArray, best: Int64Array, score: Float32Array
-) -> int:
-    """Write the free nodes with the largest positive values to `best`; return how many."""
+def best_of(values: Float32Array, nodes: Int32Array, free: BoolArray, best: Int64Array) -> int:
+    """Write the free nodes with the largest positive values to `best`; return how many.
+
+    ``values[i]`` belongs to ``nodes[i]``. Of equal values the first one wins.
+    """
+    score = np.empty(len(best), dtype=np.float32)
     count = 0
     for i in range(len(nodes)):
-        if not free[nodes[i]] or values[i] <= 0.0:
-            continue
-        if count < len(best):
-            at = count
-            count += 1
-        elif values[i] > score[count - 1]:
-            at = count - 1
-        else:
-            continue
-        while at > 0 and score[at - 1] < values[i]:
-            best[at], score[at] = best[at - 1], score[at - 1]
-            at -= 1
-        best[at], score[at] = nodes[i], values[i]
+        if values[i] > 0.0 and free[nodes[i]]:
+            count = _insert(nodes[i], values[i], count, best, score)
     return count
+
+
+@kernel
+def best_near(room: Room, free: BoolArray, best: Int64Array, counts: Int64Array) -> None:
+    """Write the free nodes with the largest values in each column of the table to its row."""
+    columns = room.table.shape[1]
+    score = np.empty(best.shape, dtype=np.float32)
+    counts[:] = 0
+    for i in range(room.size[0]):  # one pass over the nodes: a row of the table is one cache line
+        y = room.nodes[i]
+        if not free[y]:
+            continue
+        for c in range(columns):
+            if room.table[y, c] > 0.0:
+                counts[c] = _insert(y, room.table[y, c], counts[c], best[c], score[c])
+
+
+@kernel
+def _insert(node: int, value: float, count: int, best: Int64Array, score: Float32Array) -> int:
+    """Insert a node into a list in falling order if there is room or it is better; return size."""
+    if count == len(best):
+        if value <= score[count - 1]:
+            return count
+        count -= 1
+    at = count
+    while at > 0 and score[at - 1] < value:
+        best[at], score[at] = best[at - 1], score[at - 1]
+        at -= 1
+    best[at], score[at] = node, value
+    return count + 1
+
+
+@kernel
+def best_scores(
+    ends: Adjacency,
+    steps: Steps,
+    limits: tuple[int, int],
+    sources: Int64Array,
+    weights: Float64Array,
+    floors: Float64Array,
+    room: Room,
+    best: Float64Array,
+) -> None:
+    """Write the best weighted score of a new target of each source, and its share, to `best`.
+
+    The share is the logarithm of its part of the sum of exp(score), in which it counts twice, for
+    what walks do not find; both are −∞ where they find no new target.
+    """
+    known = room.queued
+    scores = np.empty(len(known))
+    for i in range(len(sources)):
+        u = sources[i]
+        walk(ends, steps, limits[0], limits[1], u, room)
+        weigh(room, weights, floors, scores)
+        low, high = ends.out_indptr[u], ends.out_indptr[u + 1]
+        known[u] = True
+        for e in range(low, high):
+            known[ends.out_nodes[e]] = True
+        top = -np.inf
+        for j in range(room.size[0]):
+            if not known[room.nodes[j]]:
+                top = max(top, scores[j])
+        best[i, 0] = top
+        best[i, 1] = top
+        if top > -np.inf:
+            total = 1.0
+            for j in range(room.size[0]):
+                if not known[room.nodes[j]]:
+                    total += np.exp(scores[j] - top)
+            best[i, 1] = -np.log(total)
+        known[u] = False
+        for e in range(low, high):
+            known[ends.out_nodes[e]] = False
+        wipe(room.table, room.seen, room.nodes[: room.size[0]])
+        room.size[0] = 0

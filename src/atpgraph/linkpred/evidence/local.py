@@ -20,6 +20,7 @@ from atpgraph.linkpred.evidence.kernels import (
     Adjacency,
     Room,
     Steps,
+    best_scores,
     push,
     walk,
 )
@@ -174,6 +175,20 @@ class Local(Evidence):
         return Local(
             self.columns, hub=self.hub, budget=self.budget, n_jobs=self.n_jobs
         ).fit(new.graph)  # fmt: skip
+
+    def best_scores(
+        self, sources: Int64Array, weights: Float64Array, room: Room | None = None
+    ) -> Float64Array:
+        """Return the best weighted score of a new target of each source, and its share.
+
+        Walks only, not PageRank; `weights` are those of the terms of all columns.
+        """
+        found = np.empty((len(sources), 2))
+        own = np.ascontiguousarray(weights.reshape(-1, 3))
+        limits = (self.hub, self.budget)
+        room = self.room() if room is None else room
+        best_scores(self._ends, self._steps, limits, sources, own, self.floors, room, found)
+        return found
 
     def cheaper(self) -> Local:
         """Return walks of two steps and item-item cosine alone, with a small budget per source."""

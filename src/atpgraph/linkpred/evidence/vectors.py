@@ -6,18 +6,18 @@ Scores of the reverse pair are evidence too: the model weighs one against the ot
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from atpgraph.embedding import ATP
 from atpgraph.embedding.ranking import pair_scores
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.base import Evidence, NewNode
-from atpgraph.linkpred.factor import singular_factors
+from atpgraph.linkpred.factor import leading_factors
 from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.random import generator
 
@@ -54,12 +54,6 @@ class VectorEvidence(Evidence):
 
 class AtpScore(VectorEvidence):
     """How strongly ATP's vectors for links say that u leads to v.
-
-    Parameters
-    ----------
-    n_components : int
-    n_jobs : int, optional
-    random_state : int
 
     Examples
     --------
@@ -114,11 +108,6 @@ class SpectralScore(VectorEvidence):
     they are worth differs from graph to graph, so the sums over the first eighth, quarter and half
     of them are evidence of their own.
 
-    Parameters
-    ----------
-    n_components : int
-    random_state : int
-
     Examples
     --------
     >>> graph = DiGraph.from_codes([0, 1], [1, 2], 3)
@@ -143,19 +132,12 @@ class SpectralScore(VectorEvidence):
         self.random_state = random_state
 
     def fit(self, graph: DiGraph) -> Self:
-        """Factor the adjacency matrix."""
-        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float64)
+        """Factor the adjacency matrix; a second fit starts from the vectors of the first."""
+        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float32)
         forward.data[:] = 1.0  # an edge is an edge
-        back = sp.csr_array(forward.T)
-        source, target = singular_factors(
-            graph.n_nodes,
-            max(min(self.n_components, graph.n_nodes), 1),
-            lambda x: forward @ x,
-            lambda x: back @ x,
-            generator(self.random_state),
-            tolerance=1e-3,
-        )
-        return self.use(source, target)
+        k = max(min(self.n_components, graph.n_nodes), 1)
+        start = getattr(self, "target_", None)
+        return self.use(*leading_factors(forward, k, generator(self.random_state), start))
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """Return inner products there and back, then of the first components."""
@@ -164,9 +146,14 @@ class SpectralScore(VectorEvidence):
             pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
             for low, high in self._blocks()
         ]
-        sums = np.cumsum(parts, axis=0)
-        reverse = pair_scores(self.source_, self.target_, back, there)
-        return np.column_stack([sums[3], reverse, *sums[:3]])
+        return _sums(parts, pair_scores(self.source_, self.target_, back, there))
+
+    def from_source(self, u: int, n: int) -> Float64Array:
+        """Return the same for all targets of one source: products of a matrix and a vector."""
+        parts = [
+            self.target_[:, low:high] @ self.source_[u, low:high] for low, high in self._blocks()
+        ]
+        return _sums(parts, self.source_ @ self.target_[u])
 
     def fold_in(self, out: Int64Array, into: Int64Array) -> tuple[FloatArray, FloatArray]:
         """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
@@ -189,3 +176,9 @@ class SpectralScore(VectorEvidence):
         """Return the scores, their roots and their logarithms, cut at a thousandth."""
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
+
+
+def _sums(parts: Sequence[FloatArray], reverse: FloatArray) -> Float64Array:
+    """Return the sum of all parts, the reverse score, and the sums of the first parts."""
+    sums = np.cumsum(np.asarray(parts, dtype=np.float64), axis=0)
+    return np.column_stack([sums[3], reverse, *sums[:3]])

@@ -19,9 +19,8 @@ All draws are uniform (:mod:`atpgraph.linkpred.protocols.negatives`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -36,12 +35,7 @@ from atpgraph.evaluation.metrics import (
 )
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.method import Scorer
-from atpgraph.linkpred.protocols.negatives import (
-    Pairs,
-    non_edges,
-    non_neighbours,
-    one_way_pairs,
-)
+from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
 from atpgraph.util.registry import Registry
 
@@ -53,21 +47,11 @@ HITS_OF_A_QUERY = (1, 3, 10, *HITS)
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What the report draws of one method under one protocol, for one split.
+    """What the report draws of one method under one protocol, for one split."""
 
-    Attributes
-    ----------
-    roc : pair of arrays
-        False and true positive rates.
-    edges : array
-        Bounds of the histogram bins, over the ranks of all scores mapped to 0 … 1.
-    positives, negatives : arrays
-        Share of the positives and of the negatives in each bin.
-    """
-
-    roc: tuple[Float64Array, Float64Array]
-    edges: Float64Array
-    positives: Float64Array
+    roc: tuple[Float64Array, Float64Array]  # false and true positive rates
+    edges: Float64Array  # of the bins: ranks of all scores, mapped to 0 … 1
+    positives: Float64Array  # share of them in each bin
     negatives: Float64Array
 
 
@@ -90,14 +74,9 @@ def pair_measures(good: FloatArray, bad: FloatArray, headline: str = "auc") -> M
 
 
 def ranking_measures(ranks: Float64Array, candidates: Int64Array) -> Measures:
-    """Hits@K, MRR (the average precision of one relevant target) and the AUC of each query, mean.
+    """Return Hits@K, MRR (which is the average precision) and the mean AUC of a query.
 
-    Parameters
-    ----------
-    ranks : array
-        Rank of the true target, from 1.
-    candidates : array
-        How many nodes it was ranked against.
+    `ranks` are those of the true targets, from 1, `candidates` how many nodes each was ranked with.
     """
     share = np.where(candidates > 0, (ranks - 1) / np.maximum(candidates, 1), 0.0)
     mrr = mean_reciprocal_rank(ranks)
@@ -140,21 +119,11 @@ class PairTest:
 
 @dataclass(frozen=True, eq=False)
 class RankingTest:
-    """Targets to be ranked among nodes their source has no edge to.
+    """Targets to be ranked among nodes their source has no edge to."""
 
-    Attributes
-    ----------
-    queries : Pairs
-        The true edges (u, v).
-    sampled : int64 array of shape (queries, sample size)
-        Sampled non-neighbours of u; −1 fills up rows of sources that have fewer.
-    known : DiGraph
-        All true edges, training and test: what the ranking against all nodes leaves out.
-    """
-
-    queries: Pairs
-    sampled: Int64Array
-    known: DiGraph
+    queries: Pairs  # the true edges (u, v)
+    sampled: Int64Array  # a row of non-neighbors of u for each; −1 where there are no more
+    known: DiGraph  # all true edges, training and test, which rankings leave out
 
     def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
         """Measures against all nodes, and against the sample with its size in the name."""
@@ -214,102 +183,62 @@ class Protocol(ABC):
         Why a graph may have no such test.
     """
 
-    name: ClassVar[str]
-    stream: ClassVar[int]
-    missing: ClassVar[str]
+    name: str
+    stream: int
+    missing: str
 
     @abstractmethod
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
     ) -> PairTest | RankingTest | None:
-        """The test of edges taken out of `graph`, the whole network; None if there is none."""
+        """Return the test of edges taken out of `graph`, the whole network; None if none."""
 
     def limited(self, max_queries: int | None) -> Protocol:
-        """The same protocol on a sample of this many test edges, where judging each is slow."""
+        """Return the protocol on at most this many test edges, where judging each is slow."""
         return self
 
 
+@dataclass(frozen=True)
 class PairProtocol(Protocol):
-    """A protocol that sets positives against negatives, and is read by its `headline` metric."""
+    """A protocol that sets positives against negatives, and is read by its `headline` metric.
 
-    headline: ClassVar[str] = "auc"
+    ``pairs`` returns the positives that can be judged, and as many negatives as there are.
+    """
+
+    name: str
+    stream: int
+    missing: str
+    pairs: Callable[[DiGraph, Pairs, np.random.Generator], tuple[Pairs, Pairs]]
+    headline: str = "auc"
 
     def test(self, graph: DiGraph, positives: Pairs, rng: np.random.Generator) -> PairTest | None:
-        """The positives, and as many negatives where the graph has them."""
+        """Return positives and negatives."""
         good, bad = self.pairs(graph, positives, rng)
         return PairTest(good, bad, self.headline) if len(good) and len(bad) else None
 
-    @abstractmethod
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """The positives that can be judged, and the negatives."""
+
+def _one_way(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+    return edges, one_way_pairs(graph, len(edges), rng)
 
 
-class AgainstDirection(PairProtocol):
-    """``paper``: negatives join what is joined by paths in the other direction only."""
-
-    name, stream = "paper", 1
-    missing = "no pair of nodes is reachable in one direction only"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """All positives, and pairs that paths join the other way round."""
-        return positives, one_way_pairs(graph, len(positives), rng)
+def _any_pairs(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+    return edges, non_edges(graph, len(edges), rng)
 
 
-class RandomPairs(PairProtocol):
-    """``random``: negatives are pairs without an edge."""
-
-    name, stream = "random", 2
-    missing = "every pair of nodes has an edge"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """All positives, and non-edges."""
-        return positives, non_edges(graph, len(positives), rng)
-
-
-class DirLinkBench(RandomPairs):
-    """``dirlinkbench``: pairs without an edge, pooled Hits@100."""
-
-    name, stream = "dirlinkbench", 5
-    headline = "hits@100"
-
-
-class ReversedEdges(PairProtocol):
-    """``reversed``: negatives are the positives reversed."""
-
-    name, stream = "reversed", 4
-    missing = "the reverse of every test edge is an edge too"
-
-    def pairs(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
-        """The positives whose reverse is not an edge, and their reverses."""
-        good = positives.take(graph.find_edges(positives.targets, positives.sources) < 0)
-        return good, Pairs(good.targets, good.sources)
+def _reverses(graph: DiGraph, edges: Pairs, _: np.random.Generator) -> tuple[Pairs, Pairs]:
+    good = edges.take(graph.find_edges(edges.targets, edges.sources) < 0)
+    return good, Pairs(good.targets, good.sources)
 
 
 @dataclass(frozen=True)
 class Ranking(Protocol):
-    """``ranking``: true targets among all nodes their source has no edge to, and in a sample.
-
-    Parameters
-    ----------
-    sample_size : int
-        Nodes in the sample.
-    max_queries : int, optional
-        Rank only a random sample of this many test edges.
-    """
+    """``ranking``: true targets among all nodes their source has no edge to, and in a sample."""
 
     sample_size: int = 100
-    max_queries: int | None = None
-
-    name, stream = "ranking", 3
-    missing = "there is no test edge"
+    max_queries: int | None = None  # rank only a random sample of so many test edges
+    name: str = "ranking"
+    stream: int = 3
+    missing: str = "there is no test edge"
 
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
@@ -328,17 +257,21 @@ class Ranking(Protocol):
         return replace(self, max_queries=min(known, default=None))
 
 
+DIRLINKBENCH = PairProtocol(
+    "dirlinkbench", 5, "every pair of nodes has an edge", _any_pairs, "hits@100"
+)
 PROTOCOLS: Registry[Protocol] = Registry(
     "protocol",
     {
-        protocol.name: protocol
-        for protocol in (
-            AgainstDirection(),
-            RandomPairs(),
-            ReversedEdges(),
-            Ranking(),
-            DirLinkBench(),
-        )
+        "paper": PairProtocol(
+            "paper", 1, "no pair of nodes is reachable in one direction only", _one_way
+        ),
+        "random": PairProtocol("random", 2, "every pair of nodes has an edge", _any_pairs),
+        "reversed": PairProtocol(
+            "reversed", 4, "the reverse of every test edge is an edge too", _reverses
+        ),
+        "ranking": Ranking(),
+        "dirlinkbench": DIRLINKBENCH,
     },
 )
 
@@ -357,14 +290,9 @@ def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What was measured, by protocol.
+    """Metrics, the one to read first, and curves, by protocol.
 
-    Attributes
-    ----------
-    metrics : mapping from protocol to mapping from metric to value
-        ``ranking`` is against all nodes, ``ranking-100`` against a sample.
-    headlines : mapping from protocol to the metric to read first
-    curves : mapping from protocol to Curves
+    ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
 
     metrics: dict[str, dict[str, float]]

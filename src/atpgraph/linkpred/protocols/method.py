@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -52,19 +52,9 @@ def under(method: Method, protocol: str) -> Scorer:
     return method.under(protocol) if isinstance(method, PerProtocol) else method
 
 
-@runtime_checkable
-class Timed(Protocol):
-    """A method that can use times of nodes or edges."""
-
-    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
-        """Learn from the graph, and from when it grew."""
-
-    uses_times: bool
-
-
-def fit_method(method: Method, graph: DiGraph, times: Float64Array | None) -> None:
-    """Fit a method, with times if there are any that it can use."""
-    if times is not None and isinstance(method, Timed):
+def fit_method(method: Any, graph: DiGraph, times: Float64Array | None) -> None:
+    """Fit a method, with times of nodes or edges if it has the attribute ``uses_times``."""
+    if times is not None and getattr(method, "uses_times", False):
         method.fit(graph, times=times)
     else:
         method.fit(graph)

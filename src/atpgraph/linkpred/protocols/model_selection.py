@@ -111,11 +111,7 @@ class LinkScorer:
     """
 
     def __init__(
-        self,
-        protocol: str = "random",
-        *,
-        metric: str | None = None,
-        random_state: RandomState = 0,
+        self, protocol: str = "random", *, metric: str | None = None, random_state: RandomState = 0
     ) -> None:
         self.protocol = protocol
         self.metric = metric

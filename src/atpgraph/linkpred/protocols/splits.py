@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.clock import Clock
+from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
     Evaluation,
@@ -33,21 +33,11 @@ from atpgraph.util.random import RandomState, generator
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A training graph, and tests on the edges taken out of it.
+    """A training graph, all that a method gets, and tests on the edges taken out of it.
 
-    Attributes
-    ----------
-    train : DiGraph
-        All nodes; the edges without the test edges. The only thing a method gets.
-    positives : Pairs
-        The test edges.
-    tests : mapping from protocol to PairTest or RankingTest
-    unavailable : mapping from protocol to the reason why the graph has no such test
-    requested : int
-        How many test edges were asked for; fewer are taken where the graph has fewer edges
-        outside a spanning forest.
-    times : array or None
-        Of the nodes or edges of the training graph.
+    ``unavailable`` says why the graph has no such test, by protocol. Fewer test edges than
+    ``requested`` are taken where the graph has fewer outside a spanning forest. ``times`` are those
+    of the nodes or edges of the training graph.
     """
 
     train: DiGraph

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from atpgraph.evaluation.intervals import Interval
-from atpgraph.linkpred.benchmark import LabResult, MethodResult
+from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
 from atpgraph.report import (
     Bar,
     Line,
@@ -29,12 +29,14 @@ _GROUP_NAME = {"ours": "this package", "rival": "another method", "trivial": "tr
 _METRIC_NAME = {"auc": "AUC", "ap": "AP", "mrr": "MRR"}
 
 
-def write_report(result: LabResult, folder: str | os.PathLike[str], command: str = "") -> Path:
+def write_report(
+    result: BenchmarkResult, folder: str | os.PathLike[str], command: str = ""
+) -> Path:
     """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
     return write_index(folder, render(result, command))
 
 
-def render(result: LabResult, command: str = "") -> str:
+def render(result: BenchmarkResult, command: str = "") -> str:
     """The page as a string."""
     dims = ", ".join(str(k) for k in result.dims)
     seeds = f"{len(result.seeds)} seed" + ("s" if len(result.seeds) != 1 else "")
@@ -63,13 +65,13 @@ def render(result: LabResult, command: str = "") -> str:
     return page(f"Link prediction on {result.graph}", subtitle, sections, command)
 
 
-def _ranked(result: LabResult, done: list[MethodResult], protocol: str) -> list[MethodResult]:
+def _ranked(result: BenchmarkResult, done: list[MethodResult], protocol: str) -> list[MethodResult]:
     """The rows by their headline metric, best first."""
     metric = result.headline(protocol)
     return sorted(done, key=lambda row: -row.interval(protocol, metric).mean)
 
 
-def _summary(result: LabResult) -> str:
+def _summary(result: BenchmarkResult) -> str:
     columns = ["method"]
     columns += [f"{escape(p)}<br>{_metric(result.headline(p))}" for p in result.protocols]
     columns += ["fit, s", "peak memory, MB"]
@@ -107,13 +109,15 @@ def _summary(result: LabResult) -> str:
     return table(columns, rows) + note + remarks
 
 
-def _level_with(result: LabResult, row: MethodResult, top: MethodResult, protocol: str) -> bool:
+def _level_with(
+    result: BenchmarkResult, row: MethodResult, top: MethodResult, protocol: str
+) -> bool:
     if len(result.seeds) < 2:
         return False
     return result.compare(row.key, top.key, protocol, result.headline(protocol)).p_value >= 0.05
 
 
-def _bars(result: LabResult, done: list[MethodResult], colours: dict[str, int]) -> str:
+def _bars(result: BenchmarkResult, done: list[MethodResult], colours: dict[str, int]) -> str:
     figures = []
     for protocol in result.protocols if done else []:
         metric = result.headline(protocol)
@@ -190,7 +194,7 @@ def _histograms(done: list[MethodResult], protocols: list[str]) -> str:
     return "".join(parts)
 
 
-def _costs(result: LabResult, done: list[MethodResult], colours: dict[str, int]) -> str:
+def _costs(result: BenchmarkResult, done: list[MethodResult], colours: dict[str, int]) -> str:
     figures = []
     for protocol in result.protocols:
         metric = result.headline(protocol)
@@ -214,7 +218,7 @@ def _costs(result: LabResult, done: list[MethodResult], colours: dict[str, int])
     return grid(figures)
 
 
-def _dimensions(result: LabResult, colours: dict[str, int]) -> str:
+def _dimensions(result: BenchmarkResult, colours: dict[str, int]) -> str:
     figures = []
     keys = list(dict.fromkeys(row.key for row in result.methods if row.dim is not None))
     for protocol in result.protocols:
@@ -240,7 +244,7 @@ def _dimensions(result: LabResult, colours: dict[str, int]) -> str:
     return grid(figures)
 
 
-def _details(result: LabResult, done: list[MethodResult]) -> str:
+def _details(result: BenchmarkResult, done: list[MethodResult]) -> str:
     parts = []
     for protocol in result.protocols:
         metrics = list(done[0].runs[0].metrics[protocol]) if done else []
@@ -262,7 +266,7 @@ def _details(result: LabResult, done: list[MethodResult]) -> str:
     return "".join(parts)
 
 
-def _protocol(result: LabResult) -> str:
+def _protocol(result: BenchmarkResult) -> str:
     sample = next((p for p in result.protocols if p.startswith("ranking-")), "")
     texts = {
         "paper": "negatives are as many pairs (u, v) where v reaches u and u does not reach v in "
