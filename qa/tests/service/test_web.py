@@ -27,8 +27,8 @@ CONTRAST = """
   };
   const behind = (node) => {
     for (let at = node; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0.99) return colour;
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] > 0.99) return color;
     }
     return [255, 255, 255];
   };

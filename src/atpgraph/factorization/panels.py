@@ -56,7 +56,7 @@ _FEWEST_PATHS = 8  # per landmark: with fewer, what landmarks have in common is 
 
 @dataclass(frozen=True)
 class Descent:
-    """How pairs are drawn and learned, chosen on validation graphs (docs/evidence/defaults.md).
+    """How pairs are drawn and learned, chosen on validation graphs (benchmarks/notes/defaults.md).
 
     Attributes
     ----------

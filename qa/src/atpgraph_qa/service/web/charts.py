@@ -12,7 +12,7 @@ from atpgraph.report import Bar, Line, bar_chart, line_chart
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its title, what the colours mean, and a note."""
+    """A chart with its title, what the colors mean, and a note."""
 
     title: str
     svg: Markup
