@@ -604,7 +604,23 @@ class ATP(Estimator):
         return self.transform(self.graph_)
 
     def transform(self, nodes: Any) -> Any:
-        """Source and target vector of each node, side by side: features for a classifier.
+        """Return the source and target vector of each node, side by side.
+
+        They tell what a node reaches and what reaches it. To classify nodes by whom they are linked
+        with, they are poor features. Accuracy for the topic of a paper in generated citation graphs
+        (2,800 papers, seven topics, 20 % labeled, five seeds; ``benchmarks/features.py``), with 50
+        and 80 % of the citations within a topic:
+
+        ==================================================  =====  =====
+        levels alone                                        0.143  0.144
+        these vectors, 128 + 128                            0.416  0.821
+        singular vectors of the adjacency matrix, 64 + 64   0.467  0.879
+        undirected proximity, 64                            0.745  0.984
+        these vectors and undirected proximity              0.654  0.939
+        ==================================================  =====  =====
+
+        Use undirected proximity there: the singular vectors of D^−½ (A + Aᵀ) D^−½, by
+        :func:`scipy.sparse.linalg.svds`. Add these vectors only if direction matters.
 
         Parameters
         ----------
