@@ -195,14 +195,14 @@ def test_the_next_writer_clears_what_a_killed_one_left_and_spares_a_living_one(
     dead, alive = writer(kind, target), writer(kind, target)
     dead.communicate("die\n")
     assert dead.returncode == -signal.SIGKILL
-    assert len(names(tmp_path)) == 2  # no target yet, two neighbours
+    assert len(names(tmp_path)) == 2  # no target yet, two neighbors
     if kind == "file":
         with atomic_path(target) as temporary:
             temporary.write_text("mine")
     else:
         with atomic_folder(target, known={"a"}) as temporary:
             (temporary / "a").write_text("mine")
-    assert len(names(tmp_path)) == 2  # the target and the neighbour of the living writer
+    assert len(names(tmp_path)) == 2  # the target and the neighbor of the living writer
     alive.communicate("finish\n")
     assert alive.returncode == 0
     assert names(tmp_path) == ["out"]

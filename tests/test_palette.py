@@ -1,14 +1,14 @@
-"""Contrast of the colours, as the WCAG define it."""
+"""Contrast of the colors, as the WCAG define it."""
 
 from __future__ import annotations
 
 import pytest
 
-from atpgraph.util.palette import DARK, LIGHT, N_COLOURS, N_STEPS
+from atpgraph.util.palette import DARK, LIGHT, N_COLORS, N_STEPS
 
 
-def luminance(colour: str) -> float:
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def luminance(color: str) -> float:
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
@@ -32,7 +32,7 @@ def test_text(theme, background, text) -> None:
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_marks_stand_out_from_the_paper(theme) -> None:
-    marks = [f"c{i}" for i in range(N_COLOURS)] + [f"s{i}" for i in range(N_STEPS)] + ["muted"]
+    marks = [f"c{i}" for i in range(N_COLORS)] + [f"s{i}" for i in range(N_STEPS)] + ["muted"]
     weakest = min(marks, key=lambda name: contrast(theme[name], theme["paper"]))
     assert contrast(theme[weakest], theme["paper"]) >= 3, weakest
 

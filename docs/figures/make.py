@@ -64,16 +64,16 @@ def _levels_of_courses(shift: float) -> list[str]:
     for level in range(1, max(level_of.values()) + 1):
         y = next(at[name][1] for name in names if level_of[name] == level)
         parts.append(f'<path d="M56 {y:g}H500" stroke="{WASH}" stroke-width="30"/>')
-        parts.append(svg.text(24, y + 4, str(level), anchor="start", colour=QUIET, size=12))
+        parts.append(svg.text(24, y + 4, str(level), anchor="start", color=QUIET, size=12))
     drawn = ((model.dag_.edges(), QUIET, False), (model.removed_edges_, RED, True))
-    for edges, colour, dashed in drawn:
+    for edges, color, dashed in drawn:
         for u, v in edges:
             inward = 0.08 if at[v][0] > at[u][0] else -0.2
             parts.append(
                 svg.arrow(
                     at[u],
                     at[v],
-                    colour=colour,
+                    color=color,
                     dashed=dashed,
                     widths=(svg.pill_width(u), svg.pill_width(v)),
                     bend=inward if dashed else 0.0,
@@ -119,7 +119,7 @@ def _scores_of_courses(shift: float) -> list[str]:
             )
     note = "a path leads from u (row) to v (column): above 0, dark"
     below = top + cell * len(order) + 16
-    return [*parts, svg.text(left, below, note, anchor="start", colour=QUIET, size=12)]
+    return [*parts, svg.text(left, below, note, anchor="start", color=QUIET, size=12)]
 
 
 def _blend(share: float) -> str:
@@ -147,7 +147,7 @@ def forest() -> str:
             tree = made.parent[code] == to
             thick = shift > 0 and tree
             parts.append(
-                svg.arrow(at[u], at[v], colour=BLUE if thick else MUTED if shift else QUIET,
+                svg.arrow(at[u], at[v], color=BLUE if thick else MUTED if shift else QUIET,
                           width=2.2 if thick else 1.2)
             )  # fmt: skip
         for code, name in enumerate(names):
@@ -157,10 +157,10 @@ def forest() -> str:
                 mine = made.extras[made.extras_indptr[code] : made.extras_indptr[code + 1]]
                 if len(mine):
                     extra = "+ " + ", ".join(sorted(names[other] for other in mine.tolist()))
-                    parts.append(svg.text(x + 18, y + 4, extra, anchor="start", colour=ORANGE))
+                    parts.append(svg.text(x + 18, y + 4, extra, anchor="start", color=ORANGE))
             elif made.sizes[code]:
                 parts.append(svg.text(x + 18, y + 4, str(made.sizes[code]),
-                                      anchor="start", colour=QUIET, size=12))  # fmt: skip
+                                      anchor="start", color=QUIET, size=12))  # fmt: skip
     parts += [
         svg.text(24, 362, f"{made.n_pairs} reachable pairs; numbers: how many a node reaches",
                  anchor="start"),
@@ -191,7 +191,7 @@ def offline() -> str:
         parts.append(svg.text(x, top - 14, f"{tail} → {head}"))
     for depth, row in enumerate(rows):
         y = top + height * depth
-        parts.append(svg.text(24, y + 21, f"level {depth}", anchor="start", colour=QUIET))
+        parts.append(svg.text(24, y + 21, f"level {depth}", anchor="start", color=QUIET))
         for edge, (begin, end) in enumerate(row):
             settled = end - begin == 1
             fill = PALE_BLUE if settled else WASH
@@ -204,12 +204,12 @@ def offline() -> str:
     for edge, yes in enumerate(closes.tolist()):
         x = left + width * edge + width / 2
         parts.append(
-            svg.text(x, y + 21, "remove" if yes else "keep", colour=RED if yes else INK, bold=yes)
+            svg.text(x, y + 21, "remove" if yes else "keep", color=RED if yes else INK, bold=yes)
         )
     parts.append(
         svg.text(24, y + 52, "A cell holds the times between which the ends of the edge fall into "
                  "one component. Where that is its own time, it closes a cycle.",
-                 anchor="start", colour=QUIET, size=12)
+                 anchor="start", color=QUIET, size=12)
     )  # fmt: skip
     return svg.picture(820, y + 70, parts, "Offline incremental strongly connected components")
 
@@ -255,23 +255,23 @@ def flow() -> str:
     for level in sorted(set(rank.values())):
         y = next(at[name][1] for name in names if rank[name] == level)
         parts.append(f'<path d="M60 {y:g}H430" stroke="{WASH}" stroke-width="30"/>')
-        parts.append(svg.text(24, y + 4, f"r = {level}", anchor="start", colour=QUIET, size=12))
+        parts.append(svg.text(24, y + 4, f"r = {level}", anchor="start", color=QUIET, size=12))
     listed = []
     for (u, v), around in zip(graph.edges(), on.tolist(), strict=True):
         pain = max(rank[u] - rank[v] + 1, 0)
         parts.append(
-            svg.arrow(at[u], at[v], colour=ORANGE if around else QUIET,
+            svg.arrow(at[u], at[v], color=ORANGE if around else QUIET,
                       width=2.4 if around else 1.3, bend=0.16 if rank[u] >= rank[v] else 0.05)
         )  # fmt: skip
         listed.append((f"{u} → {v}", pain, around))
     parts += [svg.node(at[name], name) for name in names]
-    parts.append(svg.text(470, 62, "edge", anchor="start", colour=QUIET, size=12))
-    parts.append(svg.text(700, 62, "max(r(u) − r(v) + 1, 0)", anchor="end", colour=QUIET, size=12))
+    parts.append(svg.text(470, 62, "edge", anchor="start", color=QUIET, size=12))
+    parts.append(svg.text(700, 62, "max(r(u) − r(v) + 1, 0)", anchor="end", color=QUIET, size=12))
     for row, (label, pain, around) in enumerate(listed):
         y = 84 + 22 * row
-        colour = ORANGE if around else INK
-        parts.append(svg.text(470, y, label, anchor="start", colour=colour, bold=around))
-        parts.append(svg.text(700, y, str(pain), anchor="end", colour=colour, bold=around))
+        color = ORANGE if around else INK
+        parts.append(svg.text(470, y, label, anchor="start", color=color, bold=around))
+        parts.append(svg.text(700, y, str(pain), anchor="end", color=color, bold=around))
     total, around = sum(pain for _, pain, _ in listed), int(on.sum())
     parts.append(
         svg.text(470, 84 + 22 * len(listed) + 8, f"sum {total} = {around} edges in orange: "
@@ -298,19 +298,19 @@ def kernels() -> str:
     for value in range(7):
         y = at(1, value)[1]
         parts.append(f'<path d="M{left} {y:g}H{right}" stroke="{LINE}" stroke-width=".7"/>')
-        parts.append(svg.text(left - 10, y + 4, str(value), anchor="end", colour=QUIET, size=12))
+        parts.append(svg.text(left - 10, y + 4, str(value), anchor="end", color=QUIET, size=12))
     for delta in range(1, most + 1):
         x = at(delta, 0)[0]
-        parts.append(svg.text(x, bottom + 20, str(delta), colour=QUIET, size=12))
-    for name, colour in (
+        parts.append(svg.text(x, bottom + 20, str(delta), color=QUIET, size=12))
+    for name, color in (
         ("linear", ORANGE), ("harmonic", GREEN), ("log", BLUE), ("constant", QUIET),
     ):  # fmt: skip
         values = kernel_table(name, most + 1)[1:]  # type: ignore[arg-type]
         shown = [at(d, v) for d, v in enumerate(values.tolist(), start=1) if v <= highest]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in shown)
-        parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2.2"/>')
+        parts.append(f'<path d="M{line}" fill="none" stroke="{color}" stroke-width="2.2"/>')
         x, y = shown[-1]
-        parts.append(svg.text(x + 8, y + 4, name, anchor="start", colour=colour, bold=True))
+        parts.append(svg.text(x + 8, y + 4, name, anchor="start", color=color, bold=True))
     return svg.picture(650, 326, parts, "The kernels constant, linear, harmonic and log")
 
 

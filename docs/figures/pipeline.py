@@ -30,7 +30,7 @@ def draw() -> str:
         x = left + (width + gap) * place
         parts.append(svg.box(x, top, width, height, fill=PALE_BLUE, line=BLUE))
         parts.append(svg.text(x + 10, top + 22, part.title, anchor="start", bold=True))
-        parts.append(svg.text(x + 10, top + 39, part.does, anchor="start", colour=QUIET, size=12))
+        parts.append(svg.text(x + 10, top + 39, part.does, anchor="start", color=QUIET, size=12))
         for row, file in enumerate(listed):
             parts.append(svg.text(x + 10, top + 60 + 16 * row, file, anchor="start", size=12))
         if place:
@@ -40,7 +40,7 @@ def draw() -> str:
                 f'stroke-width="1.8" marker-end="url(#head-{BLUE.lstrip("#")})"/>'
             )
         parts.append(
-            svg.text(x + width - 8, top + height - 8, f"→ {part.gives}", anchor="end", colour=BLUE,
+            svg.text(x + width - 8, top + height - 8, f"→ {part.gives}", anchor="end", color=BLUE,
                      size=12)
         )  # fmt: skip
     second = top + height + 30
@@ -56,7 +56,7 @@ def draw() -> str:
         x = left + (each + gap) * place
         parts.append(svg.box(x, second, each, tall, fill=WASH))
         parts.append(svg.text(x + 10, second + 22, part.title, anchor="start", bold=True))
-        parts.append(svg.text(x + 10, second + 38, part.does, anchor="start", colour=QUIET,
+        parts.append(svg.text(x + 10, second + 38, part.does, anchor="start", color=QUIET,
                               size=11))  # fmt: skip
         for row, file in enumerate(_files(part)):
             parts.append(svg.text(x + 10, second + 58 + 16 * row, file, anchor="start", size=11))

@@ -18,8 +18,8 @@ def picture(width: float, height: float, parts: Sequence[str], title: str) -> st
     heads = "".join(
         f'<marker id="head-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" '
         f'markerHeight="9" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
-        f'<path d="M0 .6 7.4 4 0 7.4z" fill="{colour}"/></marker>'
-        for name, colour in _HEADS.items()
+        f'<path d="M0 .6 7.4 4 0 7.4z" fill="{color}"/></marker>'
+        for name, color in _HEADS.items()
     )
     body = "\n".join(parts)
     return (
@@ -30,9 +30,7 @@ def picture(width: float, height: float, parts: Sequence[str], title: str) -> st
     )
 
 
-_HEADS = {
-    colour.lstrip("#"): colour for colour in (INK, QUIET, LINE, MUTED, BLUE, RED, ORANGE, GREEN)
-}
+_HEADS = {color.lstrip("#"): color for color in (INK, QUIET, LINE, MUTED, BLUE, RED, ORANGE, GREEN)}
 
 
 def text(
@@ -41,7 +39,7 @@ def text(
     words: str,
     *,
     anchor: str = "middle",
-    colour: str = INK,
+    color: str = INK,
     size: float = 13,
     bold: bool = False,
     turn: float = 0,
@@ -50,7 +48,7 @@ def text(
     weight = ' font-weight="600"' if bold else ""
     turned = f' transform="rotate({turn:g} {x:g} {y:g})"' if turn else ""
     return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}" font-size="{size:g}"'
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{color}" font-size="{size:g}"'
         f"{weight}{turned}>{escape(words)}</text>"
     )
 
@@ -85,7 +83,7 @@ def arrow(
     start: Point,
     end: Point,
     *,
-    colour: str = QUIET,
+    color: str = QUIET,
     bend: float = 0.0,
     dashed: bool = False,
     width: float = 1.3,
@@ -99,8 +97,8 @@ def arrow(
     dash = ' stroke-dasharray="5 4"' if dashed else ""
     return (
         f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {b[0]:.1f} {b[1]:.1f}" '
-        f'fill="none" stroke="{colour}" stroke-width="{width:g}"{dash} '
-        f'marker-end="url(#head-{colour.lstrip("#")})"/>'
+        f'fill="none" stroke="{color}" stroke-width="{width:g}"{dash} '
+        f'marker-end="url(#head-{color.lstrip("#")})"/>'
     )
 
 

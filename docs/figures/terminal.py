@@ -46,22 +46,22 @@ def draw(lines: list[str]) -> str:
         f'<rect width="{width:g}" height="{height:g}" rx="10" fill="{PAPER}"/>',
         f'<path d="M0 32V10A10 10 0 0 1 10 0H{width - 10:g}a10 10 0 0 1 10 10V32z" fill="{BAR}"/>',
         *(
-            f'<circle cx="{20 + 20 * at}" cy="16" r="6" fill="{colour}"/>'
-            for at, colour in enumerate(("#ec6a5e", "#f4bf4f", "#61c554"))
+            f'<circle cx="{20 + 20 * at}" cy="16" r="6" fill="{color}"/>'
+            for at, color in enumerate(("#ec6a5e", "#f4bf4f", "#61c554"))
         ),
     ]
     for row, line in enumerate(lines):
         if not line:
             continue
         heading = re.match(r"\d+\. |\$ ", line)
-        colour = QUIET if set(line) <= set(" ─⋮") else INK
+        color = QUIET if set(line) <= set(" ─⋮") else INK
         weight = ' font-weight="700"' if heading else ""
         # The length keeps columns in line whatever font stands in for the first.
         start = len(line) - len(line.lstrip())
         x, y = LEFT + LETTER * start, TOP + LINE * row
         length = LETTER * len(line.strip())
         parts.append(
-            f'<text x="{x:g}" y="{y:g}" textLength="{length:g}" fill="{colour}"{weight}>'
+            f'<text x="{x:g}" y="{y:g}" textLength="{length:g}" fill="{color}"{weight}>'
             f"{escape(line.strip()).replace(' ', chr(0xA0))}</text>"  # plain blanks would collapse
         )
     body = "\n".join(parts)

@@ -20,7 +20,8 @@ INTRODUCTION = """\
 This page is made from the commands themselves; `atp COMMAND --help` prints the same.
 
 Every command takes `--json` (one JSON object instead of text) and `--quiet` (no progress, no
-notes). Exit codes, colours and completion are in [terminal manners](terminal.md).
+notes). What `--json` prints has [a page of its own](json.md); exit codes, colors and completion are
+in [In a terminal](terminal.md).
 """
 
 

@@ -21,27 +21,12 @@ TOOLS = Path(__file__).resolve().parent
 ROOT = TOOLS.parent.parent
 sys.path.insert(0, str(TOOLS))
 
-import cli_reference  # noqa: E402  (a neighbour of this file, not an installed module)
+import cli_reference  # noqa: E402  (a neighbor of this file, not an installed module)
 import json_reference  # noqa: E402
 
 CLI_PAGE = "reference/cli.md"
 JSON_PAGE = "reference/json.md"
-RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-
-
-def on_config(config: Any) -> Any:
-    """List all measurements, whichever there are."""
-    evidence = next(section["Evidence"] for section in config.nav if "Evidence" in section)
-    evidence.append({"Measurements": [_measured(path) for path in RESULTS]})
-    return config
-
-
-def _measured(path: Path) -> dict[str, str]:
-    """A page of measurements under its own title, or that of the file."""
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    title = first.lstrip("# ") if first.startswith("# ") else path.stem.capitalize()
-    return {title: path.relative_to(ROOT).as_posix()}
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -68,3 +53,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     depth = uri.count("/")
     leaving = "../" * (depth + 1)
     return markdown.replace(f"]({leaving}", f"]({leaving[3:]}")
+
+
+def on_post_build(config: Any) -> None:
+    """Write ``llms.txt``: the pages of the menu and what they are about, for programs that read."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    for section in config.nav:
+        for title, inside in section.items():
+            pages = [{title: inside}] if isinstance(inside, str) else inside
+            lines += [] if isinstance(inside, str) else ["", f"## {title}", ""]
+            for page in pages:
+                for name, path in page.items():
+                    lines.append(f"- [{name}]({Path(path).with_suffix('.html').as_posix()})")
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Directed graph embedding that keeps direction and reachability (ATP).
+"""Cycles, order, reachability, embeddings and link prediction for directed graphs.
 
 Names are imported when they are first used, so that ``import atpgraph`` and ``atp --help`` cost
 nothing.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from atpgraph._version import __version__ as __version__
+from atpgraph.util.lazy import lazy_names, moved
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
@@ -68,49 +69,30 @@ __all__ = [
     "write_edgelist",
 ]
 
-_MODULE_OF = {
-    "BudgetError": "atpgraph.errors",
-    "ATP": "atpgraph.embedding",
-    "Estimate": "atpgraph.embedding.estimate",
-    "estimate": "atpgraph.embedding.estimate",
-    "Reachability": "atpgraph.closure.reachability",
-    "LinkPredictor": "atpgraph.linkpred.predictor",
-    "levels": "atpgraph.hierarchy",
-    "trueskill": "atpgraph.cycles",
-    "pagerank": "atpgraph.cycles",
-    "break_cycles": "atpgraph.cycles",
-    "agony": "atpgraph.cycles",
-    "TrueSkill": "atpgraph.cycles",
-    "CycleBreak": "atpgraph.cycles",
-    "Agony": "atpgraph.cycles",
-    "AtpError": "atpgraph.errors",
-    "InputError": "atpgraph.errors",
-    "DiGraph": "atpgraph.graph.digraph",
-    "PlantedCycles": "atpgraph.graph.generators",
-    "as_graph": "atpgraph.graph.convert",
-    "citation_dag": "atpgraph.graph.generators",
-    "gnm": "atpgraph.graph.generators",
-    "noisy_hierarchy": "atpgraph.graph.generators",
-    "plant_cycles": "atpgraph.graph.generators",
-    "random_dag": "atpgraph.graph.generators",
-    "read_edgelist": "atpgraph.graph.edgelist",
-    "to_networkx": "atpgraph.graph.convert",
-    "write_edgelist": "atpgraph.graph.edgelist",
-}
+_import = lazy_names(
+    globals(),
+    {
+        "closure.reachability": ["Reachability"],
+        "cycles": [
+            "Agony", "CycleBreak", "TrueSkill", "agony", "break_cycles", "pagerank", "trueskill",
+        ],
+        "embedding": ["ATP"],
+        "embedding.estimate": ["Estimate", "estimate"],
+        "errors": ["AtpError", "BudgetError", "InputError"],
+        "graph.convert": ["as_graph", "to_networkx"],
+        "graph.digraph": ["DiGraph"],
+        "graph.edgelist": ["read_edgelist", "write_edgelist"],
+        "graph.generators": [
+            "PlantedCycles", "citation_dag", "gnm", "noisy_hierarchy", "plant_cycles", "random_dag",
+        ],
+        "hierarchy": ["levels"],
+        "linkpred.predictor": ["LinkPredictor"],
+    },
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Advisor":  # until 0.4
-        from atpgraph.util.lazy import moved
-
-        return moved("atpgraph.Advisor", "atpgraph_qa", name)
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+    return moved("atpgraph.Advisor", "atpgraph_qa", name) if name == "Advisor" else _import(name)
 
 
 def __dir__() -> list[str]:

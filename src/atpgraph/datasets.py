@@ -33,7 +33,7 @@ from atpgraph.util.progress import stage
 from atpgraph.util.registry import Registry
 
 _SNAP = "https://snap.stanford.edu/data/"
-_LICENCE = "no licence stated; SNAP asks to cite the source"
+_LICENSE = "no license stated; SNAP asks to cite the source"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Dataset:
         Name of the file; empty if the graph is generated.
     url : str
         Where it is downloaded from; empty if the graph is generated.
-    licence : str
+    license : str
     edges_sha256 : str
         SHA-256 of the sorted edges, one line of two ids each (see :func:`edge_checksum`); empty
         where nobody has computed it from SNAP's file, in which case only the counts are checked.
@@ -63,7 +63,7 @@ class Dataset:
     edges: int
     file: str = ""
     url: str = ""
-    licence: str = _LICENCE
+    license: str = _LICENSE
     edges_sha256: str = ""
 
     @property
@@ -101,14 +101,14 @@ _ALL = [
         "random acyclic graph with 5,000 further edges that close cycles, generated",
         30_000,
         155_000,
-        licence="none needed: generated",
+        license="none needed: generated",
     ),
     Dataset(
         "GNM-30K-uniform",
         "uniform random graph of the same size, generated",
         30_000,
         155_000,
-        licence="none needed: generated",
+        license="none needed: generated",
     ),
 ]
 DATASETS = Registry("dataset", {dataset.name: dataset for dataset in _ALL})

@@ -1,4 +1,4 @@
-"""Manners in a terminal: completion, exit codes, colours, Ctrl-C, next steps."""
+"""Manners in a terminal: completion, exit codes, colors, Ctrl-C, next steps."""
 
 from __future__ import annotations
 
@@ -189,18 +189,18 @@ def test_where_interrupts_are_ignored_the_command_runs_to_its_end(tmp_path) -> N
     assert b"interrupted" not in shown
 
 
-COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-9]|4[0-9]|9[0-7])(;[0-9;]*)?m")
+COLOR = re.compile(rb"\x1b\[[0-9;]*(3[0-9]|4[0-9]|9[0-7])(;[0-9;]*)?m")
 
 
 @POSIX
-def test_colours_only_where_wanted(folder) -> None:
+def test_colors_only_where_wanted(folder) -> None:
     command = [*ATP, "cycles", str(folder / "g.txt"), "--method", "h-voting"]
     code, shown = in_terminal(command)
     assert code == 0
-    assert COLOUR.search(shown)
+    assert COLOR.search(shown)
     code, shown = in_terminal(command, NO_COLOR="1")
     assert code == 0
-    assert not COLOUR.search(shown)
+    assert not COLOR.search(shown)
     piped = run(*command[len(ATP) :])
     assert piped.code == 0
     assert "\x1b" not in piped.stdout + piped.stderr

@@ -160,14 +160,16 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_signatures_have_types_and_names_are_links(site: Path) -> None:
-    page = (site / "reference" / "python.html").read_text("utf-8")
+    page = (site / "reference" / "atp.html").read_text("utf-8")
     signature = re.search(r'<div class="doc-signature.*?</div>', page, re.DOTALL)
     assert signature is not None
     text = re.sub(r"<[^>]+>", "", signature[0])
     assert "n_components: int = 128" in text
-    assert 'href="#atpgraph.util.random.RandomState">RandomState</a>' in signature[0]
+    assert 'digraph.html#atpgraph.util.random.RandomState">RandomState</a>' in signature[0]
+    for name in ("fold_in", "add_edges", "transform", "reaches", "set_params"):
+        assert f'id="atpgraph.embedding.estimator.ATP.{name}"' in page
     pictures = (site / "reference" / "plot.html").read_text("utf-8")
-    assert 'href="python.html#atpgraph.embedding.estimator.ATP"' in pictures
+    assert 'href="atp.html#atpgraph.embedding.estimator.ATP"' in pictures
     for path in (site / "reference").glob("*.html"):
         assert not re.search(r":(func|class|meth|mod|data|attr):|&lt;autoref", path.read_text()), (
             path
@@ -184,9 +186,15 @@ def test_sections_of_the_menu_are_folders() -> None:
             assert page.rpartition("/")[0] == section, f"{page} is listed under {title}"
 
 
+def test_the_site_can_be_read_by_programs(site: Path) -> None:
+    assert (site / "objects.inv").stat().st_size > 1000
+    assert "- [Grow a model](how-to/grow.html)" in (site / "llms.txt").read_text("utf-8")
+
+
 def test_the_menu_has_no_page_twice(site: Path) -> None:
     links = re.findall(r'<a href="([^"#]+)" class="md-nav__link', (site / "index.html").read_text())
     assert "evidence/routing.html" in links
+    assert len(links) <= 35
     assert len(links) == len(set(links))
 
 

@@ -246,8 +246,8 @@ def test_to_networkx_and_back(rows):
 
 def test_networkx_attributes_on_a_round_trip():
     given = nx.DiGraph(name="votes")
-    given.add_node("a", colour="red")
-    given.add_node("alone", colour="blue")
+    given.add_node("a", color="red")
+    given.add_node("alone", color="blue")
     given.add_edge("a", "b", since=2019, weight=2)
     given.add_edge("b", "a", since=2024, weight=5)
     back = to_networkx(as_graph(given), like=given)

@@ -100,7 +100,7 @@ def test_labels_self_loops_and_single_nodes(tmp_path) -> None:
     assert len(named(one, "node")) == 1
 
 
-def test_map_has_two_panels_coloured_by_level(model, tmp_path) -> None:
+def test_map_has_two_panels_colored_by_level(model, tmp_path) -> None:
     figure = plot_map(model)
     left, right = figure.axes[:2]
     for axes, points in ((left, projection(model)[0]), (right, projection(model)[1])):

@@ -84,7 +84,7 @@ def test_lines_and_legend() -> None:
     assert chart.count("<circle") == 3
     assert "&lt;best&gt;</li>" in chart
     assert "others</li>" in chart
-    # The coloured line is drawn last, above the grey one.
+    # The colored line is drawn last, above the grey one.
     assert chart.index("var(--muted)") < chart.index("var(--c0)")
 
 

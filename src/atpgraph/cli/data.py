@@ -39,7 +39,7 @@ def list_(json: Json = False, quiet: Quiet = False) -> None:
                 "available": d.name in here,
                 "description": d.description,
                 "url": d.url or None,
-                "licence": d.licence,
+                "license": d.license,
                 "edges_sha256": d.edges_sha256 or None,
             }
             for d in DATASETS.values()

@@ -31,9 +31,9 @@ def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):
         label = labels[unknown.index(True)]
-        integers = graph.labels.dtype.kind == "i" and not isinstance(_whole(label), int)
-        told = "; its nodes are integers." if integers else _near(graph, label)
-        raise InputError(f"The graph has no node {label!r}{told}")
+        if graph.labels.dtype.kind == "i" and not isinstance(_whole(label), int):
+            raise InputError(f"The graph has no node {label!r}; its nodes are integers.")
+        raise graph.unknown(label)
     return labels
 
 
@@ -92,16 +92,6 @@ def answer_pairs(
     if missing := len(rows) - len(both):
         out.note(f"{missing:,} of {len(rows):,} pairs name a node that the graph does not have")
     return rows
-
-
-def _near(graph: DiGraph, label: Any) -> str:
-    """Return the end of a sentence about an unknown node: the label that looks most like it."""
-    from difflib import get_close_matches
-
-    if graph.n_nodes > 100_000:  # comparing takes too long
-        return "."
-    near = get_close_matches(str(label), map(str, graph.labels.tolist()), n=1)
-    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def _other_form(graph: DiGraph, name: Any) -> Any:

@@ -21,6 +21,7 @@ from atpgraph.graph.traversal import reachable
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount
+from atpgraph.util.frames import html_table
 from atpgraph.util.jit import kernel
 from atpgraph.util.memory import budget_bytes
 
@@ -166,9 +167,10 @@ class Reachability:
         Lists or arrays of labels, of the same length or one of them a single label, give an array
         of bool; two labels give a bool.
         """
-        if isinstance(u, (list, np.ndarray)) or isinstance(v, (list, np.ndarray)):
+        if self.graph.several(u) is not None or self.graph.several(v) is not None:
             return self.reaches_codes(*self.graph.pair_codes(u, v))
-        return self._one_reaches(self.graph.code(u), self.graph.code(v))
+        first, second = self.graph.codes(u), self.graph.codes(v)
+        return self._one_reaches(int(first[0]), int(second[0]))
 
     def reaches_codes(self, sources: IntArray, targets: IntArray) -> BoolArray:
         """Return whether a path leads from each source to its target, both given by node index."""
@@ -263,6 +265,16 @@ class Reachability:
         self.condensation = DiGraph.from_codes(a[a != b], b[a != b], n)
         self.graph = graph
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        rows = {
+            "nodes": self.graph.n_nodes,
+            "edges": self.graph.n_edges,
+            "components": self.condensation.n_nodes,
+            "index": self.index or "none yet: built when it pays",
+        }
+        return html_table("Reachability", rows)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write graph and index to one ``.npz`` file without pickle; build an index first.
 
@@ -351,7 +363,7 @@ class Reachability:
         return NodeSet(self.graph, np.setdiff1d(found, start, assume_unique=len(start) == 1))
 
     def _count(self, nodes: Labels | None, backwards: bool) -> int | Int64Array:
-        if nodes is not None and not isinstance(nodes, (list, np.ndarray)):
+        if nodes is not None and self.graph.several(nodes) is None:
             return len(self.ancestors(nodes) if backwards else self.descendants(nodes))
         if backwards not in self._counts:
             beyond = self._sizes_beyond(backwards)

@@ -16,6 +16,7 @@ from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph, pair_array
 from atpgraph.graph.scc import cyclic_core
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array, IntArray
+from atpgraph.util.frames import html_table
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import interruptible
 
@@ -126,6 +127,14 @@ class CycleBreak:
         mask = np.zeros(self.graph.n_edges, dtype=np.bool_)
         mask[self.removed] = True
         return mask
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the edges removed with the most confidence."""
+        rows = {
+            f"{u} → {v}": " → ".join(map(str, [*cycle, u])) for (u, v), _, cycle in self.reasons(10)
+        }
+        removed = f"{len(self.removed):,} of {self.graph.n_edges:,} edges removed by {self.method}"
+        return html_table(removed, rows)
 
     def reasons(self, most: int | None = None) -> list[Reason]:
         """Say why edges were removed, those with the highest confidence first.
@@ -336,7 +345,7 @@ def break_cycles(
         ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
         and among as few the probably wrong ones), ``minimum`` (the fewest, or the least weight,
         with a proof where `time_limit` suffices).
-        ``auto`` is ``h-voting`` up to a million edges on cycles, beyond that ``springs``.
+        ``auto`` is ``sift`` up to 300,000 edges on cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
         What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
         entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only

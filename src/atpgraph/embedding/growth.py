@@ -18,7 +18,7 @@ from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels as levels_of
 from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array, IntArray
 
-# Checked on generated graphs, see docs/evidence/defaults.md.
+# Checked on generated graphs, see benchmarks/notes/defaults.md.
 NEW_ROUNDS, ROUNDS = 4, 3  # over the paths of new nodes, then over all paths that changed
 
 

@@ -106,7 +106,7 @@ class NeighborIndex:
             found = self._search(codes, k, least)
         labels = [self._graph.labels[rows] for rows, _ in found]
         scores = [values for _, values in found]
-        several = isinstance(nodes, (list, np.ndarray))
+        several = self._graph.several(nodes) is not None
         return (labels, scores) if several else (labels[0], scores[0])
 
     def _build(self, faiss: Any, able: Int64Array) -> None:

@@ -21,7 +21,7 @@ REMOVED = {
     "solver": "purpose='paper' is the non-negative factorization",
 }
 
-# Chosen on validation graphs, see docs/evidence/defaults.md.
+# Chosen on validation graphs, see benchmarks/notes/defaults.md.
 ROUNDS = 20  # for graphs of 100,000 nodes
 MOST_ROUNDS, FEWEST_ROUNDS = 32, 4
 MANY_NODES = 100_000  # larger graphs get fewer rounds

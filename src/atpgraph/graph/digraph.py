@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +28,7 @@ from atpgraph.util.arrays import (
 from atpgraph.util.registry import unknown_name
 
 MAX_TYPES = 64  # bits of an edge
+_COMPARED = 100_000  # labels that a mistyped one is compared with, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,16 +276,47 @@ class DiGraph:
         try:
             return self._code_of[label]
         except KeyError:
-            raise InputError(f"The graph has no node {label!r}.") from None
+            raise self.unknown(label) from None
         except TypeError:
-            raise InputError(f"{label!r} is no label of a node; name one node.") from None
+            raise InputError(
+                f"{_shortened(label)} cannot be a node label: it is not hashable."
+            ) from None
+
+    def unknown(self, label: Any) -> InputError:
+        """Return the error for a label that no node has, with the label that looks most like it."""
+        few = self.labels.tolist() if self.n_nodes <= _COMPARED else []
+        by_text = {str(each): each for each in few}
+        near = get_close_matches(str(label)[:80], by_text, n=1)
+        hint = f"; did you mean {by_text[near[0]]!r}?" if near else "."
+        return InputError(f"The graph has no node {_shortened(label)}{hint}")
+
+    def several(self, labels: Any) -> Sequence[Any] | AnyArray | None:
+        """Return `labels` as a sequence if it stands for several nodes, None if for one.
+
+        A tuple is one node if the graph has a node with this label, else several.
+
+        Examples
+        --------
+        >>> graph = DiGraph.from_edges([("a", "b"), ("b", ("c", 1))])
+        >>> graph.several("a"), graph.several(("a", "b")), graph.several(("c", 1))
+        (None, ['a', 'b'], None)
+        """
+        if isinstance(labels, (list, np.ndarray)):
+            return labels
+        if isinstance(labels, (str, bytes, int, float)) or not isinstance(labels, Iterable):
+            return None
+        with suppress(TypeError):  # not hashable, so not a label: a column of a data frame
+            if labels in self._code_of:
+                return None
+        return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
         """Indices of the nodes with these labels; an unknown label is an error."""
-        names = _label_array(labels if isinstance(labels, (list, np.ndarray)) else [labels])
+        several = self.several(labels)
+        names = _label_array([labels] if several is None else several)
         codes = self.codes_or_minus_one(names)
         if len(codes) and codes.min() < 0:
-            raise InputError(f"The graph has no node {names.tolist()[codes.argmin()]!r}.")
+            raise self.unknown(names.tolist()[codes.argmin()])
         return codes
 
     def pair_codes(self, u: Any, v: Any) -> tuple[IntArray, IntArray]:
@@ -297,7 +331,7 @@ class DiGraph:
         sources, targets = self.codes(u), self.codes(v)
         if len(sources) != len(targets) and 1 not in (len(sources), len(targets)):
             raise InputError(
-                f"{len(sources)} sources and {len(targets)} targets make no pairs; "
+                f"Got {len(sources)} sources and {len(targets)} targets; "
                 "give the same number of each."
             )
         first, second = np.broadcast_arrays(sources, targets)
@@ -518,3 +552,8 @@ def pair_array(edges: Any) -> AnyArray:
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(f"Edges have the shape (m, 2); these have {array.shape}.")
     return array
+
+
+def _shortened(label: Any) -> str:
+    text = repr(label)
+    return text if len(text) <= 80 else f"{text[:79]}…"

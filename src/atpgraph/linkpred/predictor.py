@@ -34,6 +34,7 @@ from atpgraph.linkpred.learning import Learned, Plan, learn
 from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features, targets_of
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
+from atpgraph.util.frames import frame, html_table, ranking_frame
 from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import Shown
 from atpgraph.util.random import RandomState, generator
@@ -263,7 +264,13 @@ class LinkPredictor(Estimator):
         return np.asarray(expit(self.learned_.ratio(scores) + prior))
 
     def recommend(
-        self, u: Labels, k: int = 10, *, exclude_known: bool = True, base_rate: float | None = None
+        self,
+        u: Labels,
+        k: int = 10,
+        *,
+        exclude_known: bool = True,
+        base_rate: float | None = None,
+        as_frame: bool = False,
     ) -> Any:
         """Return the k targets that u would most likely choose, and the hit rate of each.
 
@@ -276,6 +283,8 @@ class LinkPredictor(Estimator):
             Leave out targets that u has already.
         base_rate : float, optional
             Share of missing links among the pairs without an edge; ``density_`` by default.
+        as_frame : bool
+            Return a pandas data frame with the columns source, target and rate.
 
         Returns
         -------
@@ -294,13 +303,15 @@ class LinkPredictor(Estimator):
         whole_number("k", k)
         if base_rate is not None:
             log_odds(base_rate)
-        several = isinstance(u, (list, np.ndarray))
-        asked: Any = u if several else [u]
-        codes = np.atleast_1d(graph.codes(asked)).astype(np.int64)
+        several = graph.several(u) is not None
+        codes = graph.codes(u).astype(np.int64)
         found = [
             (graph.labels[ranked.nodes], self._rates(int(code), ranked, base_rate))
             for code, ranked in zip(codes, self._ranked(codes, k, exclude_known), strict=True)
         ]
+        if as_frame:
+            labels, rates = ([each[side] for each in found] for side in (0, 1))
+            return ranking_frame(graph.labels[codes], labels, rates, ("source", "target", "rate"))
         return found if several else found[0]
 
     def is_cold(self, u: Hashable) -> bool:
@@ -346,13 +357,14 @@ class LinkPredictor(Estimator):
         return graph.labels[nodes[order]], self._probability(scores[order], prior)
 
     def top_links(
-        self, k: int = 100, *, base_rate: float | None = None
-    ) -> tuple[AnyArray, AnyArray, Float64Array]:
+        self, k: int = 100, *, base_rate: float | None = None, as_frame: bool = False
+    ) -> Any:
         """Return the k likeliest links of the whole graph that are not there.
 
         Sources, targets and hit rates, best first. Short walks find out which sources have likely
         links, and only those are ranked in full. A pair that would rather be a link the other way
-        round is left out.
+        round is left out. With `as_frame`, a pandas data frame with the columns source, target and
+        rate.
         """
         graph = self._fitted()
         whole_number("k", k)
@@ -379,7 +391,10 @@ class LinkPredictor(Estimator):
                 progress.advance(len(part))
         order, u, v, rates = (np.concatenate(column) for column in zip(*rows, strict=True))
         best = np.lexsort([v, u, -order])[:k]
-        return graph.labels[u[best]], graph.labels[v[best]], rates[best]
+        columns = graph.labels[u[best]], graph.labels[v[best]], rates[best]
+        if as_frame:
+            return frame(dict(zip(("source", "target", "rate"), columns, strict=True)))
+        return columns
 
     def _promising(self, count: int) -> Int64Array:
         """Return sources with edges that have the likeliest links by short walks alone."""
@@ -491,6 +506,20 @@ class LinkPredictor(Estimator):
             stacklevel=2,
         )
         return self.with_node(node, out_edges, in_edges, attributes)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        if not hasattr(self, "graph_"):
+            return html_table("LinkPredictor, not fitted", self.get_params())
+        return html_table(
+            "LinkPredictor, fitted",
+            {
+                "nodes": self.graph_.n_nodes,
+                "edges": self.graph_.n_edges,
+                "evidence": ", ".join(self.evidence_.kinds),
+                "AUC on hidden edges": f"{self.validation_['link']['auc']:.3f}",
+            },
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to one ``.npz`` file: no pickle, safe to load from a stranger."""

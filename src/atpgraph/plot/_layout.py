@@ -29,7 +29,7 @@ class Layout:
     routes : list of (k, 2) arrays
         For every edge the points (x, level) it passes, its two ends included.
     crossings : int
-        How often two edges cross between neighbouring rows.
+        How often two edges cross between neighboring rows.
     """
 
     x: Float64Array
@@ -56,7 +56,7 @@ def layered(
     width : float64 array of n entries
         Room that a node needs.
     gap : float
-        Room between neighbouring nodes; bends get by with less.
+        Room between neighboring nodes; bends get by with less.
     start : float64 array of n entries, optional
         Positions that give the order to begin with; without them it is that of the nodes.
 
@@ -91,14 +91,14 @@ def layered(
 
 
 class _Links:
-    """Segments between neighbouring rows, lower end first."""
+    """Segments between neighboring rows, lower end first."""
 
     def __init__(self, row: Int64Array, lower: Int64Array, upper: Int64Array) -> None:
         self.row, self.lower, self.upper = row, lower, upper
         self.count = len(row)
 
     def mean(self, value: Float64Array, weight: Float64Array, down: bool, up: bool) -> Float64Array:
-        """Mean value over the neighbours below, above, or both; NaN where there are none."""
+        """Mean value over the neighbors below, above, or both; NaN where there are none."""
         total, mass = np.zeros(self.count), np.zeros(self.count)
         for wanted, here, there in (
             (down, self.upper, self.lower),
@@ -142,7 +142,7 @@ def _with_bends(
 
 
 def _fewest_crossings(rows: list[Int64Array], links: _Links) -> tuple[list[Int64Array], int]:
-    """Sort each row by the mean place of its neighbours, sweeping up and down; keep the best."""
+    """Sort each row by the mean place of its neighbors, sweeping up and down; keep the best."""
     even = np.ones(len(links.lower))
 
     def places(rows: list[Int64Array]) -> Float64Array:
@@ -173,7 +173,7 @@ def _fewest_crossings(rows: list[Int64Array], links: _Links) -> tuple[list[Int64
 def _positions(
     rows: list[Int64Array], links: _Links, room: Float64Array, pull: Float64Array
 ) -> Float64Array:
-    """Move nodes towards their neighbours; order and distances within a row are kept.
+    """Move nodes towards their neighbors; order and distances within a row are kept.
 
     The nearest positions that keep them are an isotonic regression, once each node's distance from
     the beginning of its row is taken off. No row gets wider than the one that needs most room.

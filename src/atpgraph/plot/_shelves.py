@@ -162,7 +162,7 @@ class _Book:
         for at in np.flatnonzero(rows_of > 1):
             members = np.flatnonzero(self._level == at)
             members = members[np.argsort(self.layout.x[members], kind="stable")]
-            row[members] += np.arange(len(members)) % rows_of[at]  # neighbours in turn
+            row[members] += np.arange(len(members)) % rows_of[at]  # neighbors in turn
         book = copy(self)
         book._lay_out(row, rows_of, self.layout.x)
         return book

@@ -1,4 +1,4 @@
-"""What all pictures share: Matplotlib when it is needed, colours, and what is drawn."""
+"""What all pictures share: Matplotlib when it is needed, colors, and what is drawn."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def plain_axes(axes: Axes, x_label: str, y_label: str) -> None:
     axes.set_ylabel(y_label, color=INK, fontsize=10)
 
 
-def level_colours() -> Colormap:
+def level_colors() -> Colormap:
     """From low to high, through the steps that reports use."""
     from matplotlib.colors import LinearSegmentedColormap
 

@@ -9,7 +9,7 @@ import numpy as np
 from atpgraph.embedding import ATP
 from atpgraph.embedding.projection import projection
 from atpgraph.errors import InputError
-from atpgraph.plot._style import level_colours, new_figure, plain_axes, title, whole_ticks
+from atpgraph.plot._style import level_colors, new_figure, plain_axes, title, whole_ticks
 from atpgraph.util.palette import INK, LINE, QUIET
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MANY = 3000  # points from which an SVG holds them as one picture
 
 
 def plot_map(model: Any) -> Figure:
-    """Draw source and target vectors on a plane, coloured by level.
+    """Draw source and target vectors on a plane, colored by level.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def plot_map(model: Any) -> Figure:
     names = (("source vectors", sources, "sources"), ("target vectors", targets, "targets"))
     for axes, (name, points, gid) in zip(panels, names, strict=True):
         dots = axes.scatter(
-            points[order, 0], points[order, 1], c=level[order], s=dot, cmap=level_colours(),
+            points[order, 0], points[order, 1], c=level[order], s=dot, cmap=level_colors(),
             vmin=1, vmax=max(int(level.max()), 2), linewidths=0,
             rasterized=len(level) > _MANY,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The frame of a chart: axes, ticks, numbers and colours, shared by all charts."""
+"""The frame of a chart: axes, ticks, numbers and colors, shared by all charts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from atpgraph.util.palette import N_COLOURS
+from atpgraph.util.palette import N_COLORS
 
 WIDTH = 440
 LEFT, RIGHT, TOP, BOTTOM = 60, 12, 10, 42
@@ -95,9 +95,9 @@ def axis_label(x: float, y: float, text: str) -> str:
     return f'<text class="soft" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
 
 
-def colour_of(number: int | None) -> str:
-    """A colour of the page by its number; None is grey."""
-    return "var(--muted)" if number is None else f"var(--c{number % N_COLOURS})"
+def color_of(number: int | None) -> str:
+    """A color of the page by its number; None is grey."""
+    return "var(--muted)" if number is None else f"var(--c{number % N_COLORS})"
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:

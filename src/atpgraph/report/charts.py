@@ -1,4 +1,4 @@
-"""Charts as inline SVG: bars, lines, points and histograms, in the colours of the page.
+"""Charts as inline SVG: bars, lines, points and histograms, in the colors of the page.
 
 They are drawn for a width of 440 units, so that their text stays readable on a telephone.
 """
@@ -17,7 +17,7 @@ from atpgraph.report.axes import (
     WIDTH,
     Frame,
     axis_label,
-    colour_of,
+    color_of,
     grid_x,
     number,
     svg,
@@ -29,34 +29,34 @@ _LETTER = 6.6  # width of a letter of a label, generously
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: label, length, ends of its interval (NaN for none), colour number (None: grey)."""
+    """One bar: label, length, ends of its interval (NaN for none), color number (None: grey)."""
 
     label: str
     value: float
     low: float = math.nan
     high: float = math.nan
-    colour: int | None = 0
+    color: int | None = 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: label, coordinates, colour number (None draws it thin and grey)."""
+    """One line: label, coordinates, color number (None draws it thin and grey)."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
-    colour: int | None = 0
+    color: int | None = 0
     markers: bool = False
 
 
 @dataclass(frozen=True)
 class Point:
-    """One labelled point, with a colour number (None: grey)."""
+    """One labelled point, with a color number (None: grey)."""
 
     label: str
     x: float
     y: float
-    colour: int | None = 0
+    color: int | None = 0
 
 
 def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None = None) -> str:
@@ -83,7 +83,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
         parts.append(
             f'<text x="{space - 6}" y="{y + 15}" text-anchor="end">{label}</text>'
             f'<rect class="bar" x="{space}" y="{y + 4}" width="{length:.1f}" '
-            f'height="{step - 8}" rx="1.5" fill="{colour_of(bar.colour)}">'
+            f'height="{step - 8}" rx="1.5" fill="{color_of(bar.color)}">'
             f"<title>{escape(bar.label)}: {bar.value:.4f}</title></rect>"
         )
         if math.isfinite(bar.low):
@@ -110,7 +110,7 @@ def line_chart(
     x_ticks: Sequence[float] | None = None,
     height: int = 330,
 ) -> str:
-    """Lines over common axes; grey ones lie below the coloured ones.
+    """Lines over common axes; grey ones lie below the colored ones.
 
     `diagonal` is where y = x. A single line has no legend: the axis names it.
     """
@@ -128,11 +128,11 @@ def line_chart(
             f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(low):.1f} {frame.y(low):.1f}'
             f'L{frame.x(high):.1f} {frame.y(high):.1f}"/>'
         )
-    for line in sorted(lines, key=lambda line: line.colour is not None):
+    for line in sorted(lines, key=lambda line: line.color is not None):
         path = "L".join(
             f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in zip(line.x, line.y, strict=True)
         )
-        stroke, thick = ("var(--muted)", 1) if line.colour is None else (colour_of(line.colour), 2)
+        stroke, thick = ("var(--muted)", 1) if line.color is None else (color_of(line.color), 2)
         parts.append(
             f'<path class="line" fill="none" stroke="{stroke}" stroke-width="{thick}" '
             f'stroke-linejoin="round" d="M{path}"><title>{escape(line.label)}</title></path>'
@@ -145,8 +145,8 @@ def line_chart(
     if len(lines) == 1:
         return svg("lines", title, height, parts)
     return svg("lines", title, height, parts) + legend(
-        [(line.label, line.colour) for line in lines if line.colour is not None],
-        "others" if any(line.colour is None for line in lines) else "",
+        [(line.label, line.color) for line in lines if line.color is not None],
+        "others" if any(line.color is None for line in lines) else "",
     )
 
 
@@ -180,7 +180,7 @@ def scatter_chart(
         )
         parts.append(
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="4.5" '
-            f'fill="{colour_of(point.colour)}"><title>{escape(point.label)}: {number(point.y)} at '
+            f'fill="{color_of(point.color)}"><title>{escape(point.label)}: {number(point.y)} at '
             f"{number(point.x)}</title></circle>"
         )
     return svg("points", title, height, parts + labels)
@@ -193,20 +193,20 @@ def histogram(
     title: str,
     x_label: str = "",
 ) -> str:
-    """Overlaid bars of shares per bin: (label, shares, colour number) for each group."""
+    """Overlaid bars of shares per bin: (label, shares, color number) for each group."""
     width, height, low = 220, 110, 18
     top = max((max(shares) for _, shares, _ in groups), default=0.0) or 1.0
     first, span = edges[0], edges[-1] - edges[0] or 1.0
     parts = [f'<path class="axis" d="M0 {height - low}H{width}"/>']
-    for label, shares, colour in groups:
+    for label, shares, color in groups:
         steps = []
         for share, left, right in zip(shares, edges[:-1], edges[1:], strict=True):
             x0, x1 = width * (left - first) / span, width * (right - first) / span
             y = (height - low) - (height - low - 6) * share / top
             steps.append(f"L{x0:.1f} {y:.1f}L{x1:.1f} {y:.1f}")
         parts.append(
-            f'<path class="area" fill="{colour_of(colour)}" fill-opacity=".35" '
-            f'stroke="{colour_of(colour)}" stroke-width="1.2" '
+            f'<path class="area" fill="{color_of(color)}" fill-opacity=".35" '
+            f'stroke="{color_of(color)}" stroke-width="1.2" '
             f'd="M0 {height - low}{"".join(steps)}L{width} {height - low}Z">'
             f"<title>{escape(label)}</title></path>"
         )
@@ -228,11 +228,11 @@ def grid(figures: Sequence[str], *, small: bool = False) -> str:
 
 
 def legend(entries: Sequence[tuple[str, int | None]], rest: str = "") -> str:
-    """The names of the colours under a chart."""
+    """The names of the colors under a chart."""
     items = [
-        f'<li><i style="background:{colour_of(colour)}"></i>{escape(label)}</li>'
-        for label, colour in entries
-        if colour is not None
+        f'<li><i style="background:{color_of(color)}"></i>{escape(label)}</li>'
+        for label, color in entries
+        if color is not None
     ]
     if rest:
         items.append(f'<li><i style="background:var(--muted)"></i>{escape(rest)}</li>')

@@ -13,7 +13,7 @@ from atpgraph.util.palette import N_STEPS
 
 @dataclass(frozen=True)
 class Dots:
-    """Points without labels, each with the step (from 0) of the scale of colours it belongs to."""
+    """Points without labels, each with the step (from 0) of the scale of colors it belongs to."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -113,7 +113,7 @@ def dot_chart(
     """A cloud of dots; ranges make several clouds comparable."""
     frame = Frame(x_range or dots.x, dots.y, False, y_range, height)
     radius = 2.6 if len(dots.x) <= 400 else 1.7
-    # One path per colour: a dot is a line of no length with round ends, a few bytes each.
+    # One path per color: a dot is a line of no length with round ends, a few bytes each.
     ways: dict[int, list[str]] = {}
     for x, y, step in zip(dots.x, dots.y, dots.step, strict=True):
         place = f"M{frame.x(x):.1f} {frame.y(y):.1f}h0"
@@ -128,7 +128,7 @@ def dot_chart(
 
 
 def step_legend(names: Sequence[tuple[int, str]]) -> str:
-    """The names of steps of the scale of colours."""
+    """The names of steps of the scale of colors."""
     items = [
         f'<li><i style="background:var(--s{step})"></i>{escape(name)}</li>' for step, name in names
     ]

@@ -1,8 +1,8 @@
 """The one writer: a file or a folder appears whole or not at all.
 
-Work goes into a temporary neighbour whose name begins with a dot, and one rename puts it in place.
-While a writer lives it holds a lock on its neighbour; the next writer to the same place removes
-neighbours that nobody holds, so that killed runs leave nothing behind.
+Work goes into a temporary neighbor whose name begins with a dot, and one rename puts it in place.
+While a writer lives it holds a lock on its neighbor; the next writer to the same place removes
+neighbors that nobody holds, so that killed runs leave nothing behind.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ except ImportError:  # not a POSIX system: no locks, and litter of killed runs s
 # Whether a file went to standard output, so that nothing else should.
 output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 
-_living: dict[Path, int] = {}  # temporary neighbours of this process, and its number
-_MARK = ".atp-"  # in the name of every temporary neighbour
+_living: dict[Path, int] = {}  # temporary neighbors of this process, and its number
+_MARK = ".atp-"  # in the name of every temporary neighbor
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -89,7 +89,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     with _errors_about(target), contextlib.ExitStack() as stack:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         sweep(target.parent, _prefix(target))
-        temporary, handle = _neighbour(target, stack, folder=False)
+        temporary, handle = _neighbor(target, stack, folder=False)
         yield temporary
         temporary.chmod(mode)
         os.fsync(handle)
@@ -122,7 +122,7 @@ def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> It
     target = check_folder(path, known=known)
     with _errors_about(target), contextlib.ExitStack() as stack:
         sweep(target.parent, _prefix(target))
-        temporary, _ = _neighbour(target, stack, folder=True)
+        temporary, _ = _neighbor(target, stack, folder=True)
         yield temporary
         old = target.exists()
         temporary.chmod(stat.S_IMODE(target.stat().st_mode) if old else 0o777 & ~_umask())
@@ -211,8 +211,8 @@ def _errors_about(target: Path) -> Iterator[None]:
         raise InputError(f"Cannot write {target}: {why}.") from error
 
 
-def _neighbour(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tuple[Path, int]:
-    """A new temporary neighbour, locked, and its handle (−1 for a folder without locks)."""
+def _neighbor(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tuple[Path, int]:
+    """A new temporary neighbor, locked, and its handle (−1 for a folder without locks)."""
     prefix, parent = _prefix(target), target.parent
     while True:
         with undisturbed():  # what is made and not yet on the stack would stay
@@ -236,7 +236,7 @@ def _neighbour(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tu
 
 
 def _removing(temporary: Path) -> Callable[..., None]:
-    """What takes the neighbour away when the block fails; nothing is left where it succeeded."""
+    """What takes the neighbor away when the block fails; nothing is left where it succeeded."""
 
     def remove(*_: object) -> None:
         if temporary.is_dir():
@@ -258,7 +258,7 @@ def _leave_nothing() -> None:
 
 
 def _prefix(target: Path) -> str:
-    # Long names leave no room for a prefix; the beginning tells neighbours apart well enough.
+    # Long names leave no room for a prefix; the beginning tells neighbors apart well enough.
     return f".{target.name[:100]}{_MARK}"
 
 

@@ -1,4 +1,4 @@
-"""The colours of reports, pictures and documentation, light and dark.
+"""The colors of reports, pictures and documentation, light and dark.
 
 Text is to be read on the paper and on the wash of a table row (contrast 4.5 : 1, WCAG AA); marks
 in charts stand out from the paper (3 : 1). The tests compute both.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-N_COLOURS = 8
+N_COLORS = 8
 N_STEPS = 5
 
 LIGHT: Mapping[str, str] = {

@@ -82,7 +82,7 @@ def test_every_page_has_one_shape() -> None:
         assert [p.name for p in rest] == [p.name for p in same]
 
 
-def test_a_method_keeps_its_colour_in_every_panel(pages) -> None:
+def test_a_method_keeps_its_color_in_every_panel(pages) -> None:
     for name in ("linkpred", "routing"):
         source = pages[name].read_text(encoding="utf-8")
         seen: dict[str, set[str]] = {}
@@ -91,13 +91,13 @@ def test_a_method_keeps_its_colour_in_every_panel(pages) -> None:
             (r'class="point"[^>]* fill="([^"]*)"><title>([^<:]*)', (2, 1)),
             (r'class="line"[^>]* stroke="([^"]*)"[^>]*><title>([^<]*)', (2, 1)),
         ]
-        for pattern, (label, colour) in marks:
+        for pattern, (label, color) in marks:
             for mark in re.finditer(pattern, source):
-                seen.setdefault(mark[label], set()).add(mark[colour])
+                seen.setdefault(mark[label], set()).add(mark[color])
         assert len(seen) >= 3
-        assert all(len(colours) == 1 for colours in seen.values()), seen
-        coloured = [colours for colours in seen.values() if colours != {"var(--muted)"}]
-        assert len(coloured) == len(set(map(frozenset, coloured))), "two methods share a colour"
+        assert all(len(colors) == 1 for colors in seen.values()), seen
+        colored = [colors for colors in seen.values() if colors != {"var(--muted)"}]
+        assert len(colored) == len(set(map(frozenset, colored))), "two methods share a color"
 
 
 def test_pages_are_self_contained(pages) -> None:

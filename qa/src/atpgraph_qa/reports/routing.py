@@ -13,12 +13,12 @@ from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.resampling import bootstrap
 from atpgraph.report import Bar, Line, Section, bar_chart, line_chart, page, table, write_index
 from atpgraph.report.charts import figure, grid
-from atpgraph.report.method_colours import method_colours
+from atpgraph.report.method_colors import method_colors
 from atpgraph_qa.evaluation.evaluation import ROUTER, ProtocolResult, RoutingReport
 
 _ACTIVITY = (0, 1, 5, 20, 100, 500)
 _SHOWN_LINES = 4
-Colours = Mapping[str, int]
+Colors = Mapping[str, int]
 
 COLUMNS = {
     "p@1": "P@1",
@@ -38,9 +38,9 @@ def write_report(report: RoutingReport, folder: str | os.PathLike[str], command:
 
 def render(report: RoutingReport, command: str = "") -> str:
     """The page as a string."""
-    colours = colours_of(list(report.results.values()))
+    colors = colors_of(list(report.results.values()))
     sections = [
-        Section(name, protocol_html(result, colours)) for name, result in report.results.items()
+        Section(name, protocol_html(result, colors)) for name, result in report.results.items()
     ]
     if report.skipped:
         items = "".join(f"<li>{escape(text)}</li>" for text in report.skipped.values())
@@ -48,20 +48,20 @@ def render(report: RoutingReport, command: str = "") -> str:
     return page("Routing questions", report.site or "a site in memory", sections, command)
 
 
-def colours_of(results: Sequence[ProtocolResult]) -> Colours:
-    """The router and the best methods of each protocol have a colour, the same in all charts."""
-    return method_colours([_lines(result) for result in results if len(result.candidates)])
+def colors_of(results: Sequence[ProtocolResult]) -> Colors:
+    """The router and the best methods of each protocol have a color, the same in all charts."""
+    return method_colors([_lines(result) for result in results if len(result.candidates)])
 
 
 def _p_value(p: float) -> str:
     return "&lt; 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def protocol_html(result: ProtocolResult, colours: Colours | None = None) -> str:
-    """Table and charts of one protocol; `colours` where they are shared with other protocols."""
+def protocol_html(result: ProtocolResult, colors: Colors | None = None) -> str:
+    """Table and charts of one protocol; `colors` where they are shared with other protocols."""
     if not len(result.candidates):
         return "<p>No question qualifies.</p>"
-    colours = colours_of([result]) if colours is None else colours
+    colors = colors_of([result]) if colors is None else colors
     means = {name: ranks.reciprocal.mean() for name, ranks in result.ranks.items()}
     ordered = sorted(means, key=lambda name: -means[name])
     note = (
@@ -89,15 +89,15 @@ def protocol_html(result: ProtocolResult, colours: Colours | None = None) -> str
     bars = []
     for name in ordered:
         mrr = bootstrap(result.ranks[name].reciprocal)
-        bars.append(Bar(name, mrr.mean, mrr.low, mrr.high, colours.get(name)))
-    by_activity, load = _by_activity(result, colours), _load(result, colours)
+        bars.append(Bar(name, mrr.mean, mrr.low, mrr.high, colors.get(name)))
+    by_activity, load = _by_activity(result, colors), _load(result, colors)
     figures = [
         figure("MRR", bar_chart(bars, title=f"{result.name}: MRR", unit="MRR")),
         figure("MRR against activity of the accepted answerer", by_activity),
         figure("Load: questions for which a person comes first", load),
     ]
     if len(result.stated):
-        figures.append(figure("Calibration of the first choice", _calibration(result, colours)))
+        figures.append(figure("Calibration of the first choice", _calibration(result, colors)))
     return note + table(columns, rows) + grid(figures)
 
 
@@ -108,7 +108,7 @@ def _lines(result: ProtocolResult) -> list[str]:
     return [name for name in (ROUTER, *others[:_SHOWN_LINES]) if name in result.ranks]
 
 
-def _by_activity(result: ProtocolResult, colours: Colours) -> str:
+def _by_activity(result: ProtocolResult, colors: Colors) -> str:
     bins = np.searchsorted(_ACTIVITY, result.activity, side="right")
     lines = []
     for name in _lines(result):
@@ -117,7 +117,7 @@ def _by_activity(result: ProtocolResult, colours: Colours) -> str:
         xs = [float(np.mean(result.activity[bins == b])) + 1 for b in there]
         ys = [float(values[bins == b].mean()) for b in there]
         if xs:
-            lines.append(Line(name, xs, ys, colours.get(name), markers=True))
+            lines.append(Line(name, xs, ys, colors.get(name), markers=True))
     if not lines:
         return "<p>Too few questions.</p>"
     return line_chart(
@@ -129,14 +129,14 @@ def _by_activity(result: ProtocolResult, colours: Colours) -> str:
     )
 
 
-def _load(result: ProtocolResult, colours: Colours) -> str:
+def _load(result: ProtocolResult, colors: Colors) -> str:
     lines = []
     for name in _lines(result):
         load = result.load[name]
         if len(load):
             share = np.cumsum(load) / load.sum()
             lines.append(
-                Line(name, list(range(1, len(load) + 1)), share.tolist(), colours.get(name))
+                Line(name, list(range(1, len(load) + 1)), share.tolist(), colors.get(name))
             )
     if not lines:
         return "<p>Nobody was ranked.</p>"
@@ -150,11 +150,11 @@ def _load(result: ProtocolResult, colours: Colours) -> str:
     )
 
 
-def _calibration(result: ProtocolResult, colours: Colours) -> str:
+def _calibration(result: ProtocolResult, colors: Colors) -> str:
     bins = reliability(result.stated, result.right)["bins"]
     xs, ys = [b["stated"] for b in bins], [b["right"] for b in bins]
     return line_chart(
-        [Line("router", xs, ys, colours.get(ROUTER), markers=True)],
+        [Line("router", xs, ys, colors.get(ROUTER), markers=True)],
         title="Calibration",
         x_label="stated confidence",
         y_label="share right",

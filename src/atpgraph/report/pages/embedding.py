@@ -142,7 +142,7 @@ def _known(value: object) -> object:
 
 
 def vector_map(model: ATP) -> str:
-    """Source and target vectors as two clouds of dots, coloured by level."""
+    """Source and target vectors as two clouds of dots, colored by level."""
     sources, targets, shares = projection(model)
     both = np.concatenate([sources, targets])
     x_range, y_range = ((float(both[:, at].min()), float(both[:, at].max())) for at in (0, 1))
@@ -171,7 +171,7 @@ def vector_map(model: ATP) -> str:
             names.append((at, f"level {low}" if low == high else f"levels {low} – {high}"))
     part = f" {len(shown):,} of {n:,} nodes are shown." if len(shown) < n else ""
     note = (
-        '<p class="quiet">Principal axes of all source and target vectors together, coloured by '
+        '<p class="quiet">Principal axes of all source and target vectors together, colored by '
         f"level.{part}</p>"
     )
     return grid(figures) + f"{step_legend(names)}{note}"

@@ -23,7 +23,7 @@ from atpgraph.report import (
     write_index,
 )
 from atpgraph.report.charts import figure, grid, legend
-from atpgraph.report.method_colours import method_colours
+from atpgraph.report.method_colors import method_colors
 
 _GROUP_NAME = {"ours": "this package", "rival": "another method", "trivial": "trivial"}
 _METRIC_NAME = {"auc": "AUC", "ap": "AP", "mrr": "MRR"}
@@ -45,21 +45,21 @@ def render(result: BenchmarkResult, command: str = "") -> str:
         f"dimension {dims} per side; {seeds}"
     )
     done = [row for row in result.main() if row.runs]
-    colours = method_colours(
+    colors = method_colors(
         [[row.key for row in _ranked(result, done, p)] for p in result.protocols]
     )
     sections = [
         Section("Results", _summary(result)),
-        Section("By protocol", _bars(result, done, colours)),
+        Section("By protocol", _bars(result, done, colors)),
     ]
     pairwise = [p for p in result.protocols if any(p in row.curves for row in done)]
     if pairwise:
-        sections.append(Section("ROC curves", _rocs(done, pairwise, colours)))
+        sections.append(Section("ROC curves", _rocs(done, pairwise, colors)))
         sections.append(Section("Score distributions", _histograms(done, pairwise)))
     if done:
-        sections.append(Section("What a point costs", _costs(result, done, colours)))
+        sections.append(Section("What a point costs", _costs(result, done, colors)))
     if len(result.dims) > 1 and any(row.runs for row in result.methods if row.dim is not None):
-        sections.append(Section("Dimension", _dimensions(result, colours)))
+        sections.append(Section("Dimension", _dimensions(result, colors)))
     sections.append(Section("All metrics", _details(result, done)))
     sections.append(Section("Protocol", _protocol(result)))
     return page(f"Link prediction on {result.graph}", subtitle, sections, command)
@@ -117,28 +117,28 @@ def _level_with(
     return result.compare(row.key, top.key, protocol, result.headline(protocol)).p_value >= 0.05
 
 
-def _bars(result: BenchmarkResult, done: list[MethodResult], colours: dict[str, int]) -> str:
+def _bars(result: BenchmarkResult, done: list[MethodResult], colors: dict[str, int]) -> str:
     figures = []
     for protocol in result.protocols if done else []:
         metric = result.headline(protocol)
         bars = []
         for row in _ranked(result, done, protocol):
             value = row.interval(protocol, metric)
-            bars.append(Bar(row.name, value.mean, value.low, value.high, colours.get(row.key)))
+            bars.append(Bar(row.name, value.mean, value.low, value.high, colors.get(row.key)))
         title = f"{protocol}: {_metric(metric)}"
         top = 1.0 if metric == "auc" else None
         chart = bar_chart(bars, title=title, unit=_metric(metric), top=top)
         figures.append(figure(protocol, chart))
     note = (
-        '<p class="quiet">The methods that do best under some protocol have a colour, the same in '
+        '<p class="quiet">The methods that do best under some protocol have a color, the same in '
         "all charts of this page; the others are grey.</p>"
-        if len(colours) < len(done)
+        if len(colors) < len(done)
         else ""
     )
     return grid(figures) + note
 
 
-def _rocs(done: list[MethodResult], protocols: list[str], colours: dict[str, int]) -> str:
+def _rocs(done: list[MethodResult], protocols: list[str], colors: dict[str, int]) -> str:
     figures = []
     for protocol in protocols:
         lines = [
@@ -146,7 +146,7 @@ def _rocs(done: list[MethodResult], protocols: list[str], colours: dict[str, int
                 row.name,
                 row.curves[protocol].roc[0].tolist(),
                 row.curves[protocol].roc[1].tolist(),
-                colours.get(row.key),
+                colors.get(row.key),
             )
             for row in _by_auc(done, protocol)
         ]
@@ -194,7 +194,7 @@ def _histograms(done: list[MethodResult], protocols: list[str]) -> str:
     return "".join(parts)
 
 
-def _costs(result: BenchmarkResult, done: list[MethodResult], colours: dict[str, int]) -> str:
+def _costs(result: BenchmarkResult, done: list[MethodResult], colors: dict[str, int]) -> str:
     figures = []
     for protocol in result.protocols:
         metric = result.headline(protocol)
@@ -203,7 +203,7 @@ def _costs(result: BenchmarkResult, done: list[MethodResult], colours: dict[str,
                 row.name,
                 max(row.seconds.mean, 1e-3),
                 row.interval(protocol, metric).mean,
-                colours.get(row.key),
+                colors.get(row.key),
             )
             for row in done
         ]
@@ -218,7 +218,7 @@ def _costs(result: BenchmarkResult, done: list[MethodResult], colours: dict[str,
     return grid(figures)
 
 
-def _dimensions(result: BenchmarkResult, colours: dict[str, int]) -> str:
+def _dimensions(result: BenchmarkResult, colors: dict[str, int]) -> str:
     figures = []
     keys = list(dict.fromkeys(row.key for row in result.methods if row.dim is not None))
     for protocol in result.protocols:
@@ -230,7 +230,7 @@ def _dimensions(result: BenchmarkResult, colours: dict[str, int]) -> str:
             if rows:
                 dims = [float(row.dim or 0) for row in rows]
                 values = [row.interval(protocol, metric).mean for row in rows]
-                lines.append(Line(rows[0].name, dims, values, colours.get(key), markers=True))
+                lines.append(Line(rows[0].name, dims, values, colors.get(key), markers=True))
         lines.sort(key=lambda line: -max(line.y))
         name = _metric(metric)
         chart = line_chart(
