@@ -61,7 +61,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
         settings = Settings()
         rules = replace(settings.policy, inactive_days=100_000.0)
         desk = Desk(database, replace(settings, policy=rules))
-        desk.take_over(Advisor.open(made["model"]), "", 0)
+        desk.take_over(Advisor.load(made["model"]), "", 0)
         done = 0
 
         def happen(n: int) -> None:
