@@ -224,16 +224,16 @@ class Site:
 
         Two people were asked about every question; suggestions and projections are left out.
         """
-        from atpgraph_qa.service import contract
-        from atpgraph_qa.service.desk import APPLIED
+        from atpgraph_qa.service import schemas
+        from atpgraph_qa.service.engine import APPLIED
         from atpgraph_qa.service.service import DATABASE
         from atpgraph_qa.service.store import asks, database, events
 
         if not n:
             return 0
         kinds = {
-            "/v1/questions": contract.QuestionIn, "/v1/answers": contract.AnswerIn,
-            "/v1/acceptances": contract.AcceptanceIn, "/v1/votes": contract.VoteIn,
+            "/v1/questions": schemas.QuestionIn, "/v1/answers": schemas.AnswerIn,
+            "/v1/acceptances": schemas.AcceptanceIn, "/v1/votes": schemas.VoteIn,
         }  # fmt: skip
         folder.mkdir()
         store, now = database.Database(f"sqlite:///{folder / DATABASE}"), time.time()

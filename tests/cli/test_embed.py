@@ -172,7 +172,7 @@ def test_standard_input_and_output(folder: Path) -> None:
     dag = run(app, ["cycles", "-", "-o", "-"], input=graph)
     assert "removed" in dag.stderr
     again = run(app, ["cycles", "-", "--json", "-q"], input=dag.stdout_bytes)
-    assert json.loads(again.stdout)["methods"]["h-voting"]["removed"] == 0
+    assert json.loads(again.stdout)["methods"]["sift"]["removed"] == 0
     assert "standard input is empty" in run(app, ["embed", "-", "-o", "-"], input=b"").stderr
 
 
@@ -205,7 +205,7 @@ def test_info_and_export(folder: Path) -> None:
     told = json.loads(atp("info", folder / "m.npz", "--json").stdout)
     assert told["nodes"] == 80
     assert told["params"]["n_components"] == 8
-    assert "h-voting" in atp("info", folder / "m.npz").stdout
+    assert "sift" in atp("info", folder / "m.npz").stdout
     for name, count in (("word2vec", 2), ("csv", 1), ("parquet", 1), ("npy", 3)):
         result = atp(
             "model", "export", folder / "m.npz", "--format", name, "-o", folder / name, "--json"

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from atpgraph.cycles.ordering import downward_probability
+from atpgraph.cycles.ordering import WeightedRows, _count_gaps, _sweep, downward_probability
 from atpgraph.graph import DiGraph
 
 
@@ -33,6 +33,20 @@ def test_probabilities_are_those_of_all_orders(coldness: float) -> None:
         n_chains=4,
         burn_in=200,
         n_samples=20_000,
+        learn=False,
     )
     assert sampled == pytest.approx(down / total, abs=0.02)
     assert position == pytest.approx(mean / total, abs=0.02)
+
+
+def test_an_edge_points_down_as_far_as_its_odds_say() -> None:
+    rows = WeightedRows.of(DiGraph.from_codes([0], [1], 2), np.ones(1))
+    excess = np.array([1.0, -0.5])  # beyond the coldness, for gaps below and above a half
+    position, state = np.array([0.2, 0.6]), np.array([7], dtype=np.uint64)
+    gaps = np.zeros(2)
+    for _ in range(40_000):
+        _sweep(rows, position, 1.0, excess, state)
+        _count_gaps(rows, position, gaps)
+    # Of all pairs of positions, half point up, 3/8 down by less than a half, 1/8 by more.
+    mass = np.array([0.375, 0.125]) * np.exp(-1.0 - excess)
+    assert gaps / 40_000 == pytest.approx(mass / (0.5 + mass.sum()), abs=0.015)

@@ -93,7 +93,7 @@ def test_what_follows_comes_nearest_first_and_is_true(fitted: ATP) -> None:
             assert (np.diff(climbs) >= 0).all()
             assert (scores > fitted.threshold_).all()
             ends = (nodes[u], names.tolist())[::climb]
-            assert scores == pytest.approx(fitted.score_pairs(*ends), rel=1e-4)
+            assert scores == pytest.approx(fitted.score_pairs(*ends), rel=1e-4, abs=1e-6)
             scored = fitted.score_pairs(*(nodes[u], nodes)[::climb]) > fitted.threshold_
             possible = np.flatnonzero(truth[u] & scored)
             assert len(found) == min(len(possible), 4)

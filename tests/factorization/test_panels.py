@@ -82,7 +82,7 @@ def test_a_graph_wider_than_the_panel_is_learnt() -> None:
     dag = random_dag(6000, 24_000, 1)
     reach = closure_matrix(dag)
     found = scores(fit(dag, 64, max_iter=16)) > 0
-    assert found[reach].mean() > 0.8
+    assert found[reach].mean() > 0.84  # .847 with each of three seeds
     assert found[~reach].mean() < 0.02
     assert found[dag.sources, dag.targets].mean() > 0.9
 

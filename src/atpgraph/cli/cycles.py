@@ -29,8 +29,8 @@ def cycles(
         str,
         opt(
             "dfs, mfas, eades, pagerank, sa-g, sa-f, sa-b, sa-voting, ts-g, ts-f, ts-b, "
-            "ts-voting, h-voting, springs, bayes, sift, minimum; auto is h-voting up to a million "
-            "edges on cycles, then springs.",
+            "ts-voting, h-voting, springs, bayes, sift, minimum; auto is sift up to 300,000 edges "
+            "on cycles, then springs.",
             "--method",
             "-m",
             choices=METHODS,

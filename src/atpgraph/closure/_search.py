@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from queue import SimpleQueue
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,15 +50,28 @@ def search_forest(view: Positions, guessed: Int32Array, threads: int) -> Extras:
     return Extras(parent, indptr, put_together(listed, indptr), sizes)
 
 
-class _Marks:
-    """Arrays of one thread: the way from the root, what it reaches, and marks on that."""
+class _Marks(NamedTuple):
+    """Arrays of one thread: the way from the root, what it reaches, and marks on that.
 
-    def __init__(self, n: int) -> None:
-        self.mark = np.zeros(n, dtype=np.bool_)
-        self.held, self.path, self.begins = np.empty((3, n), dtype=np.int32)
-        self.state = np.zeros(3, dtype=np.int64)
+    `path` is the way from the root; `held` has what is new at each node of it, from its place in
+    `begins`; `state` the lengths of both, and the room that was missing. What is on the path or
+    held is marked, and nothing else.
+    """
+
+    mark: BoolArray
+    held: Int32Array
+    path: Int32Array
+    begins: Int32Array
+    state: Int64Array
+
+    @classmethod
+    def of(cls, n: int) -> _Marks:
+        """Arrays for n nodes."""
+        held, path, begins = np.empty((3, n), dtype=np.int32)
+        return cls(np.zeros(n, dtype=np.bool_), held, path, begins, np.zeros(3, dtype=np.int64))
 
     def clear(self) -> None:
+        """Remove all marks."""
         self.mark[:] = False
         self.state[:] = 0
 
@@ -76,16 +90,15 @@ def _walk_and_list(
     order = depth_first(np.arange(n, dtype=np.int32), parent)[0]
     free: SimpleQueue[_Marks] = SimpleQueue()
     for _ in range(threads):
-        free.put(_Marks(n))
+        free.put(_Marks.of(n))
 
     def search_all(marks: _Marks, nodes: Int32Array, values: Int32Array) -> Iterator[Listed]:
         done = 0
         while done < len(nodes):
             checkpoint()
             stop, written = search(
-                nodes, done, parent, *view.successors, marks.mark, marks.held, marks.path,
-                marks.begins, marks.state, counts, values, _SLICE,
-            )  # fmt: skip
+                nodes, done, parent, view.successors, marks, counts, values, _SLICE
+            )
             if stop > done:
                 part = nodes[done:stop]
                 yield part, counts[part], values[:written].copy()
@@ -122,13 +135,8 @@ def search(
     nodes: Int32Array,
     first: int,
     parent: Int32Array,
-    indptr: Int64Array,
-    successors: Int32Array,
-    mark: BoolArray,
-    held: Int32Array,
-    path: Int32Array,
-    begins: Int32Array,
-    state: Int64Array,
+    edges: tuple[Int64Array, Int32Array],
+    marks: _Marks,
     counts: Int32Array,
     values: Int32Array,
     limit: int,
@@ -136,10 +144,10 @@ def search(
     """Count the extras of ``nodes[first:]``, nodes in depth-first order; list them in `values`.
 
     Stops after about `limit` edges, or when `values` is full (an empty one: they are only counted).
-    Returns where, and the number of values. `path` is the way from the root; `held` has what is
-    new at each node of it, from its place in `begins`; `state` the lengths of both, and the room
-    that was missing. What is on the path or held is marked, and nothing else.
+    Returns where, and the number of values.
     """
+    indptr, successors = edges
+    mark, held, path, begins, state = marks
     depth, top = state[0], state[1]
     i, written, work = first, 0, 0
     while i < len(nodes) and work < limit:

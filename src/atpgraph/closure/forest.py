@@ -191,12 +191,11 @@ class ClosureForest:
             self.order,
             self.start,
             self.subtree,
-            *self.holders,
+            self.holders,
             level,
             table,
             indptr[:-1].copy(),
-            columns,
-            values,
+            (columns, values),
         )
         shape = (self.n_nodes, self.n_nodes)
         return sp.csr_array((values, columns, indptr), shape=shape)
@@ -355,15 +354,14 @@ def _fill_rows(
     order: Int32Array,
     start: Int32Array,
     size: Int32Array,
-    holders_indptr: Int64Array,
-    holders: Int32Array,
+    listed: tuple[Int64Array, Int32Array],
     levels: Int32Array,
     table: Float64Array,
     cursor: Int64Array,
-    columns: Int32Array,
-    values: Float64Array,
+    matrix: tuple[Int32Array, Float64Array],
 ) -> None:
     """Write the matrix out row by row; columns come out ascending in every row."""
+    (holders_indptr, holders), (columns, values) = listed, matrix
     n = len(order)
     for v in range(n):
         for h in range(holders_indptr[v], holders_indptr[v + 1] + 1):

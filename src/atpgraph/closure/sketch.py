@@ -203,7 +203,7 @@ class Sketcher:
 
         def work(part: tuple[int, int]) -> None:
             checkpoint()
-            _merge(*part, *view.successors, own, without, found, counts, complete)
+            _merge(*part, view.successors, own, without, found, counts, complete)
 
         for step in self.steps(size, workers.threads):
             for _ in workers.map(work, step):
@@ -239,8 +239,7 @@ def _sum_weights(
 def _merge(
     first: int,
     stop: int,
-    indptr: Int64Array,
-    successors: Int32Array,
+    edges: tuple[Int64Array, Int32Array],
     own: Int32Array,
     without: BoolArray,
     found: Int32Array,
@@ -252,6 +251,7 @@ def _merge(
     Rows are filled up with a rank that none has, so that no end of a row need be looked for. What
     is taken does not branch either: which rank is lowest nobody can foretell.
     """
+    indptr, successors = edges
     size = found.shape[1]
     none = np.int32(len(own))
     row, merged = np.empty((2, size), dtype=np.int32)

@@ -345,7 +345,7 @@ def break_cycles(
         ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
         and among as few the probably wrong ones), ``minimum`` (the fewest, or the least weight,
         with a proof where `time_limit` suffices).
-        ``auto`` is ``h-voting`` up to a million edges on cycles, beyond that ``springs``.
+        ``auto`` is ``sift`` up to 300,000 edges on cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
         What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
         entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only

@@ -62,10 +62,10 @@ SWEEPS = 30
 MOVES_PER_EDGE = 200
 MOST_MOVES = 1_000_000
 
-# What "auto" is up to this number of edges on cycles; it then takes seconds. Measured in
-# benchmarks/results/cycles.md.
-AUTO = "h-voting"
-AUTO_EDGES = 1_000_000
+# What "auto" is up to this number of edges on cycles, which then takes seconds: it finds the most
+# planted edges while it removes the fewest. Measured in benchmarks/results/cycles.md.
+AUTO = "sift"
+AUTO_EDGES = 300_000
 
 
 class Solution(NamedTuple):
@@ -97,9 +97,7 @@ class Workspace:
         """Return the method meant: "auto" depends on the number of edges on cycles."""
         if method != "auto":
             return METHODS[method].name
-        chosen = AUTO if self.weights is None else "sift"
-        if len(self.core_edges) > AUTO_EDGES:
-            chosen = "springs"
+        chosen = AUTO if len(self.core_edges) <= AUTO_EDGES else "springs"
         log.info("Breaking cycles by %s: %d edges lie on cycles", chosen, len(self.core_edges))
         return chosen
 
@@ -353,8 +351,8 @@ def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
     removed = remove_by_edge(space, probability, space.drop(position), name="bayes")
     by_agony, drop = space.solve("sa-g")[:2]
     if space.cost[removed].sum() > SLACK * space.cost[by_agony].sum():
-        return by_agony, drop
-    return removed, probability
+        return space.restored(by_agony, drop), drop
+    return space.restored(removed, probability), probability
 
 
 def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
@@ -369,7 +367,6 @@ def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
     if scores is space.solve("sa-g").scores:  # ranks that differ by d: from 1/2 at 0 to 1
         confidence = np.where(scores < 0, 0.0, 1.0 - 1.0 / (2.0 + np.maximum(scores, 0.0)))
     cost = space.cost * (1.0 - bias * np.where(space.kept, 0.0, confidence))
-    removed = space.restored(removed, scores)
     start = spread_out(peel(core.keep_edges(~removed))[0])
     position = sift(core, cost, start, rng, SWEEPS)
     moves = min(MOVES_PER_EDGE * core.n_edges, MOST_MOVES)

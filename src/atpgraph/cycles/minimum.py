@@ -3,7 +3,9 @@
 Minimize Σ w(e) x(e) subject to Σ x(e) ≥ 1 over the edges of every cycle found so far. First as a
 linear program: cycles that its solution violates are added until there is none, which gives a lower
 bound, and cutting the edges in the order of x gives a good set. Where the two differ, the same with
-whole numbers decides (HiGHS). Components are solved one by one, small ones first.
+whole numbers decides (HiGHS): first for the edges of which x leaves a fraction, which mostly gives
+a cheapest set, then for those that the reduced costs leave undecided, which proves it. Components
+are solved one by one, small ones first.
 """
 
 from __future__ import annotations
@@ -14,17 +16,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from atpgraph.cycles.closing import restore
 from atpgraph.cycles.offline_scc import closes_in_order
+from atpgraph.cycles.ordering import anneal, sift, spread_out
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
+from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import BoolArray, Float64Array, IntArray
 from atpgraph.util.jit import kernel
 from atpgraph.util.threads import checkpoint
 
 _TOLERANCE = 1e-6
+_ORDERS = 4  # of the nodes, in each of which each node may close one cycle
+_STALLED = 0.02  # gain of a linear program, as a share of the gap, after which there is no other
+_BELIEF = 0.6  # how much cheaper an edge with x = 1 is in the local search
+_SWEEPS, _MOVES = 200, 50  # of the local search: warm sweeps, and moves for each edge
 _STEP = 1e-4  # of a cycle's length for each edge, so that short cycles are found first
 
 
@@ -94,42 +102,82 @@ class _Cut:
     def solve(self, until: float) -> None:
         """Improve both bounds until they meet or the time is over."""
         x = np.zeros(self.graph.n_edges)
-        integral = False
-        while not self.proved:
-            found = self._add_cycles(x)
-            left = until - time.perf_counter()
-            if (found == 0 and integral) or left <= 0.0:
-                return  # a whole solution that breaks all cycles has been taken over as the best
-            integral |= found == 0
-            checkpoint()
-            solved = self._cover(integral, left)
-            if solved is None:
+        gain, linear = np.inf, None
+        while self._add_cycles(x) and gain > _STALLED * (self.best - self.bound):
+            before = linear.fun if linear else 0.0
+            linear = self._linear(until)
+            if linear is None or self.proved:
                 return
-            x = solved
+            x, gain = linear.x, linear.fun - before
             self._round(x)
+        if linear is None or self.proved:
+            return
+        self._whole((x > 1.0 - _TOLERANCE).astype(float), (x > _TOLERANCE).astype(float), until)
+        while not self.proved:
+            # What a cheaper set costs at most; an edge whose reduced cost exceeds what is left
+            # between the linear program and that is not in any such set, or in all of them.
+            best, slack = self.best, self.best - self.whole - linear.fun + _TOLERANCE
+            into, out = linear.upper.marginals < -slack, linear.lower.marginals > slack
+            bound = self._whole(into.astype(float), np.where(self.kept | out, 0.0, 1.0), until)
+            self.bound = max(self.bound, min(bound, best))
+            if self.best == best or time.perf_counter() > until:
+                return
 
-    def _cover(self, integral: bool, seconds: float) -> Float64Array | None:
-        """Solve the cover of the cycles found so far; None if the time is over before."""
+    def _linear(self, until: float) -> Any:
+        """Solve the linear program of the cycles found so far; None if the time is over before."""
+        left = until - time.perf_counter()
+        if left <= 0.0:
+            return None
+        checkpoint()
+        result = linprog(
+            self.weights,
+            A_ub=-self._matrix(),
+            b_ub=-np.ones(len(self.cycles)),
+            bounds=np.column_stack([np.zeros(len(self.kept)), 1.0 - self.kept]),
+            options={"time_limit": left},
+        )
+        if result.status != 0:
+            return None
+        self.bound = max(self.bound, self._rounded(result.fun))
+        return result
+
+    def _rounded(self, bound: float) -> float:
+        return math.ceil(bound - _TOLERANCE) if self.whole else bound
+
+    def _matrix(self) -> Any:
+        """Return the cycles as rows of ones."""
         rows = list(self.cycles.values())
         ends = np.cumsum([0, *map(len, rows)])
         shape = (len(rows), self.graph.n_edges)
-        matrix = sp.csr_array((np.ones(ends[-1]), np.concatenate(rows), ends), shape=shape)
-        result = milp(
-            self.weights,
-            integrality=np.full(self.graph.n_edges, int(integral)),
-            bounds=Bounds(0.0, np.where(self.kept, 0.0, 1.0)),
-            constraints=LinearConstraint(matrix, 1.0, np.inf),
-            options={"time_limit": seconds},
-        )
-        bound = result.fun if result.status == 0 and not integral else result.mip_dual_bound
-        if bound is not None and math.isfinite(bound) and (integral or result.status == 0):
-            self.bound = max(self.bound, math.ceil(bound - _TOLERANCE) if self.whole else bound)
-        return None if result.x is None else np.asarray(result.x)
+        return sp.csr_array((np.ones(ends[-1]), np.concatenate(rows), ends), shape=shape)
+
+    def _whole(self, lower: Float64Array, upper: Float64Array, until: float) -> float:
+        """Solve in whole numbers between two bounds; return a lower bound on such a solution."""
+        bound = 0.0
+        while (left := until - time.perf_counter()) > 0.0:
+            checkpoint()
+            result = milp(
+                self.weights,
+                integrality=np.ones(self.graph.n_edges),
+                bounds=Bounds(lower, upper),
+                constraints=LinearConstraint(self._matrix(), 1.0, np.inf),
+                options={"time_limit": left},
+            )
+            if result.status == 2:  # infeasible
+                return np.inf
+            if result.mip_dual_bound is not None and math.isfinite(result.mip_dual_bound):
+                bound = max(bound, self._rounded(result.mip_dual_bound))
+            if result.x is None:
+                break
+            self._round(result.x)
+            if bound >= self.best - _TOLERANCE or not self._add_cycles(result.x):
+                break
+        return bound
 
     def _add_cycles(self, x: Float64Array) -> int:
         """Add cycles that x covers by less than 1; return how many are new."""
         graph, before = self.graph, len(self.cycles)
-        for _ in range(2):  # each node closes one cycle for each random order of the nodes
+        for _ in range(_ORDERS):
             rank = self.rng.permutation(graph.n_nodes)
             ends, edges = _short_cycles(graph.indptr, graph.targets, graph.sources, x, rank)
             for cycle in np.split(edges, ends[:-1]) if len(ends) else ():
@@ -138,13 +186,28 @@ class _Cut:
         return len(self.cycles) - before
 
     def _round(self, x: Float64Array) -> None:
-        """Cut edges in the order of x, those that are cut already first among equals."""
+        """Cut edges in the order of x, those that are cut already first among equals.
+
+        Then search from there, with costs that are lower for the edges that x cuts.
+        """
         graph = self.graph
         keys = [self.rng.random(graph.n_edges), self.removed, np.where(self.kept, -1.0, x)]
         order = np.lexsort(keys)[np.count_nonzero(self.kept) :]
         cut = closes_in_order(graph.n_nodes, graph.sources, graph.targets, order.astype(np.int32))
+        self._take(cut, x)
+        cost = self.weights / (self.weights.mean() or 1.0) * (1.0 - _BELIEF * x)
+        cost[self.kept] = graph.n_edges + 40.0  # e⁻⁴⁰ even in the warmest sweep
+        position = spread_out(peel(graph.keep_edges(~cut))[0])
+        position = sift(graph, cost, position, self.rng, 8, _SWEEPS)
+        self._take(position[graph.sources] >= position[graph.targets], x)
+        self._take(anneal(graph, cost, position, self.rng, _MOVES * graph.n_edges), x)
+
+    def _take(self, cut: BoolArray, x: Float64Array) -> None:
+        """Restore what can stay of a set that breaks all cycles; take it if it is the best."""
         edges = np.flatnonzero(cut)
-        restore(graph, cut, edges[np.lexsort([x[edges], -self.weights[edges]])])
+        if np.any(cut & self.kept):
+            return
+        restore(self.graph, cut, edges[np.lexsort([x[edges], -self.weights[edges]])])
         weight = float(self.weights[cut].sum())
         if weight < self.best:
             self.best, self.removed = weight, cut

@@ -5,6 +5,10 @@ weight w points down (from the higher position to the lower) with odds exp(−co
 others, the position of one node has a piecewise constant density with breaks at its neighbors'
 positions, so it is drawn exactly in O(d log d) for d neighbors. At infinite coldness the same step
 moves the node to a cheapest place in the order, a random one of equal ones: sifting.
+
+A wrong edge closes a cycle, so it mostly points far down, while an edge between neighbors in the
+order is often just not decided. How the odds depend on how far an edge points down is learnt from
+the samples; the draw of the plain model is then a proposal (Metropolis and Hastings).
 """
 
 from __future__ import annotations
@@ -19,7 +23,10 @@ from atpgraph.util.jit import kernel
 from atpgraph.util.random import kernel_seed
 from atpgraph.util.threads import Workers, checkpoint
 
-COLD = 1e9
+WARM, COOLED, COLD = 1.0, 6.0, 1e9  # coldness of sifting in its warm sweeps, and after them
+N_BINS = 16  # of the distance that an edge points down
+LEAST = 1.5  # how far the learnt costs may fall below `coldness`
+FORGET = 0.8  # weight of what was counted before, at each sweep
 PATIENCE = 8  # sweeps without gain after which sifting stops
 HOT, COOL = 0.5, 0.2  # temperatures of the annealing, in mean weights
 
@@ -51,21 +58,30 @@ def downward_probability(
     n_chains: int,
     burn_in: int,
     n_samples: int,
+    learn: bool = True,
 ) -> tuple[Float64Array, Float64Array]:
     """Return the probability that each edge points down, and the mean position of each node.
 
-    Every chain starts from the order of `start`, ties drawn by its own seed. Chains run in threads
-    and are added up in a fixed order, so the result does not depend on the number of cores.
+    Every chain starts from the order of `start`, ties drawn by its own seed; with `learn` it learns
+    during the second and third part of its `burn_in` how far down edges point. Chains run in
+    threads and are added up in a fixed order, so the result does not depend on the number of cores.
     """
     rows = WeightedRows.of(graph, weights)
 
     def chain(seeds: tuple[Float64Array, AnyArray]) -> tuple[AnyArray, AnyArray]:
         position, state = seeds
         down, total = np.zeros(graph.n_edges, dtype=np.int32), np.zeros(graph.n_nodes)
+        excess, gaps = np.zeros(0), np.zeros(N_BINS)
         for sweep in range(burn_in + n_samples):
             checkpoint()
-            _sweep(rows, position, coldness, state)
-            if sweep >= burn_in:
+            _sweep(rows, position, coldness, excess, state)
+            if learn and sweep < burn_in:
+                gaps *= FORGET
+                _count_gaps(rows, position, gaps)
+                if 3 * sweep >= burn_in and sweep % 5 == 0:
+                    excess = _excess(gaps, graph.n_edges / (1.0 - FORGET)) - coldness
+                    excess = np.maximum(excess, -LEAST)
+            elif sweep >= burn_in:
                 _count_down(rows, position, down)
                 total += position
         return down, total
@@ -79,6 +95,17 @@ def downward_probability(
     scale = 1.0 / (n_chains * n_samples)
     downs, totals = (np.sum(parts, axis=0) for parts in zip(*results, strict=True))
     return downs * scale, totals * scale
+
+
+def _excess(gaps: Float64Array, total: float) -> Float64Array:
+    """Return the log odds of pointing up to pointing down by each distance, for pairs of nodes.
+
+    `gaps` counts the edges that point down by their distance, `total` all edges.
+    """
+    up = max(total - float(gaps.sum()), 1.0)
+    # The share of pairs at each distance, and a thousandth of an edge each, so that none is zero.
+    pairs = 2.0 * (1.0 - (np.arange(N_BINS) + 0.5) / N_BINS) / N_BINS
+    return np.asarray(np.log(up * pairs / (gaps + 1e-3 * up * pairs)))
 
 
 def spread_out(order: AnyArray) -> Float64Array:
@@ -99,19 +126,28 @@ def _state(rng: np.random.Generator) -> AnyArray:
 
 
 def sift(
-    graph: DiGraph, weights: Float64Array, start: Float64Array, rng: np.random.Generator, most: int
+    graph: DiGraph,
+    weights: Float64Array,
+    start: Float64Array,
+    rng: np.random.Generator,
+    most: int,
+    warm: int = 0,
 ) -> Float64Array:
     """Move each node to its best place in the order, repeatedly; return the positions.
 
-    The weight of the edges that point down never grows. At most `most` sweeps over the nodes.
+    The first `warm` sweeps draw the places of the sampler, at rising coldness. After them the
+    weight of the edges that point down never grows. At most `most` more sweeps over the nodes.
     """
-    rows, state = WeightedRows.of(graph, weights), _state(rng)
+    rows, state, flat = WeightedRows.of(graph, weights), _state(rng), np.zeros(0)
     position, stale, least = start, 0, np.inf
-    for _ in range(most):
+    for sweep in range(warm + most):
         checkpoint()
         # Even spacing again, because nodes that crowd between two others use up the digits.
         position = spread_out(np.argsort(position, kind="stable"))
-        _sweep(rows, position, COLD, state)
+        if sweep < warm:
+            _sweep(rows, position, WARM * (COOLED / WARM) ** (sweep / warm), flat, state)
+            continue
+        _sweep(rows, position, COLD, flat, state)
         cost = float(weights[position[graph.sources] >= position[graph.targets]].sum())
         stale = 0 if cost < least - 1e-9 else stale + 1
         least = min(least, cost)
@@ -165,9 +201,22 @@ def _count_down(rows: Any, position: Any, down: Any) -> None:
 
 
 @kernel
-def _sweep(rows: Any, position: Any, coldness: float, state: Any) -> None:
-    """Draw every node's position anew, given the others."""
-    n = len(position)
+def _count_gaps(rows: Any, position: Any, gaps: Any) -> None:
+    """Count the edges that point down by how far they do."""
+    for v in range(len(position)):
+        for e in range(rows.indptr[v], rows.indptr[v + 1]):
+            gap = position[v] - position[rows.targets[e]]
+            if gap > 0.0:
+                gaps[int(gap * len(gaps))] += 1.0
+
+
+@kernel
+def _sweep(rows: Any, position: Any, coldness: float, excess: Any, state: Any) -> None:
+    """Draw every node's position anew, given the others.
+
+    `excess` is what an edge costs beyond `coldness`, by how far it points down; empty for nothing.
+    """
+    n, bins = len(position), len(excess)
     indptr, targets, weights = rows.indptr, rows.targets, rows.weights
     rev_indptr, rev_targets, rev_edges = rows.rev_indptr, rows.rev_targets, rows.rev_edges
     widest = 0
@@ -205,9 +254,9 @@ def _sweep(rows: Any, position: Any, coldness: float, state: Any) -> None:
         below, total = 0.0, 0.0
         for i in range(k + 1):
             above = breaks[i] if i < k else 1.0
-            excess = coldness * max(cost - least - 1e-12, 0.0)  # rounding is no excess
-            if excess < 40.0:
-                total += (above - below) * np.exp(-excess)
+            energy = coldness * max(cost - least - 1e-12, 0.0)  # rounding costs nothing
+            if energy < 40.0:
+                total += (above - below) * np.exp(-energy)
             mass[i] = total
             if i < k:
                 cost += change[i]
@@ -219,7 +268,17 @@ def _sweep(rows: Any, position: Any, coldness: float, state: Any) -> None:
         below = breaks[i - 1] if i > 0 else 0.0
         above = breaks[i] if i < k else 1.0
         drawn = below + (above - below) * _uniform(state)
-        if below < drawn < above:  # a gap may be too narrow for a number in between
+        if not below < drawn < above:  # a gap may be too narrow for a number in between
+            continue
+        more = 0.0
+        for i in range(k if bins else 0):
+            sign = 1.0 if change[i] > 0.0 else -1.0
+            old, new = sign * (position[v] - breaks[i]), sign * (drawn - breaks[i])
+            if old > 0.0:
+                more -= abs(change[i]) * excess[int(old * bins)]
+            if new > 0.0:
+                more += abs(change[i]) * excess[int(new * bins)]
+        if more <= 0.0 or _uniform(state) < np.exp(-more):
             position[v] = drawn
 
 

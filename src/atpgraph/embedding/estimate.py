@@ -19,10 +19,10 @@ from atpgraph.graph.scc import cyclic_edges
 from atpgraph.util.memory import available_bytes
 from atpgraph.util.threads import interruptible, thread_count
 
-# Stands in for the chosen method: its closure is about as large, in a tenth of the time.
-_QUICK = "sa-g"
+# Stand in for the defaults: their closures are about as large, in a twentieth of the time.
+_QUICK = {"reachability": "springs", "paper": "sa-g"}
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
-_PER_CORE_EDGE = 7e-6  # by h-voting, which takes the longest of the methods but bayes
+_PER_CORE_EDGE = 3.5e-5  # by sift
 _PER_SPRING = 5e-7  # an edge of the core too
 _PER_STEP = 6e-7  # a path, with its share of non-paths, at 128 components
 _PER_ROUND = 4e-7  # an edge, in new sketches and panels of both sides
@@ -97,7 +97,7 @@ def estimate(graph: Any, **params: Any) -> Estimate:
 def _estimate(graph: DiGraph, params: dict[str, Any]) -> Estimate:
     core = np.flatnonzero(cyclic_edges(graph))
     core_nodes = len(np.unique(graph.sources[core]))
-    dag = break_cycles(graph, _QUICK, random_state=0).dag if len(core) else graph
+    dag = break_cycles(graph, _QUICK[params["purpose"]], random_state=0).dag if len(core) else graph
     forest = estimate_closure(dag)
     n, m, k = graph.n_nodes, graph.n_edges, params["n_components"]
     rounds = settle(params, n, max(int(forest.pairs), 1)).max_iter

@@ -80,8 +80,8 @@ class ATP(Estimator):
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is the paper's ``h-voting``
-        up to a million edges on cycles, and the cheaper ``springs`` beyond.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to
+        300,000 edges on cycles and the cheaper ``springs`` beyond; for the paper's, ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
         more than 62,500 nodes); for the paper's method, iterations ("auto": 3).
@@ -240,9 +240,11 @@ class ATP(Estimator):
 
     def _fit(self, graph: DiGraph, run: Run) -> None:
         self.timings_ = {}
+        as_published = self.method == "auto" and self.purpose == "paper"
+        method = "h-voting" if as_published else self.method
         with self._timed("cycles"):
             removed, self.method_ = run.removed(
-                lambda: break_cycles(graph, self.method, random_state=self.random_state)
+                lambda: break_cycles(graph, method, random_state=self.random_state)
             )
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):
@@ -602,7 +604,23 @@ class ATP(Estimator):
         return self.transform(self.graph_)
 
     def transform(self, nodes: Any) -> Any:
-        """Source and target vector of each node, side by side: features for a classifier.
+        """Return the source and target vector of each node, side by side.
+
+        They tell what a node reaches and what reaches it. To classify nodes by whom they are linked
+        with, they are poor features. Accuracy for the topic of a paper in generated citation graphs
+        (2,800 papers, seven topics, 20 % labeled, five seeds; ``benchmarks/features.py``), with 50
+        and 80 % of the citations within a topic:
+
+        ==================================================  =====  =====
+        levels alone                                        0.143  0.144
+        these vectors, 128 + 128                            0.416  0.821
+        singular vectors of the adjacency matrix, 64 + 64   0.467  0.879
+        undirected proximity, 64                            0.745  0.984
+        these vectors and undirected proximity              0.654  0.939
+        ==================================================  =====  =====
+
+        Use undirected proximity there: the singular vectors of D^−½ (A + Aᵀ) D^−½, by
+        :func:`scipy.sparse.linalg.svds`. Add these vectors only if direction matters.
 
         Parameters
         ----------

@@ -99,63 +99,6 @@ def add_combination(
             out[0, c] += factor * vectors[b + p, c]
 
 
-@kernel
-def solve(
-    gram: FloatArray,
-    o: int,
-    ridge: float,
-    right: FloatArray,
-    x: FloatArray,
-    row: int,
-    matrix: FloatArray,
-    gradient: FloatArray,
-    how: Solve,
-) -> float:
-    """Coordinate descent for min xᵀHx − 2 bᵀx, x ≥ 0, from the current x.
-
-    H = observed · gram + shared + ridge · I and b = ``right[0]``. Stops after `max_inner` sweeps,
-    or when a sweep lowers the value by less than `tolerance` · bᵀx. Returns the value reached; no
-    step raises it.
-    """
-    width, k, shared = matrix.shape[1], how.n_components, how.shared
-    kind = gram.dtype.type
-    scale = kind(how.observed)
-    for i in range(k):
-        for j in range(i // TILE * TILE, width):
-            matrix[i, j] = scale * gram[o + i, j] + shared[i, j]
-        matrix[i, i] += kind(ridge)
-    for i in range(TILE, k):
-        for j in range(i // TILE * TILE):
-            matrix[i, j] = matrix[j, i]
-    for c in range(width):
-        gradient[0, c] = -right[0, c]
-        d = matrix[c, c] if c < k else kind(0)
-        gradient[1, c] = 1 / d if d > 0 else kind(0)
-    for c in range(k):
-        if x[row, c] != 0:
-            add_row(gradient, 0, matrix, c, x[row, c])
-    for _ in range(how.max_inner):
-        gain = 0.0
-        reach = 0.0
-        for c in range(k):
-            old = x[row, c]
-            new = old - gradient[0, c] * gradient[1, c]
-            if new < 0 or gradient[1, c] == 0:  # no vector has this component: nor does the row
-                new = kind(0)
-            step = new - old
-            if step != 0:
-                x[row, c] = new
-                add_row(gradient, 0, matrix, c, step)
-                gain += step * step * matrix[c, c]
-            reach += right[0, c] * new
-        if gain <= how.tolerance * reach:
-            break
-    value = 0.0
-    for c in range(k):
-        value += np.float64(x[row, c]) * (np.float64(gradient[0, c]) - np.float64(right[0, c]))
-    return value
-
-
 class Forest(NamedTuple):
     """A closure forest with levels.
 
@@ -215,6 +158,54 @@ class Room(NamedTuple):
 
 
 @kernel
+def solve(o: int, ridge: float, x: FloatArray, row: int, how: Solve, room: Room) -> float:
+    """Coordinate descent for min xᵀHx − 2 bᵀx, x ≥ 0, from the current x.
+
+    H = observed · grams[o:] + shared + ridge · I and b = ``right[0]``. Stops after `max_inner`
+    sweeps, or when a sweep lowers the value by less than `tolerance` · bᵀx. Returns the value
+    reached; no step raises it.
+    """
+    gram, right, matrix, gradient = room.grams, room.right, room.matrix, room.gradient
+    width, k, shared = matrix.shape[1], how.n_components, how.shared
+    kind = gram.dtype.type
+    scale = kind(how.observed)
+    for i in range(k):
+        for j in range(i // TILE * TILE, width):
+            matrix[i, j] = scale * gram[o + i, j] + shared[i, j]
+        matrix[i, i] += kind(ridge)
+    for i in range(TILE, k):
+        for j in range(i // TILE * TILE):
+            matrix[i, j] = matrix[j, i]
+    for c in range(width):
+        gradient[0, c] = -right[0, c]
+        d = matrix[c, c] if c < k else kind(0)
+        gradient[1, c] = 1 / d if d > 0 else kind(0)
+    for c in range(k):
+        if x[row, c] != 0:
+            add_row(gradient, 0, matrix, c, x[row, c])
+    for _ in range(how.max_inner):
+        gain = 0.0
+        reach = 0.0
+        for c in range(k):
+            old = x[row, c]
+            new = old - gradient[0, c] * gradient[1, c]
+            if new < 0 or gradient[1, c] == 0:  # no vector has this component: nor does the row
+                new = kind(0)
+            step = new - old
+            if step != 0:
+                x[row, c] = new
+                add_row(gradient, 0, matrix, c, step)
+                gain += step * step * matrix[c, c]
+            reach += right[0, c] * new
+        if gain <= how.tolerance * reach:
+            break
+    value = 0.0
+    for c in range(k):
+        value += np.float64(x[row, c]) * (np.float64(gradient[0, c]) - np.float64(right[0, c]))
+    return value
+
+
+@kernel
 def highest_levels(f: Forest, depth: Int32Array) -> None:
     """Fill ``f.highest``, and the depth of every node in the forest."""
     for i in range(len(f.order)):
@@ -231,21 +222,14 @@ def highest_levels(f: Forest, depth: Int32Array) -> None:
 
 
 @kernel
-def prepare_level_sums(
-    u: int,
-    p: int,
-    slot: Int32Array,
-    levels: Int32Array,
-    highest: Int32Array,
-    sums: FloatArray,
-    n_levels: int,
-) -> None:
+def prepare_level_sums(u: int, p: int, f: Forest, sums: FloatArray, n_levels: int) -> None:
     """Copy the sums by level of R(p) into the buffer of u, with room for what is new in R(u).
 
     Only the rows of levels above that of a node and up to its highest are kept valid.
     """
-    source = slot[p] * n_levels
-    into = slot[u] * n_levels
+    levels, highest = f.levels, f.highest
+    source = f.slot[p] * n_levels
+    into = f.slot[u] * n_levels
     if source != into:
         for level in range(levels[p] + 1, highest[p] + 1):
             for c in range(sums.shape[1]):
@@ -288,7 +272,7 @@ def inherit(
         base = f.slot[p] * n_levels + levels[p] + 1
         add_combination(right, table, levels[p] + 1 - here, sums, base, highest[p] - levels[p])
     else:
-        prepare_level_sums(u, p, f.slot, levels, highest, sums, n_levels)
+        prepare_level_sums(u, p, f, sums, n_levels)
     base = f.slot[u] * n_levels
     depth = 0
     one: Any = sums.dtype.type(1)
@@ -343,59 +327,27 @@ def update_rows(
         inherit(u, f.subtree[u] == 1, i < 0, f, table, vectors, room)
         if i >= 0:
             ridge = how.regularization * f.sizes[u]
-            total += solve(
-                room.grams, into, ridge, room.right, x, u, room.matrix, room.gradient, how
-            )
+            total += solve(into, ridge, x, u, how, room)
     return total
-
-
-@kernel
-def count_differences(f: Forest, counts: Int64Array, histogram: Int64Array) -> None:
-    """Count the reachable pairs at every difference of levels."""
-    for i in range(len(f.order)):
-        u = f.order[i]
-        p = f.parent[u]
-        if p < 0:
-            continue
-        into = f.slot[u]
-        here = f.levels[u]
-        for level in range(f.levels[p] + 1, f.highest[p] + 1):
-            counts[into, level] = counts[f.slot[p], level]
-        for level in range(here + 1, f.levels[p] + 1):
-            counts[into, level] = 0
-        for level in range(f.highest[p] + 1, f.highest[u] + 1):
-            counts[into, level] = 0
-        counts[into, f.levels[p]] += 1
-        for e in range(f.indptr[u], f.indptr[u + 1]):
-            counts[into, f.levels[f.extras[e]]] += 1
-        for level in range(here + 1, f.highest[u] + 1):
-            histogram[level - here] += counts[into, level]
 
 
 @kernel
 def multiply(
     f: Forest, table: Float64Array, x: Float64Array, sums: Float64Array, y: Float64Array
 ) -> None:
-    """Compute y = M x, from sums of x by level."""
-    for i in range(len(f.order)):
-        u = f.order[i]
+    """Compute y = M x, from sums of x by level; `sums` has one column."""
+    n_levels = len(table) + 1
+    for u in f.order:
         p = f.parent[u]
         y[u] = 0
         if p < 0:
             continue
-        into = f.slot[u]
-        here = f.levels[u]
-        if into != f.slot[p]:
-            for level in range(f.levels[p] + 1, f.highest[p] + 1):
-                sums[into, level] = sums[f.slot[p], level]
-        for level in range(here + 1, f.levels[p] + 1):
-            sums[into, level] = 0
-        for level in range(f.highest[p] + 1, f.highest[u] + 1):
-            sums[into, level] = 0
-        sums[into, f.levels[p]] += x[p]
+        prepare_level_sums(u, p, f, sums, n_levels)
+        base, here = f.slot[u] * n_levels, f.levels[u]
+        sums[base + f.levels[p], 0] += x[p]
         for e in range(f.indptr[u], f.indptr[u + 1]):
-            sums[into, f.levels[f.extras[e]]] += x[f.extras[e]]
+            sums[base + f.levels[f.extras[e]], 0] += x[f.extras[e]]
         total = 0.0
         for level in range(here + 1, f.highest[u] + 1):
-            total += table[level - here] * sums[into, level]
+            total += table[level - here] * sums[base + level, 0]
         y[u] = total

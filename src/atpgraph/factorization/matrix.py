@@ -73,15 +73,14 @@ class ImplicitMatrix:
 
     def moments(self, values: Float64Array) -> tuple[int, float, float]:
         """Return the number of pairs, and the sums of their weights and of the squares of these."""
-        histogram = np.zeros(max(self.n_levels, 1), dtype=np.int64)
-        counts = np.empty((self.n_slots, self.n_levels + 1), dtype=np.int64)
-        _nnls_rows.count_differences(self._walk[0], counts, histogram)
-        return self.forest.n_pairs, float(histogram @ values), float(histogram @ values**2)
+        ones = np.ones(self.forest.n_nodes)
+        sums = [float(self.times(table, ones).sum()) for table in (values, values**2)]
+        return self.forest.n_pairs, sums[0], sums[1]
 
     def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """Return the product of this matrix and a vector."""
         y = np.empty(self.forest.n_nodes, dtype=np.float64)
-        sums = np.empty((self.n_slots, self.n_levels + 1), dtype=np.float64)
+        sums = np.empty((self.n_slots * (len(table) + 1), 1), dtype=np.float64)
         _nnls_rows.multiply(self._walk[0], table, x, sums, y)
         return y
 

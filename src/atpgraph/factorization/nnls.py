@@ -14,10 +14,12 @@ from atpgraph.factorization._nnls_rows import TILE, Solve, add_rows
 from atpgraph.factorization.matrix import ImplicitMatrix
 from atpgraph.util.arrays import Float64Array, FloatArray
 from atpgraph.util.checkpoints import Loop
+from atpgraph.util.checks import real_number, whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers
 
+_SWEEPS, _LEAST_GAIN = 4, 1e-5  # of coordinate descent in a row
 _CHUNK = 4096  # rows that are summed up in their own precision
 
 
@@ -58,8 +60,6 @@ def factorize(
     regularization: float = 0.01,
     max_iter: int = 10,
     tol: float = 1e-4,
-    max_inner: int = 4,
-    inner_tol: float = 1e-5,
     n_jobs: int | None = None,
     random_state: RandomState = None,
     dtype: npt.DTypeLike = np.float32,
@@ -91,8 +91,6 @@ def factorize(
     max_iter, tol
         Stop after `max_iter` iterations (rows and columns once each), or when the objective
         falls by less than `tol` times its value.
-    max_inner, inner_tol
-        Sweeps of coordinate descent in one row, and the relative gain below which they stop.
     n_jobs : int, optional
         Threads; by default all cores. The result does not depend on it.
     random_state
@@ -116,14 +114,10 @@ def factorize(
     >>> bool(fit.source[0] @ fit.target[3] > 0.9)
     True
     """
-    check_weights(zero_weight, regularization)
-    for name, number in (
-        ("n_components", n_components),
-        ("max_iter", max_iter),
-        ("max_inner", max_inner),
-    ):
-        if number < 1:
-            raise InputError(f"{name} is {number}; it must be at least 1.")
+    whole_number("n_components", n_components)
+    whole_number("max_iter", max_iter)
+    real_number("zero_weight", zero_weight, most=1.0)
+    real_number("regularization", regularization)
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise InputError(f"The vectors can be float32 or float64, not {kind}.")
@@ -149,9 +143,8 @@ def factorize(
             shared = np.zeros((x.shape[1], x.shape[1]), dtype=kind)
             if zero_weight:
                 shared += (zero_weight * gram_of(vectors)).astype(kind)
-            how = Solve(
-                n_components, shared, 1.0 - zero_weight, float(regularization), max_inner, inner_tol
-            )
+            penalty = float(regularization)
+            how = Solve(n_components, shared, 1.0 - zero_weight, penalty, _SWEEPS, _LEAST_GAIN)
 
             def work(task: tuple[int, int]) -> float:
                 return matrix.update(task, coefficients, vectors, x, how)
@@ -219,11 +212,3 @@ def _balanced(S: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
         ratio = np.sqrt(norms[1] / norms[0])
     ratio = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     return (S * ratio).astype(S.dtype), (T / ratio).astype(T.dtype)
-
-
-def check_weights(zero_weight: float, regularization: float) -> None:
-    """Refuse weights that make no objective."""
-    if not 0.0 <= zero_weight <= 1.0:
-        raise InputError(f"zero_weight is {zero_weight}; it must be between 0 and 1.")
-    if not 0.0 <= regularization < np.inf:
-        raise InputError(f"regularization is {regularization}; it must be finite and not negative.")

@@ -33,6 +33,7 @@ from atpgraph.util.arrays import (
     IntArray,
 )
 from atpgraph.util.checkpoints import Loop
+from atpgraph.util.checks import real_number
 from atpgraph.util.progress import stage
 from atpgraph.util.random import RandomState, generator, rng_state
 from atpgraph.util.threads import Workers
@@ -213,8 +214,7 @@ def _checked(
             f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
             "the score of a path has to be above 0."
         )
-    if not 0.0 <= regularization < np.inf:
-        raise InputError(f"regularization is {regularization}; it must be finite and not negative.")
+    real_number("regularization", regularization)
     return level, values
 
 

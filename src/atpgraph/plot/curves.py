@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WRITTEN = 25  # levels up to which every bar gets its number
 
 
-def plot_levels(thing: Any, *, method: str = "h-voting", random_state: RandomState = 0) -> Figure:
+def plot_levels(thing: Any, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
     """Draw how many nodes each level has.
 
     Parameters

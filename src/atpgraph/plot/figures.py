@@ -37,9 +37,7 @@ KINDS: Registry[Draw] = Registry(
 )
 
 
-def plot(
-    thing: Any, kind: str, *, method: str = "h-voting", random_state: RandomState = 0
-) -> Figure:
+def plot(thing: Any, kind: str, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
     """Draw a graph or a model.
 
     Parameters

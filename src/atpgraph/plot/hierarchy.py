@@ -29,9 +29,7 @@ MAX_NODES, MAX_EDGES = 100, 300
 _HEIGHT, _LETTER, _LONGEST = 0.27, 0.083, 16  # inches, and letters of a label
 
 
-def plot_hierarchy(
-    thing: Any, *, method: str = "h-voting", random_state: RandomState = 0
-) -> Figure:
+def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
     """Draw a small graph with its levels as rows, the lowest at the bottom.
 
     Edges point up; the edges removed to break cycles are red and dashed. Within a row, nodes are

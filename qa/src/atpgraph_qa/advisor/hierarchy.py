@@ -48,7 +48,7 @@ class Hierarchy:
         competition = competition_graph(history.posts(), ega="consecutive")
         if not competition.graph.n_edges:
             return cls()
-        height = levels(break_cycles(competition.graph, random_state=random_state).dag)
+        height = levels(break_cycles(competition.graph, "h-voting", random_state=random_state).dag)
         nodes = competition.user_nodes(history.users)
         there = nodes >= 0
         users, level = history.users[there], height[nodes[there]].astype(np.int64)

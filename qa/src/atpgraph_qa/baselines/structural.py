@@ -34,7 +34,9 @@ class Level(UserScore):
             nodes = competition.user_nodes(history.users)
             found = np.zeros(len(nodes))
             if competition.graph.n_edges:
-                dag = break_cycles(competition.graph, random_state=self.random_state).dag
+                dag = break_cycles(
+                    competition.graph, "h-voting", random_state=self.random_state
+                ).dag
                 found[nodes >= 0] = levels(dag)[nodes[nodes >= 0]]
             return found
 

@@ -74,5 +74,5 @@ def level_difficulty(
     from atpgraph.cycles import break_cycles
     from atpgraph.hierarchy import levels
 
-    dag = break_cycles(competition.graph, random_state=random_state).dag
+    dag = break_cycles(competition.graph, "h-voting", random_state=random_state).dag
     return question_values(site, competition, levels(dag).astype(np.float64))
