@@ -179,7 +179,7 @@ def _mrr(router: Router, past: History, questions: Any, full: History) -> float:
 def main(arguments: list[str]) -> None:
     """Run by the child: snapshot, file for the result, moment, least and most questions."""
     snapshot, file, since, least, most = arguments
-    found = judge(Advisor.open(snapshot), int(since), int(least), int(most))
+    found = judge(Advisor.load(snapshot), int(since), int(least), int(most))
     with atomic_path(file) as temporary:
         temporary.write_text(json.dumps(found), encoding="utf-8")
 
