@@ -45,7 +45,7 @@ def train(
 
         check_writable_model(output)
         started = time.perf_counter()
-        advisor = Advisor.train(
+        advisor = Advisor.fit(
             Site(site), text=text, ega=ega.value, tau_days=tau, n_components=dim, kernel=kernel,
             method=method, random_state=seed,
         )  # fmt: skip
@@ -134,9 +134,9 @@ def route(
         people = [] if welcome is None else read_newcomers(welcome)
         if is_site(source):
             out.note(f"training first; 'atp qa train {source} -o MODEL' does it once for all")
-            advisor = Advisor.train(Site(source), random_state=seed)
+            advisor = Advisor.fit(Site(source), random_state=seed)
         else:
-            advisor = Advisor.open(source)
+            advisor = Advisor.load(source)
         advisor = advisor.welcome(people)
         for user in advisor.unplaced():
             out.note(f"newcomer {user} cannot be placed: nothing they say is known here")
