@@ -167,7 +167,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
         make_site(site, texts, people, lambda _, work: work())
     if not model.exists():
         train({"site": site, "model": model, "train": 40, "text": text})
-    advisor = Advisor.open(model)
+    advisor = Advisor.load(model)
     advisor.warm_up()
     questions = make_questions(texts, advisor.history, 500, seed=1)
     wall, processor = [], []
@@ -224,16 +224,16 @@ class Site:
 
         Two people were asked about every question; suggestions and projections are left out.
         """
-        from atpgraph_qa.service import contract
-        from atpgraph_qa.service.desk import APPLIED
+        from atpgraph_qa.service import schemas
+        from atpgraph_qa.service.engine import APPLIED
         from atpgraph_qa.service.service import DATABASE
         from atpgraph_qa.service.store import asks, database, events
 
         if not n:
             return 0
         kinds = {
-            "/v1/questions": contract.QuestionIn, "/v1/answers": contract.AnswerIn,
-            "/v1/acceptances": contract.AcceptanceIn, "/v1/votes": contract.VoteIn,
+            "/v1/questions": schemas.QuestionIn, "/v1/answers": schemas.AnswerIn,
+            "/v1/acceptances": schemas.AcceptanceIn, "/v1/votes": schemas.VoteIn,
         }  # fmt: skip
         folder.mkdir()
         store, now = database.Database(f"sqlite:///{folder / DATABASE}"), time.time()

@@ -35,7 +35,7 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "features.py:_near",
         ),
     ),
-    "rules": (("policies.py:choose", "policies.py:eligible", "gate.py:choose"), ()),
+    "rules": (("policies.py:choose", "policies.py:eligible"), ()),
     "reasons": (("reasons.py:explain",), ()),
     "a route": (("advisor.py:ask",), ()),
 }  # fmt: skip
@@ -44,10 +44,9 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def stages(given: argparse.Namespace) -> dict[str, Any]:
     """Routes after so many events, ten events between any two; processor time by stage."""
     from atpgraph_qa import Advisor, Question
-    from atpgraph_qa.service import contract
-    from atpgraph_qa.service.desk import Desk, now_ms
+    from atpgraph_qa.service import schemas
+    from atpgraph_qa.service.engine import Engine, now_ms
     from atpgraph_qa.service.settings import Settings
-    from atpgraph_qa.service.store.asks import Ask
     from atpgraph_qa.service.store.database import Database
     from atpgraph_qa.service.store.events import Stored
 
@@ -60,22 +59,22 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
         database.migrate()
         settings = Settings()
         rules = replace(settings.policy, inactive_days=100_000.0)
-        desk = Desk(database, replace(settings, policy=rules))
-        desk.take_over(Advisor.open(made["model"]), "", 0)
+        engine = Engine(database, replace(settings, policy=rules))
+        engine.start_from(Advisor.load(made["model"]), "", 0)
         done = 0
 
         def happen(n: int) -> None:
             nonlocal done
-            kinds = contract.QuestionIn, contract.AnswerIn, contract.AcceptanceIn, contract.VoteIn
+            kinds = schemas.QuestionIn, schemas.AnswerIn, schemas.AcceptanceIn, schemas.VoteIn
             paths = "/v1/questions", "/v1/answers", "/v1/acceptances", "/v1/votes"
             told = [site.event(done + k, now_ms() / 1000) for k in range(n)]
             rows = [
                 Stored(0, "", kinds[paths.index(path)].model_validate(body).arrival().event)
                 for path, body in told
             ]
-            desk.advisor, _ = desk._observed(desk.current(), rows)
+            engine.advisor, _ = engine._observed(engine.current(), rows)
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
-            desk.book.add(Ask(person, now_ms(), "suggestion", shadow=True) for person in asked)
+            engine.asks.record(asked, now_ms())
             done += n
 
         for events in EVENTS:
@@ -86,9 +85,9 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
                 happen(10)
                 question = Question(**site.question())
                 if number < 2:  # kernels are loaded and caches filled
-                    desk.route(question)
+                    engine.route(question)
                 else:
-                    profile.runcall(desk.route, question)
+                    profile.runcall(engine.route, question)
             found["runs"].append({"events": events, "ms": by_stage(profile)})
         database.close()
     return found

@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 from _common import ROOT, cpu_model
 from _faults import kills, outage, tell_kills, tell_outage
 from _load import load, tell_load

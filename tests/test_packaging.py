@@ -116,7 +116,7 @@ def test_both_distributions_have_one_version() -> None:
 
 def test_the_core_needs_nothing_of_the_other_distribution() -> None:
     of_core = {item.partition(">")[0] for item in CORE["dependencies"]}
-    web = {"fastapi", "uvicorn", "sqlalchemy", "httpx", "jinja2", "lxml", "py7zr", "pyarrow"}
+    web = {"fastapi", "uvicorn", "sqlalchemy", "httpx2", "jinja2", "lxml", "py7zr", "pyarrow"}
     assert not of_core & web
 
 

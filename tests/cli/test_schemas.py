@@ -75,6 +75,9 @@ qa evaluate site --methods recent-activity
 qa load site
 server check c.npz
 server tokens forum --scopes write,read --folder work
+server tokens --folder work
+server tokens --revoke 1 --folder work
+server repair --folder work
 server backup b.zip --folder work
 info b.zip
 server restore b.zip --folder new

@@ -59,7 +59,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ingest(folder / "dump", folder / "site")
     # Of the two text models the one that takes no time: thousands of questions come in.
     text = "bm25" if find_spec("wordllama") is None else "static"
-    return Advisor.train(Site(folder / "site"), text=text).save(folder / "model")
+    return Advisor.fit(Site(folder / "site"), text=text).save(folder / "model")
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +103,7 @@ class Front:
         }  # fmt: skip
         answer = self.call("POST", "/v1/questions", body)
         assert answer.status_code == 202, answer.text
-        self.service.settle()
+        self.service.apply_all()
         return answer.json()
 
     def suggestions(self, **filters: Any) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ Make = Callable[..., Front]
 
 @pytest.fixture
 def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
-    """Make services with settings by section: make_front(policy={"shadow": False})."""
+    """Make services with settings by section: make_front(policy={"mode": "automatic"})."""
     made: list[Front] = []
 
     def make(url: str = "", folder: str = "work", resolver: Any = None, **sections: Any) -> Front:
@@ -139,7 +139,6 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
             "policy": policy, "store": store, "limits": limits, **sections
         }.items():  # fmt: skip
             settings = settings.changed(name, values, "test")
-        settings.check()
         clock = Clock()
         more = {} if resolver is None else {"resolver": resolver}
         service = Service(settings, model, clock=clock, **more)
@@ -161,7 +160,7 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
     yield make
     for front in made:
         front.client.close()
-        front.client.app.state.pool.close()
+        front.service.engine.limiter.close()
         front.service.ready = False  # nothing is worth a last snapshot
         front.service.stop()
 

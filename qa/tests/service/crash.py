@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import httpx
+import httpx2 as httpx
 from sqlalchemy import select
 
 from atpgraph_qa import Advisor, Question
@@ -33,7 +34,7 @@ from qa.tests.service.receiver import Receiver, receiver
 ROOT = Path(__file__).resolve().parents[3]
 # Rules wide open: every question leads to a message.
 OPEN = {
-    "POLICY_SHADOW": "false", "POLICY_STALE_HOURS": "1000000", "POLICY_INACTIVE_DAYS": "100000",
+    "POLICY_MODE": "automatic", "POLICY_STALE_HOURS": "1000000", "POLICY_INACTIVE_DAYS": "100000",
     "POLICY_PER_DAY": "100000", "POLICY_PER_WEEK": "100000", "POLICY_REST_HOURS": "0",
     "POLICY_LEAST_CONFIDENCE": "0", "POLICY_SPREAD": "0", "LIMITS_PER_SECOND": "100000",
     "LIMITS_BURST": "100000", "STORE_SNAPSHOT_EVENTS": "40", "LOG_LEVEL": "error",
@@ -196,7 +197,8 @@ def crash(
                 process.wait()
                 assert process.stdout is not None
                 process.stdout.close()
-        settings = Settings.read(environment=environment)
+        with mock.patch.dict(os.environ, environment):
+            settings = Settings.read()
         _compare(settings, model)
         reader = Database(database_url(settings))
         with reader.read() as connection:
@@ -270,7 +272,7 @@ async def _wait_until_idle(client: httpx.AsyncClient) -> None:
     for _ in range(1200):
         text = (await client.get("/metrics")).text
         busy = any(f'atp_messages{{state="{state}"}}' in text for state in ("waiting", "sending"))
-        if "atp_events_waiting 0" in text and not busy:
+        if "atp_events_waiting 0.0" in text and not busy:
             return
         await asyncio.sleep(0.05)
     raise AssertionError("the service does not come to rest")
@@ -281,7 +283,7 @@ def _compare(settings: Settings, model: Path) -> None:
     said = []
     for _ in range(2):
         service = Service(settings, model)
-        said.append(ranked(service.desk.current()))
+        said.append(ranked(service.engine.current()))
         service.ready = False  # stop without a snapshot
         service.stop()
         shutil.rmtree(Path(settings.store.folder) / "snapshots")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atpgraph_qa.service.api import answers
+from atpgraph_qa.service import schemas
 from qa.tests.service.conftest import NOW, Front, Make
 
 
@@ -18,7 +18,7 @@ def test_a_question_becomes_a_suggestion_once(front: Front) -> None:
     assert again["duplicate"]
     assert again["seq"] is None
     (found,) = front.suggestions(question=90_001)
-    answers.SuggestionOut.model_validate(found)
+    schemas.SuggestionOut.model_validate(found)
     assert found["state"] == "proposed"
     assert found["shadow"]
     assert len(found["people"]) == 2
@@ -41,13 +41,13 @@ def test_an_answer_closes_it_and_says_where_the_person_stood(front: Front) -> No
     assert front.call("POST", "/v1/acceptances", accept).status_code == 202
     vote = {"id": "v1", "answer": 95_001, "value": 1, "at": at}
     assert front.call("POST", "/v1/votes", vote).status_code == 202
-    front.service.settle()
+    front.service.apply_all()
     (found,) = front.suggestions(state="answered")
     assert found["place"] == 2
     assert found["outcome"] == second
     assert found["answers"] == 1
     quality = front.call("GET", "/v1/metrics/quality").json()
-    answers.QualityOut.model_validate(quality)
+    schemas.QualityOut.model_validate(quality)
     assert quality["mrr"] == 0.5
     assert quality["answered"] == 1
     assert quality["coverage"] == 1.0
@@ -58,7 +58,7 @@ def test_an_answer_closes_it_and_says_where_the_person_stood(front: Front) -> No
 def test_route_stores_nothing(front: Front) -> None:
     answer = front.call("POST", "/v1/route", {"title": "tomato leaves", "tags": ["tomatoes"]})
     assert answer.status_code == 200
-    found = answers.RouteOut.model_validate(answer.json())
+    found = schemas.RouteOut.model_validate(answer.json())
     assert len(found.people) == 2
     assert found.people[0].reasons
     assert found.decisions
@@ -71,12 +71,12 @@ def test_people_are_read_changed_and_listed(front: Front) -> None:
     (found,) = front.suggestions()
     best = found["people"][0]["user"]
     path = f"/v1/people/{best}"
-    view = answers.PersonOut.model_validate(front.call("GET", path).json())
+    view = schemas.PersonOut.model_validate(front.call("GET", path).json())
     assert view.answers > 0
     assert view.asked_week == 1
     assert view.may_be_asked
     change = {"opted_out": True, "topics": ["roses"], "capacity": 3, "hours": "09:00-17:00"}
-    view = answers.PersonOut.model_validate(front.call("PATCH", path, change).json())
+    view = schemas.PersonOut.model_validate(front.call("PATCH", path, change).json())
     assert view.opted_out
     assert view.topics == ["roses"]
     assert view.capacity == 3
@@ -87,7 +87,7 @@ def test_people_are_read_changed_and_listed(front: Front) -> None:
     assert best not in [person["user"] for person in latest["people"]]
     assert {"person": best, "rule": "opted-out"}.items() <= latest["decisions"][0].items()
     listed = front.call("GET", "/v1/people?limit=1").json()
-    answers.PeoplePage.model_validate(listed)
+    schemas.PeoplePage.model_validate(listed)
     more = front.call("GET", f"/v1/people?limit=50&cursor={listed['cursor']}").json()
     assert best in [p["id"] for p in listed["items"] + more["items"]]
     assert front.call("GET", "/v1/people/123456789").status_code == 404
@@ -99,7 +99,7 @@ def test_pages_by_cursor(front: Front) -> None:
     seen, cursor = [], ""
     while True:
         page = front.call("GET", f"/v1/suggestions?limit=2&cursor={cursor}").json()
-        answers.SuggestionPage.model_validate(page)
+        schemas.SuggestionPage.model_validate(page)
         seen += [item["question"] for item in page["items"]]
         cursor = page["cursor"]
         if not cursor:
@@ -114,7 +114,7 @@ def test_feedback(front: Front, verdict: str) -> None:
     (found,) = front.suggestions()
     path = f"/v1/suggestions/{found['id']}/feedback"
     answer = front.call("POST", path, {"verdict": verdict, "note": "<b>so</b>"})
-    after = answers.SuggestionOut.model_validate(answer.json())
+    after = schemas.SuggestionOut.model_validate(answer.json())
     assert after.state == verdict
     assert after.feedback[0].note == "<b>so</b>"
     assert (
@@ -192,7 +192,7 @@ def test_requests_are_limited(make_front: Make) -> None:
 
 def test_a_full_queue_refuses_routes_and_still_takes_events(make_front: Make) -> None:
     front = make_front(limits={"queue_routes": 2})
-    pool, hold = front.client.app.state.pool, threading.Event()  # type: ignore[attr-defined]
+    pool, hold = front.service.engine.limiter, threading.Event()
 
     async def fill() -> Any:
         held = [asyncio.create_task(pool.run(hold.wait)) for _ in range(2)]
@@ -214,7 +214,7 @@ def test_a_full_queue_refuses_routes_and_still_takes_events(make_front: Make) ->
 
 def test_tokens_are_made_and_revoked(front: Front) -> None:
     made = front.call("POST", "/v1/tokens", {"name": "forum", "scopes": ["write", "read"]})
-    token = answers.TokenOut.model_validate(made.json())
+    token = schemas.TokenOut.model_validate(made.json())
     assert token.scopes == ["read", "write"]
     front.tokens["new"] = token.token
     assert front.call("GET", "/v1/people/3", scope="new").status_code == 200
@@ -229,9 +229,9 @@ def test_health_needs_no_token_and_metrics_do(front: Front) -> None:
     problem(front.client.get("/metrics"), 401)
     front.ask(90_001)
     text = front.call("GET", "/metrics", scope="read").text
-    assert "atp_events_applied 1\n" in text
-    assert 'atp_suggestions{state="proposed"} 1' in text
-    assert 'route="/v1/questions",method="POST",status="202"} 1' in text
+    assert "atp_events_applied 1.0\n" in text
+    assert 'atp_suggestions{state="proposed"} 1.0' in text
+    assert 'method="POST",route="/v1/questions",status="202"} 1.0' in text
 
 
 def test_the_openapi_document_has_examples(front: Front) -> None:

@@ -30,12 +30,12 @@ def test_from_sqlite_to_any(make_front: Make, database_url: str, tmp_path: Path)
         restore(new, file)
     again = Service(new, None, clock=front.clock)
     try:
-        assert again.desk.seq == 1
-        assert again.desk.directory[3].opted_out
+        assert again.engine.seq == 1
+        assert again.engine.directory[3].opted_out
         assert again.first_token == ""
         front.service, service = again, front.service
         front.client.app.state.service = again  # type: ignore[attr-defined]
-        front.client.app.state.door.database = again.database  # type: ignore[attr-defined]
+        front.client.app.state.auth.database = again.database  # type: ignore[attr-defined]
         front.ask(90_002)
         assert [row["question"] for row in front.suggestions()] == [90_002, 90_001]
         front.service = service

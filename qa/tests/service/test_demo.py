@@ -21,9 +21,9 @@ def test_traffic_goes_on_where_it_was(make_front: Make) -> None:
     questions = list(islice(play.live(), 4))
     first = _traffic(front, play)
     assert [first._play(*question) for question in questions[:3]] == [True] * 3
-    front.service.settle()
+    front.service.apply_all()
     assert len(front.suggestions()) == 3
-    assert front.service.desk.seq == sum(
+    assert front.service.engine.seq == sum(
         1 + len(given) + (best >= 0) for _, given, best in questions[:3]
     )
     again = _traffic(front, play)

@@ -36,23 +36,25 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
     front = make_front(database_url)
     items = list(stream(120, NOW))
     send(front, items[:60])
-    front.service.settle()
+    front.service.apply_all()
     front.service.snapshots.write()
     for item in items[60:]:  # one by one
         send(front, [item])
-        front.service.settle()
-    before, rows = ranked(front.service.desk.current()), front.suggestions(limit=100)
-    applied = front.service.desk.seq
+        front.service.apply_all()
+    before, rows = ranked(front.service.engine.current()), front.suggestions(limit=100)
+    applied = front.service.engine.seq
     assert applied > front.service.snapshots.written_seq + 50
     settings, model = front.service.settings, front.service.model_path
-    front.service.desk.seq = front.service.snapshots.written_seq  # so that stopping writes nothing
+    front.service.engine.seq = (
+        front.service.snapshots.written_seq
+    )  # so that stopping writes nothing
     front.service.ready = False
     front.service.stop()
     again = Service(settings, model, clock=front.clock)
     try:
-        assert again.desk.seq == applied
-        assert ranked(again.desk.current()) == before
-        again.settle()
+        assert again.engine.seq == applied
+        assert ranked(again.engine.current()) == before
+        again.apply_all()
         with again.database.read() as connection:
             from atpgraph_qa.service.store.suggestions import page_of
 
@@ -67,14 +69,14 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
     front.clock.pass_hours(1000)  # history only: questions are too old to be routed
     items = list(stream(2000, NOW, seed=3))
     service = front.service
-    from atpgraph_qa.service import contract
+    from atpgraph_qa.service import schemas
 
-    kinds = {"questions": contract.QuestionIn, "answers": contract.AnswerIn,
-             "acceptances": contract.AcceptanceIn, "votes": contract.VoteIn}  # fmt: skip
+    kinds = {"questions": schemas.QuestionIn, "answers": schemas.AnswerIn,
+             "acceptances": schemas.AcceptanceIn, "votes": schemas.VoteIn}  # fmt: skip
     arrivals = [kinds[kind].model_validate(body).arrival() for kind, body in items]
-    service.desk.append(arrivals)
-    service.settle()  # questions one by one, what is between them together
-    base = Advisor.open(service.model_path)
+    service.engine.append(arrivals)
+    service.apply_all()  # questions one by one, what is between them together
+    base = Advisor.load(service.model_path)
     last, dated = base.history.last_ms - 1, []
     for arrival in arrivals:  # what comes late counts from when it came
         event = replace(arrival.event, at_ms=max(arrival.event.at_ms, last))
@@ -82,11 +84,11 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
             last = event.at_ms
         dated.append(event)
     at_once = base.observe(dated)
-    assert ranked(service.desk.current()) == ranked(at_once)
+    assert ranked(service.engine.current()) == ranked(at_once)
     # And as if trained on it: what is written and opened again has nothing of how it grew.
-    saved = Advisor.open(at_once.save(service.folder / "whole"))
+    saved = Advisor.load(at_once.save(service.folder / "whole"))
     assert [[p[0] for p in row] for row in ranked(saved)] == [
-        [p[0] for p in row] for row in ranked(service.desk.current())
+        [p[0] for p in row] for row in ranked(service.engine.current())
     ]
 
 
@@ -100,7 +102,7 @@ def test_two_processes_do_not_both_act(make_front: Make, database_url: str) -> N
 
         put_meta(connection, "epoch", "99")
     with pytest.raises(NotInChargeError, match="taken over"):
-        front.service.desk.expire()
+        front.service.suggester.expire()
     answer = front.call("POST", "/v1/suggestions/1/feedback", {"verdict": "accepted"})
     assert answer.status_code == 503
     front.service.ready = False
@@ -121,17 +123,17 @@ def test_the_database_goes_away_and_comes_back(make_front: Make) -> None:
     assert front.client.get("/readyz").status_code == 503
     assert front.client.get("/livez").status_code == 200
     assert "atp_database_up 0" in front.call("GET", "/metrics").text
-    door = front.client.app.state.door  # type: ignore[attr-defined]
-    door._known = {digest: (token, 0.0) for digest, (token, _) in door._known.items()}  # long ago
+    auth = front.client.app.state.auth  # type: ignore[attr-defined]
+    auth._known = {digest: (token, 0.0) for digest, (token, _) in auth._known.items()}  # long ago
     route = front.call("POST", "/v1/route", {"title": "tomatoes"})
     assert route.status_code == 200  # ranking needs no database
     assert front.call("POST", "/v1/route", {"title": "a"}, scope="route").status_code == 503
     with pytest.raises(DatabaseGoneError):
-        front.service.desk.apply()
+        front.service.engine.apply()
     file.rmdir()
     hidden.rename(file)
     assert front.call("POST", "/v1/questions", body).status_code == 202
-    front.service.settle()
+    front.service.apply_all()
     assert len(front.suggestions()) == 1
 
 
@@ -152,7 +154,7 @@ def test_postgres_goes_away_and_comes_back(make_front: Make, cluster: Cluster) -
         assert front.client.get("/readyz").status_code == 503
         control.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
     assert front.call("POST", "/v1/questions", body).status_code == 202
-    front.service.settle()
+    front.service.apply_all()
     assert len(front.suggestions()) == 1
 
 
@@ -160,12 +162,12 @@ def test_events_that_do_not_fit_are_refused_once_and_for_all(make_front: Make) -
     front = make_front()
     body = {"id": 95_001, "question": 123_456, "user": 3, "at": NOW / 1000}
     assert front.call("POST", "/v1/answers", body).status_code == 202
-    front.service.settle()
-    assert front.service.desk.seq == 1
+    front.service.apply_all()
+    assert front.service.engine.seq == 1
     with front.service.database.read() as connection:
         assert events.after(connection, 0, 10) == []
     front.ask(123_456)  # now the question is there, and so the answer counts
-    front.service.settle()
+    front.service.apply_all()
     assert front.suggestions()[0]["outcome"] == 3
 
 
@@ -186,27 +188,43 @@ def test_the_migrations_make_the_tables_that_queries_use(
 
 
 def test_an_older_schema_is_brought_up_to_date(
-    make_front: Make, database_url: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlalchemy import inspect
+    from sqlalchemy import inspect, select
 
-    from atpgraph_qa.service.store import database
+    from atpgraph_qa.service.store import database, tables
+    from atpgraph_qa.service.store.database import Database
 
+    store = Database(database_url or f"sqlite:///{tmp_path / 'old.sqlite'}")
     known = database.migrations()
-    monkeypatch.setattr(database, "migrations", lambda: known[:1])
-    front = make_front(database_url)  # as the first version made it
-    front.ask(90_001)
-    front.service.stop()
+    monkeypatch.setattr(database, "migrations", lambda: known[:2])
+    assert store.migrate() == 2
+    people = '[{"user": 7, "score": 1.0, "confidence": 0.3, "reasons": [{"kind": "similar", '
+    people += '"text": "x", "questions": [31]}]}]'
+    ranking = '[{"person": 7, "confidence": 0.3}, {"person": 8, "confidence": 0.03}]'
+    values = f"5, 0, {NOW}, false, 'm', 'answered', '{people}', '{ranking}', '[]', '[]', '[]'"
+    with store.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO suggestions (question, round, created_ms, shadow, model, state, people, "
+            "ranking, baseline, decisions, notes, confidence, abstains, candidates, changed_ms, "
+            f"outcome, place, resolved_ms) VALUES ({values}, "
+            f"0.3, '', 9, {NOW}, 7, 1, {NOW})"
+        )
     monkeypatch.undo()
-    again = Service(front.service.settings, None, clock=front.clock)
     try:
-        assert again.database.migrate() == known[-1][0] > 1
-        assert again.desk.seq == 1
-        names = [index["name"] for index in inspect(again.database.engine).get_indexes("outbox")]
-        assert "outbox_suggestion" in names
+        assert store.migrate() == known[-1][0] > 2
+        assert "outbox_suggestion" in [
+            i["name"] for i in inspect(store.engine).get_indexes("outbox")
+        ]
+        with store.read() as connection:
+            row = connection.execute(select(tables.suggestions)).one()
+            quoted = connection.execute(select(tables.quotes.c.question)).scalars().all()
+            bins = connection.execute(select(tables.calibration)).all()
+        assert (row.asked, row.asked_answered) == (1, True)
+        assert quoted == [31]
+        assert sorted((b.bin, b.people, b.observed) for b in bins) == [(1, 1, 0), (4, 1, 1)]
     finally:
-        again.stop()
-    front.service.ready = False
+        store.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is POSIX")
@@ -219,17 +237,17 @@ def test_graceful_shutdown_keeps_everything(model: Path, tmp_path: Path) -> None
     settings = Settings().changed("store", {"folder": str(tmp_path / "w")}, "test")
     service = Service(settings, model, clock=lambda: NOW)
     service.start()
-    from atpgraph_qa.service import contract
+    from atpgraph_qa.service import schemas
 
     for kind, body in stream(20, NOW):
-        made = contract.QuestionIn if kind == "questions" else None
+        made = schemas.QuestionIn if kind == "questions" else None
         if made is not None:
-            service.desk.append([made.model_validate(body).arrival()])
+            service.engine.append([made.model_validate(body).arrival()])
     service.stop()
     again = Service(settings, None, clock=lambda: NOW)
     try:
-        assert again.desk.seq == again.snapshots.written_seq > 0
-        assert np.all(again.desk.current().history.questions.id[-1] >= 800_000)
+        assert again.engine.seq == again.snapshots.written_seq > 0
+        assert np.all(again.engine.current().history.questions.id[-1] >= 800_000)
     finally:
         again.stop()
 
@@ -239,7 +257,7 @@ def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) 
     service, done = front.service, threading.Event()
 
     def forget() -> None:
-        service.forget(3)
+        service.forget(3, "test")
         done.set()
 
     thread = threading.Thread(target=forget)
@@ -251,7 +269,7 @@ def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) 
     thread.join(60)
     assert done.is_set()
     (left,) = service.snapshots.folder.iterdir()
-    assert int(Advisor.open(left).history.codes([3])[0]) < 0
+    assert int(Advisor.load(left).history.codes([3])[0]) < 0
 
 
 def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
@@ -260,8 +278,8 @@ def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:
         front.clock.pass_hours(hours)
         body = {"id": number, "title": "tomatoes", "at": front.clock.now / 1000}
         front.call("POST", "/v1/questions", body)
-        front.service.settle()
-        records = front.service.desk.current().history.records
+        front.service.apply_all()
+        records = front.service.engine.current().history.records
         start = monday(front.clock.now)
         # Would be computed now if it were not there.
         assert records.memo.get(WEEKS, (records.base, start), lambda: None) is not None  # type: ignore[arg-type, return-value]

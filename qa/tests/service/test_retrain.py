@@ -10,12 +10,12 @@ from qa.tests.service.conftest import Front, Make
 def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     front: Front = make_front(retrain={"least_questions": 20, "most_questions": 40})
     service = front.service
-    history = service.desk.current().history
+    history = service.engine.current().history
     from atpgraph_qa.service.store.database import get_meta, put_meta
 
     with service.database.write() as connection:  # as if the weights were half as old
         put_meta(connection, "trained_ms", str(int(history.questions.asked_ms[150])))
-    before = service.desk.model
+    before = service.engine.model
     assert front.call("POST", "/v1/models/retrain").status_code == 202
     assert front.call("POST", "/v1/models/retrain").status_code == 409
     service.trainer.wait(120)
@@ -23,9 +23,9 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     assert found["questions"] == 40
     better = found["new_mrr"] >= found["old_mrr"]
     assert found["state"] == ("in use" if better else "worse")
-    assert (service.desk.model != before) == better
+    assert (service.engine.model != before) == better
     listed = front.call("GET", "/v1/models").json()
-    assert listed["in_use"] == service.desk.model
+    assert listed["in_use"] == service.engine.model
     assert listed["trained"][0]["state"] == found["state"]
     with service.database.read() as connection:
         moved = int(get_meta(connection, "trained_ms")) == history.last_ms
@@ -35,19 +35,19 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
 
 def test_too_few_questions_to_judge(make_front: Make) -> None:
     front: Front = make_front()
-    advisor = Advisor.open(front.service.model_path)
+    advisor = Advisor.load(front.service.model_path)
     found = judge(advisor, advisor.history.last_ms, 20, 40)
     assert found == {"verdict": "too few questions", "questions": 0}
 
 
 def test_worse_weights_are_kept_back(make_front: Make) -> None:
     front: Front = make_front()
-    trainer, before = front.service.trainer, front.service.desk.advisor
+    trainer, before = front.service.trainer, front.service.engine.advisor
     trainer.file.write_text('{"verdict": "worse", "questions": 9, "old_mrr": 0.5, "new_mrr": 0.4}')
     trainer._finish(0)
-    assert front.service.desk.advisor is before
+    assert front.service.engine.advisor is before
     assert trainer.last["state"] == "worse"
     front.clock.pass_hours(1)
     trainer._finish(1)  # the child died
     assert trainer.last["state"] == "failed"
-    assert front.service.desk.advisor is before
+    assert front.service.engine.advisor is before

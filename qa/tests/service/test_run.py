@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-import time
 
 import pytest
 
-from atpgraph.util.courtesy import breathe
+from atpgraph_qa.service.limiter import RankingLimiter
 from atpgraph_qa.service.run import listen
-from atpgraph_qa.service.turns import Turns
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
@@ -37,89 +35,40 @@ async def _option_of_a_connection(host: str) -> int:
         return result
 
 
-def _waiting(turns: Turns, count: int) -> None:
-    """Until so many threads wait for their turn."""
-    until = time.monotonic() + 20
-    while len(turns._changed._waiters) < count:  # type: ignore[attr-defined]
-        assert time.monotonic() < until
-        time.sleep(0.001)
-
-
-def _thread(turns: Turns, name: str, caller: bool, order: list[str]) -> threading.Thread:
-    def work() -> None:
-        with turns.taken(caller=caller):
-            order.append(name)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
-
-
-def test_callers_rank_before_stored_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atpgraph_qa.service.turns._PATIENCE_S", 60.0)
-    turns, order = Turns(1), list[str]()
-    with turns.taken(caller=True):
-        stored = _thread(turns, "stored", False, order)
-        _waiting(turns, 1)
-        caller = _thread(turns, "caller", True, order)
-        _waiting(turns, 2)
-        assert order == []
-    caller.join()
-    stored.join()
-    assert order == ["caller", "stored"]
-
-
-def test_stored_questions_do_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a while they are callers like the others."""
-    monkeypatch.setattr("atpgraph_qa.service.turns._PATIENCE_S", 0.0)
-    turns, order = Turns(1), list[str]()
-    with turns.taken(caller=True):
-        stored = _thread(turns, "stored", False, order)
-        _waiting(turns, 1)
-        assert turns._callers == 1
-    stored.join()
-    assert order == ["stored"]
-    with turns.taken(caller=False):  # every place was given back
-        assert turns._free == 0
-
-
-def test_a_caller_interrupts_the_ranking_of_a_stored_question() -> None:
-    """And gets its place, even if there is only one."""
-    turns, order = Turns(1), list[str]()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def stored() -> None:
-        with turns.taken(caller=False):
-            begun.set()
-            assert go_on.wait(20)
-            breathe()
-            order.append("stored")
+def test_stored_questions_let_callers_go_first() -> None:
+    limiter, hold, order = RankingLimiter(2), threading.Event(), list[str]()
 
     def caller() -> None:
-        with turns.taken(caller=True):
-            breathe()  # a caller waits for nobody
-            order.append("caller")
+        hold.wait(20)
+        order.append("caller")
 
-    threads = [threading.Thread(target=work) for work in (stored, caller)]
-    threads[0].start()
-    assert begun.wait(20)
-    threads[1].start()
-    _waiting(turns, 1)
-    assert order == []
-    go_on.set()
-    for thread in threads:
-        thread.join()
+    async def serve() -> None:
+        under_way = asyncio.create_task(limiter.run(caller))
+        await asyncio.sleep(0)
+        event = asyncio.create_task(asyncio.to_thread(stored))
+        await asyncio.sleep(0.05)
+        hold.set()
+        await asyncio.gather(under_way, event)
+
+    def stored() -> None:
+        limiter.wait_for_callers(20)
+        order.append("stored")
+
+    asyncio.run(serve())
     assert order == ["caller", "stored"]
-    with turns.taken(caller=True):
-        assert turns._free == 0
+    assert limiter.under_way == 0
+    limiter.close()
 
 
-def test_a_stream_of_callers_does_not_stop_a_stored_question(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("atpgraph_qa.service.turns._PATIENCE_S", 0.0)
-    turns = Turns(2)
-    with turns.taken(caller=True), turns.taken(caller=False):
-        breathe()
-        assert turns._free == 0
-    turns.give_way(60.0)  # nobody is left
+def test_stored_questions_do_not_wait_for_ever() -> None:
+    limiter, hold = RankingLimiter(2), threading.Event()
+
+    async def serve() -> None:
+        under_way = asyncio.create_task(limiter.run(lambda: hold.wait(20)))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(limiter.wait_for_callers, 0.01)
+        hold.set()
+        await under_way
+
+    asyncio.run(serve())
+    limiter.close()

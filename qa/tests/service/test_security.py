@@ -24,7 +24,8 @@ from atpgraph_qa.service.store.tokens import SCOPES
 from qa.tests.service.conftest import NOW, Front, Make
 
 # What anybody may see: health, the form to log in, style and script; hooks have signatures.
-OPEN = {"/livez", "/readyz", "/login", "/static/{name}", "/", "/v1/hooks/{source}"}
+OPEN = {"/livez", "/readyz", "/login", "/static/{name}", "/", "/v1/hooks/{source}",
+        "/opt-out/{person}/{code}"}  # fmt: skip
 
 
 def routes(front: Front) -> list[tuple[str, str, str | None]]:
@@ -143,7 +144,7 @@ def test_injection(make_front: Make, title: str, tag: str, handle: str, note: st
     answer = front.client.post("/v1/questions", content=raw, headers=sent)
     assert answer.status_code in (202, 422), answer.text
     front.client.patch("/v1/people/3", content=json.dumps({"handle": handle}), headers=sent)
-    front.service.settle()
+    front.service.apply_all()
     for path in ("/inbox", "/people", "/shadow", "/quality"):
         page = front.client.get(path)
         assert page.status_code == 200
@@ -258,7 +259,7 @@ def everything(database: Database) -> str:
 
 def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str) -> None:
     front = make_front(
-        database_url, policy={"shadow": False, "people": 5},
+        database_url, policy={"mode": "automatic", "people": 5},
         deliver={"adapters": ["webhook"], "webhook_url": "http://127.0.0.1:9/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip
@@ -270,8 +271,8 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
                 "user": user, "at": NOW / 1000}  # fmt: skip
         front.ask(90_002, title="Thanks @Zebulon for the tomato leaves", asker=5)
         front.call("POST", "/v1/answers", body)
-    front.service.settle()
-    front.service.keep_house()
+    front.service.apply_all()
+    front.service.run_maintenance()
     front.ask(90_003, title="Xylocarp tomato leaves again", asker=5)
     front.call("POST", f"/v1/people/{user}/asks", {"kind": "mail"}, **{"idempotency-key": "z"})
     found = front.suggestions(question=90_003)[0]
@@ -299,7 +300,7 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
             assert word.encode("utf-32-le") not in raw, path
         assert user.to_bytes(8, "little") not in raw, path
     (snapshot,) = (folder_of(front) / "snapshots").iterdir()
-    advisor = Advisor.open(snapshot)
+    advisor = Advisor.load(snapshot)
     assert advisor.history.codes([user])[0] < 0
     records = advisor.history.records
     theirs = records.question_at(90_001)
@@ -310,10 +311,10 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
     # Nothing brings them back: neither a late event nor the old model.
     body = {"id": 95_900, "question": 90_002, "user": user, "at": NOW / 1000}
     front.call("POST", "/v1/answers", body)
-    front.service.settle()
+    front.service.apply_all()
     front.call("PATCH", f"/v1/people/{user}", {"handle": handle})
     assert str(user) not in everything(front.service.database)
-    assert front.service.desk.current().history.codes([user])[0] < 0
+    assert front.service.engine.current().history.codes([user])[0] < 0
     # The others keep what they know.
     assert front.call("POST", "/v1/route", {"title": "tomato leaves"}).json()["people"]
 
@@ -332,12 +333,12 @@ def test_somebody_who_only_has_a_name_is_forgotten_as_well(make_front: Make) -> 
 def test_the_name_of_a_person_may_be_a_word(make_front: Make) -> None:
     """A word that many use stays: it tells of nobody, and answers are found by it."""
     front = make_front()
-    corpus = front.service.desk.current().history.corpus
+    corpus = front.service.engine.current().history.corpus
     uses = corpus.counts.getnnz(axis=0)
     common = next(w for w, code in corpus.vocabulary.items() if w.isalpha() and uses[code] > 20)
     front.call("PATCH", "/v1/people/700123", {"handle": common})
     front.call("DELETE", "/v1/people/700123")
-    assert common in front.service.desk.current().history.corpus.vocabulary
+    assert common in front.service.engine.current().history.corpus.vocabulary
 
 
 def test_a_person_of_the_first_model_does_not_come_back(make_front: Make) -> None:
@@ -354,7 +355,7 @@ def test_a_person_of_the_first_model_does_not_come_back(make_front: Make) -> Non
 
     again = Service(front.service.settings, front.service.model_path, clock=front.clock)
     try:
-        assert again.desk.current().history.codes([best])[0] < 0
+        assert again.engine.current().history.codes([best])[0] < 0
     finally:
         again.stop()
     front.service.ready = False

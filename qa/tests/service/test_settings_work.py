@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 def test_public_url_is_in_messages(make_front: Make) -> None:
     front = make_front(
-        server={"public_url": "https://who.example/"}, policy={"shadow": False},
+        server={"public_url": "https://who.example/"}, policy={"mode": "automatic"},
         deliver={"adapters": ["webhook"], "webhook_url": "https://in.example/",
                  "webhook_secrets": ["whsec_eA=="]},
     )  # fmt: skip
@@ -39,7 +39,7 @@ def test_a_proxy_is_trusted_if_it_is_said(make_front: Make, behind: bool) -> Non
     front = make_front(server={"behind_proxy": behind})
     config = config_of(front.service, create_app(front.service, background=False))
     assert config.proxy_headers is behind
-    assert config.forwarded_allow_ips == "127.0.0.1,::1"
+    assert config.forwarded_allow_ips == ["127.0.0.1", "::1"]
 
 
 def test_when_a_snapshot_is_due(make_front: Make) -> None:
@@ -78,7 +78,7 @@ def test_writers_wait_when_too_many_events_do(make_front: Make) -> None:
     seen = [front.call("POST", "/v1/questions", body) for body in bodies]
     assert [answer.status_code for answer in seen] == [202, 202, 202, 503]
     assert int(seen[-1].headers["retry-after"]) > 0
-    front.service.settle()
+    front.service.apply_all()
     assert front.call("POST", "/v1/questions", bodies[-1]).status_code == 202
 
 
@@ -93,22 +93,22 @@ def test_what_is_stale_is_not_routed(make_front: Make) -> None:
 def test_it_learns_again_by_itself(make_front: Make) -> None:
     front = make_front(retrain={"every_days": 7.0})
     trainer = front.service.trainer
-    front.service.keep_house()
+    front.service.run_maintenance()
     assert not trainer.running
     front.clock.pass_hours(7 * 24 + 1)
-    front.service.keep_house()
+    front.service.run_maintenance()
     assert trainer.running
     trainer.stop()
 
 
 def test_how_long_half_a_topic_waits(make_front: Make) -> None:
-    from atpgraph_qa.service.out.adapters import Half, Incoming
+    from atpgraph_qa.service.out.payloads import Incoming, TopicPart
 
     front = make_front(hooks={"discourse_wait_seconds": 600.0})
-    half = Half(90_001, NOW, 7, {"title": "Why do tomato leaves curl?", "tags": ["tomatoes"]})
-    front.service.take_in(Incoming(halves=[half]))
+    half = TopicPart(90_001, NOW, 7, {"title": "Why do tomato leaves curl?", "tags": ["tomatoes"]})
+    front.service.receive(Incoming(topic_parts=[half]))
     for hours, made in ((0.1, 0), (0.1, 1)):  # six minutes, then twelve
         front.clock.pass_hours(hours)
-        front.service.keep_house()
-        front.service.settle()
+        front.service.run_maintenance()
+        front.service.apply_all()
         assert len(front.suggestions()) == made

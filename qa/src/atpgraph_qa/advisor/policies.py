@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
+import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,10 +19,22 @@ from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.files import atomic_path
+from atpgraph_qa.advisor.people import (
+    WEEKDAYS,
+    Directory,
+    Person,
+    parse_day,
+    parse_hours,
+    time_zone,
+)
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
 from atpgraph_qa.timeline.query import Query
 
+HOUR_MS = 3_600_000
+WEEK_MS = 7 * DAY_MS
 _STRONGEST = 1e6
+_FALLBACK_POOL = 200  # among so many of the best the least recently asked is looked for
+_STEP = 64  # how many of the best are looked at before more of them are sorted out
 
 
 @dataclass(frozen=True)
@@ -32,10 +47,9 @@ class Policy:
         Users who are never asked.
     inactive_days : float or None
         Leave out people whose last answer is older.
-    least_answers : int
-        Leave out people who gave fewer answers.
     per_day, per_week : int or None
-        Nobody is asked more often, counted over the last 24 hours and seven days.
+        Nobody is asked more often, counted over the last 24 hours and seven days; a person's own
+        capacity replaces `per_week`.
     spread : float
         How many log-odds a person loses when the number of times they were asked in the last week
         doubles (from one to two, and so on); 0 ranks by evidence alone.
@@ -43,6 +57,21 @@ class Policy:
         Share of the places, rounded down over the questions so far, that go to the best newcomers.
     newcomer_answers : int
         Newcomers gave at most this many answers.
+    least_answers : int
+        Leave out people who gave fewer answers, unless they declared a topic.
+    groups : tuple of str
+        Ask only members; empty for everybody.
+    hours, weekdays, holidays, time_zone
+        When people are asked: hours like 09:00-17:00 in their own time zone or `time_zone`, days
+        like mon, days like 2026-12-25 on which nobody is. Empty: at any time.
+    rest_hours : float
+        Leave people alone for so long after they were asked.
+    declared_bonus : float
+        Log-odds for people who declared a tag of the question.
+    considered : int or None
+        Look at so many of the best only; None for all.
+    fallback : bool
+        If none of those may be asked, ask who of a wider list was asked least recently.
     """
 
     opted_out: frozenset[int] = frozenset()
@@ -53,6 +82,15 @@ class Policy:
     newcomer_share: float = 0.0
     newcomer_answers: int = 3
     least_answers: int = 0
+    groups: tuple[str, ...] = ()
+    hours: str = ""
+    weekdays: tuple[str, ...] = ()
+    holidays: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    rest_hours: float = 0.0
+    declared_bonus: float = 0.0
+    considered: int | None = None
+    fallback: bool = False
 
     def __post_init__(self) -> None:
         for name in ("per_day", "per_week"):
@@ -78,45 +116,98 @@ class AskLog:
     >>> log.record([7, 9], now_ms=0)
     >>> log.times_asked(7, now_ms=DAY_MS, days=7), log.times_asked(7, now_ms=DAY_MS, days=1)
     (1, 0)
+    >>> [part.tolist() for part in log.week(DAY_MS)], log.last_asked(8)
+    ([[7, 9], [1, 1]], 0)
     """
 
     def __init__(self) -> None:
         self._asked: dict[int, deque[int]] = defaultdict(deque)
+        self._last: dict[int, int] = {}
+        self._due: list[tuple[int, int]] = []  # moments and people of the week, earliest first
+        nobody = np.zeros(0, dtype=np.int64)
+        self._counts = nobody, nobody  # replaced as a whole: readers go on with the old one
+        self._lock = threading.Lock()
         self.places = 0
         self.newcomers = 0
 
     @property
     def people(self) -> list[int]:
         """Everybody who was asked."""
-        return list(self._asked)
+        return list(self._last)
 
     def record(self, people: Iterable[int], now_ms: int) -> None:
         """Remember that these people were asked."""
-        for person in people:
-            self._asked[int(person)].append(now_ms)
+        self.record_all([(int(person), now_ms) for person in people])
+
+    def record_all(self, asked: Sequence[tuple[int, int]]) -> None:
+        """Remember people and the moments at which they were asked."""
+        with self._lock:
+            for person, moment in asked:
+                self._asked[person].append(moment)
+                self._last[person] = max(moment, self._last.get(person, 0))
+                heapq.heappush(self._due, (moment, person))
+            self._change([person for person, _ in asked], 1)
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
-        """How often somebody was asked in the last `days` days, seven at most."""
+        """Return how often somebody was asked in the last `days` days, seven at most."""
         times = self._asked.get(int(person))
         if not times:
             return 0
-        while times and times[0] <= now_ms - 7 * DAY_MS:
-            times.popleft()
         since = now_ms - days * DAY_MS
-        return sum(1 for time in times if time > since)
+        return sum(1 for time in list(times) if time > since)
+
+    def last_asked(self, person: int) -> int:
+        """Return when somebody was last asked, 0 for never."""
+        return self._last.get(person, 0)
+
+    def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
+        """Return the ids of those asked in the last seven days, ascending, and how often.
+
+        Reading costs nothing however many were asked; an ask costs a copy of two arrays.
+        """
+        with self._lock:
+            past = []
+            while self._due and self._due[0][0] <= now_ms - WEEK_MS:
+                moment, person = heapq.heappop(self._due)
+                past.append(person)
+                times = self._asked[person]
+                times.remove(moment)
+                if not times:
+                    del self._asked[person]
+            self._change(past, -1)
+            return self._counts
+
+    def drop(self, person: int) -> None:
+        """Forget somebody."""
+        with self._lock:
+            self._change([who for _, who in self._due if who == person], -1)
+            self._due = [(moment, who) for moment, who in self._due if who != person]
+            heapq.heapify(self._due)
+            self._asked.pop(person, None)
+            self._last.pop(person, None)
+
+    def _change(self, people: Sequence[int], by: int) -> None:
+        if not people:
+            return
+        known, counts = self._counts
+        changed, times = np.unique(np.array(people, dtype=np.int64), return_counts=True)
+        place = np.searchsorted(known, changed)
+        new = np.append(known, -1)[place] != changed  # ids are not negative
+        known, counts = np.insert(known, place[new], changed[new]), np.insert(counts, place[new], 0)
+        counts[np.searchsorted(known, changed)] += by * times
+        self._counts = known[counts > 0], counts[counts > 0]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        asked = {str(person): list(times) for person, times in self._asked.items() if times}
+        """Return plain values for JSON."""
+        asked = {str(person): sorted(times) for person, times in self._asked.items() if times}
         return {"asked": asked, "places": self.places, "newcomers": self.newcomers}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """Go on from what :meth:`to_json` gave."""
+        """Return the log that :meth:`to_json` gave."""
         log = cls()
         try:
-            for person, times in data["asked"].items():
-                log._asked[int(person)] = deque(sorted(int(time) for time in times))
+            log.record_all([(int(p), int(t)) for p, times in data["asked"].items() for t in times])
             log.places, log.newcomers = int(data["places"]), int(data["newcomers"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError("This is not a record of who was asked.") from None
@@ -124,7 +215,7 @@ class AskLog:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file; from nothing if there is none yet."""
+        """Return the log of a file; an empty one if there is no file yet."""
         file = Path(path)
         if not file.exists():
             return cls()
@@ -136,9 +227,27 @@ class AskLog:
             ) from None
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file that :meth:`read` goes on from."""
+        """Write the file that :meth:`read` reads."""
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(self.to_json()) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a rule said about a person.
+
+    Attributes
+    ----------
+    person : int
+    rule : str
+        Its name; ``asked`` for those who are asked.
+    text : str
+        The same for people.
+    """
+
+    person: int
+    rule: str
+    text: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +259,21 @@ class Choice:
     positions : int64 array
         Positions of the people to ask among the candidates, best first.
     allowed : boolean array
-        Which candidates may be asked.
+        Which candidates may be asked; where the policy looks at the best only
+        (:attr:`Policy.considered`), by activity and groups alone.
     scores : float64 array
-        Scores of the candidates, less their load.
+        Scores of the candidates with what they declared, less their load.
     newcomers : int
         How many of the people to ask are newcomers.
+    decisions : tuple of Decision
+        About those who were looked at, best first.
     """
 
     positions: Int64Array
     allowed: BoolArray
     scores: Float64Array
     newcomers: int
+    decisions: tuple[Decision, ...] = ()
 
 
 class Dispatcher:
@@ -172,6 +285,14 @@ class Dispatcher:
         By default nobody but the asker is left out.
     log : AskLog, optional
         Who was asked before; new entries are added to it.
+    people : Directory, optional
+        What people set.
+    skip : collection of int
+        Who was asked about the question before.
+    now_ms : int, optional
+        The time by which people are asked; by default that of the question.
+    remember : bool
+        Whether to add those chosen to the log.
 
     Examples
     --------
@@ -183,32 +304,115 @@ class Dispatcher:
     [False, True, False]
     """
 
-    def __init__(self, policy: Policy | None = None, log: AskLog | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        log: AskLog | None = None,
+        people: Directory | None = None,
+        *,
+        skip: Collection[int] = (),
+        now_ms: int | None = None,
+        remember: bool = True,
+    ) -> None:
         self.policy = policy or Policy()
         self.log = log or AskLog()
+        self.people = people or Directory()
+        self.skip, self.now_ms, self.remember = frozenset(skip), now_ms, remember
+
+    def why_not(self, person: Person, now_ms: int) -> Decision | None:
+        """Return the first rule by which somebody may not be asked now, whatever they know."""
+        rule, log = self.policy, self.log
+        if person.id in self.skip:
+            return Decision(person.id, "asked-before", "was asked about this question before")
+        if person.opted_out or person.id in rule.opted_out:
+            return Decision(person.id, "opted-out", "does not want to be asked")
+        closed = self._closed(person, now_ms)
+        if closed:
+            return Decision(person.id, *closed)
+        week = rule.per_week if person.capacity is None else person.capacity
+        for limit, days, name in ((rule.per_day, 1.0, "day"), (week, 7.0, "week")):
+            if limit is not None:
+                asked = log.times_asked(person.id, now_ms, days)
+                if asked >= limit:
+                    said = f"was asked {_times(asked)} in the last {name}, {limit} allowed"
+                    return Decision(person.id, "capacity", said)
+        last = log.last_asked(person.id)
+        if rule.rest_hours and last and last > now_ms - rule.rest_hours * HOUR_MS:
+            hours = (now_ms - last) / HOUR_MS
+            return Decision(person.id, "asked-recently", f"was asked {hours:.1f} hours ago")
+        return None
+
+    def _closed(self, person: Person, now_ms: int) -> tuple[str, str] | None:
+        rule = self.policy
+        hours = person.hours or rule.hours
+        if not (hours or person.away_until or rule.holidays or rule.weekdays):
+            return None
+        zone = person.time_zone or rule.time_zone
+        local = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(time_zone(zone))
+        day, minute = local.date(), 60 * local.hour + local.minute
+        if person.away_until and day <= parse_day(person.away_until):
+            return "away", f"is away until {person.away_until}"
+        if day.isoformat() in rule.holidays:
+            return "holiday", f"{day.isoformat()} is a holiday"
+        if rule.weekdays and WEEKDAYS[day.weekday()] not in rule.weekdays:
+            return "weekday", f"nobody is asked on a {_day_name(day)}"
+        if hours:
+            start, end = parse_hours(hours)
+            inside = start <= minute < end if start < end else minute >= start or minute < end
+            if not inside:
+                return "hours", f"it is outside of their hours, {hours} {zone}"
+        return None
 
     def allowed(self, candidates: Int64Array, asker: int, now_ms: int) -> BoolArray:
-        """Which candidates may be asked now, their activity aside."""
-        rule, log = self.policy, self.log
+        """Return which candidates may be asked now, their activity aside."""
         result: BoolArray = np.asarray(candidates != asker)
-        if rule.opted_out:
-            result &= ~np.isin(candidates, np.fromiter(rule.opted_out, dtype=np.int64))
-        for limit, days in ((rule.per_day, 1.0), (rule.per_week, 7.0)):
-            if limit == 0:
-                result[:] = False
-            elif limit is not None:
-                busy = [p for p in log.people if log.times_asked(p, now_ms, days) >= limit]
-                result &= ~np.isin(candidates, np.array(busy, dtype=np.int64))
-        return np.asarray(result)
+        if self.why_not(Person(-1), now_ms) is not None:  # a rule for everybody
+            return np.zeros(len(candidates), dtype=np.bool_)
+        told = {person.id for person in self.people} | self.policy.opted_out | self.skip
+        told |= set(self.log.people)
+        busy = [user for user in told if self.why_not(self.people[user], now_ms) is not None]
+        return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
     def eligible(self, query: Query, codes: Int64Array) -> BoolArray:
-        """Return which people (user codes) are worth ranking: by activity, which costs nothing."""
+        """Return which people (user codes) are worth ranking: by activity and groups."""
+        checks = self._eligibility(query, codes)
+        result = np.ones(len(codes), dtype=np.bool_)
+        for _, passed in checks:
+            result &= passed
+        return result
+
+    def _eligibility(self, query: Query, codes: Int64Array) -> list[tuple[str, BoolArray]]:
+        """Return what each rule that costs nothing says of people, with a phrase for it."""
         rule, history = self.policy, query.history
-        result = _by_code(history.n_given, codes) >= rule.least_answers
+        checks = []
+        if rule.least_answers:
+            enough = _by_code(history.n_given, codes) >= rule.least_answers
+            declared = [person.id for person in self.people.declaring()]
+            if declared:
+                enough = enough | np.isin(codes, history.codes(declared))
+            checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            result &= _by_code(history.last_answer_ms, codes) > oldest
-        return np.asarray(result)
+            active = _by_code(history.last_answer_ms, codes) > oldest
+            checks.append((f"have not answered for {rule.inactive_days:g} days", active))
+        if rule.groups:
+            members = np.isin(codes, history.codes(self.people.members(rule.groups)))
+            checks.append(("are in none of the groups that may be asked", members))
+        return checks
+
+    def explain_nobody(self, query: Query, codes: Int64Array) -> str:
+        """Return in words why none of some people is eligible."""
+        parts = [
+            f"{int((~passed).sum())} of {len(codes)} {phrase}"
+            for phrase, passed in self._eligibility(query, codes)
+            if not passed.all()
+        ]
+        last = query.history.last_answer_ms
+        days = (query.asked_ms - int(last.max())) / DAY_MS if len(last) else 0.0
+        rule = self.policy
+        if rule.inactive_days is not None and days > rule.inactive_days:
+            parts.append(f"the newest answer known here is {days:,.0f} days old")
+        return "The policy leaves nobody to ask: " + "; ".join(parts) + "." if parts else ""
 
     def expected_share(self, presence: Float64Array) -> float:
         """Return how often the right person is eligible, given who was right in the past.
@@ -239,43 +443,99 @@ class Dispatcher:
         top : int
             How many people at most.
         """
-        now, rule = query.asked_ms, self.policy
-        allowed = self.allowed(candidates, query.question.asker, now)
-        allowed &= self.eligible(query, query.history.codes(candidates))
-        scores = self._spread(candidates, scores, now)
-        chosen = best(candidates, scores, np.flatnonzero(allowed), top)
-        if rule.newcomer_share and len(chosen):
+        rule = self.policy
+        now = query.asked_ms if self.now_ms is None else self.now_ms
+        allowed = self.eligible(query, query.history.codes(candidates))
+        allowed &= candidates != query.question.asker
+        if rule.considered is None:
+            allowed &= self.allowed(candidates, query.question.asker, now)
+        scores = self._adjusted(query, candidates, scores, now)
+        chosen, decisions = self._walk(candidates, scores, allowed, top, now)
+        if rule.fallback and not chosen:
+            chosen = self._fallback(candidates, scores, allowed, top, now, decisions)
+        positions = np.array(chosen, dtype=np.int64)
+        if rule.newcomer_share and len(positions):
             fresh = self.newcomers(query, candidates) & allowed
-            chosen = self._with_newcomers(chosen, fresh, candidates, scores)
-        self.log.record(candidates[chosen].tolist(), now)
-        newcomers = int(self.newcomers(query, candidates[chosen]).sum())
-        return Choice(chosen, allowed, scores, newcomers)
+            positions = self._with_newcomers(positions, fresh, candidates, scores)
+        if self.remember:
+            self.log.record(candidates[positions].tolist(), now)
+        newcomers = int(self.newcomers(query, candidates[positions]).sum())
+        return Choice(positions, allowed, scores, newcomers, tuple(decisions))
+
+    def _walk(
+        self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int
+    ) -> tuple[list[int], list[Decision]]:
+        """Go down the list, and choose the first who may be asked."""
+        places = np.flatnonzero(allowed)
+        most = len(places) if self.policy.considered is None else self.policy.considered
+        chosen: list[int] = []
+        decisions: list[Decision] = []
+        seen, size = 0, min(max(top, _STEP), most)
+        while seen < min(most, len(places)) and len(chosen) < top:
+            head = best(candidates, scores, places, size)
+            for place in head[seen:].tolist():
+                person = self.people[int(candidates[place])]
+                no = self.why_not(person, now)
+                if no is not None:
+                    decisions.append(no)
+                elif len(chosen) < top:
+                    chosen.append(place)
+                    said = f"place {len(chosen)}"
+                    decisions.append(Decision(person.id, "asked", said))
+            seen, size = len(head), min(4 * size, most)
+        return chosen, decisions
+
+    def _fallback(
+        self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int,
+        decisions: list[Decision],
+    ) -> list[int]:  # fmt: skip
+        """Choose, of a wider list, those who were asked least recently."""
+        places = best(candidates, scores, np.flatnonzero(allowed), _FALLBACK_POOL)
+        free = [
+            (self.log.last_asked(int(candidates[place])), turn, place)
+            for turn, place in enumerate(places.tolist())
+            if self.why_not(self.people[int(candidates[place])], now) is None
+        ]
+        chosen = [place for _, _, place in sorted(free)[:top]]
+        said = "none of the best may be asked; asked least recently of the others"
+        decisions += [Decision(int(candidates[p]), "fallback", said) for p in chosen]
+        return chosen
+
+    def _adjusted(
+        self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
+    ) -> Float64Array:
+        """Return the scores with what people declared, and less the load of the week."""
+        rule, tags = self.policy, set(query.question.tags)
+        changes: list[tuple[Int64Array, Float64Array]] = []
+        if tags and rule.declared_bonus:
+            knowing = [p.id for p in self.people.declaring() if tags.intersection(p.topics)]
+            people = np.array(sorted(knowing), dtype=np.int64)
+            changes.append((people, np.full(len(people), rule.declared_bonus)))
+        if rule.spread:
+            people, asked = self.log.week(now)
+            changes.append((people, -rule.spread * np.log2(1.0 + asked)))
+        if not len(candidates) or not any(len(people) for people, _ in changes):
+            return scores
+        adjusted = scores.astype(np.float64, copy=True)
+        order = np.argsort(candidates, kind="stable")
+        for people, more in changes:
+            place = np.searchsorted(candidates, people, sorter=order)
+            place = order[np.minimum(place, len(order) - 1)]
+            there = candidates[place] == people
+            adjusted[place[there]] += more[there]
+        return adjusted
 
     def newcomers(self, query: Query, candidates: Int64Array) -> BoolArray:
-        """Which candidates are newcomers: few answers, or welcomed as one."""
+        """Return which candidates are newcomers: few answers, or welcomed as one."""
         given = _by_code(query.history.n_given, query.history.codes(candidates))
         few = given <= self.policy.newcomer_answers
         welcomed = list(query.history.records.newcomers)
         return np.asarray(few | np.isin(candidates, welcomed) if welcomed else few)
 
-    def _spread(self, candidates: Int64Array, scores: Float64Array, now: int) -> Float64Array:
-        people = np.array(self.log.people if self.policy.spread else [], dtype=np.int64)
-        if not len(people):
-            return scores
-        scores = scores.astype(np.float64)
-        order = np.argsort(candidates, kind="stable")
-        place = np.searchsorted(candidates, people, sorter=order)
-        place = order[np.minimum(place, len(order) - 1)]
-        there = candidates[place] == people
-        for person, where in zip(people[there].tolist(), place[there].tolist(), strict=True):
-            load = self.log.times_asked(person, now, 7.0)
-            scores[where] -= self.policy.spread * np.log2(1.0 + load)
-        return scores
-
     def _with_newcomers(
         self, chosen: Int64Array, fresh: BoolArray, candidates: Int64Array, scores: Float64Array
     ) -> Int64Array:
-        """The best, but with as many newcomers at the end as are owed so far."""
+        """Return the best, but with as many newcomers at the end as are owed so far."""
         self.log.places += len(chosen)
         owed = int(self.log.places * self.policy.newcomer_share) - self.log.newcomers
         missing = min(owed - int(fresh[chosen].sum()), len(chosen))
@@ -292,7 +552,7 @@ class Dispatcher:
 def best(
     candidates: Int64Array, scores: Float64Array, places: Int64Array, count: int
 ) -> Int64Array:
-    """The first `count` of some places by score, then id, without sorting all of them."""
+    """Return the first `count` of some places by score, then id, without sorting all of them."""
     if 4 * count < len(places):
         value = scores[places]
         # The largest of each of so many parts: at least `count` values reach the count-th of them.
@@ -301,6 +561,14 @@ def best(
         places = places[value >= np.partition(largest, len(largest) - count)[-count]]
     order = np.lexsort((candidates[places], -scores[places]))
     return np.asarray(places[order[:count]])
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _day_name(day: date) -> str:
+    return f"{day:%A}"
 
 
 def _by_code(values: Any, codes: Int64Array) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph.util.courtesy import breathe
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
@@ -86,11 +85,6 @@ class LocalRanker:
 
     def scores(self, query: Query, codes: Int64Array) -> Float64Array:
         """See :meth:`Ranker.scores`; without anything learned, by similar questions answered."""
-        breathe()
-        _ = query.closeness  # the slow parts one by one, so that there is a moment between them
-        breathe()
-        _ = query.match
-        breathe()
         if self.router.questions_:
             return self.router.score_codes(query, codes)
         history = query.history
@@ -131,12 +125,13 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    codes = np.flatnonzero(query.history.last_answer_ms)
-    codes = by_id(query, codes[rules.eligible(query, codes)])
+    everybody = np.flatnonzero(query.history.last_answer_ms)
+    codes = by_id(query, everybody[rules.eligible(query, everybody)])
     people = query.history.users[codes]
     if not len(people):
-        nobody = "Nobody has answered a question on this site yet."
-        why = "The policy leaves nobody to ask." if query.history.n_given.any() else nobody
+        why = "Nobody has answered a question on this site yet."
+        if query.history.n_given.any():
+            why = rules.explain_nobody(query, everybody) or "The policy leaves nobody to ask."
         return Suggestions((), why, 0, notes)
     scores = ranker.scores(query, codes)
     chosen = rules.choose(query, people, scores, top).positions

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, session, table
-from atpgraph.cli.options import Json, Quiet, arg, opt
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import arg, opt
 
 if TYPE_CHECKING:
     from atpgraph_qa.service.settings import Settings
@@ -25,6 +25,7 @@ File = Annotated[Path, arg("The backup.")]
 
 @app.command()
 def run(
+    out: Session,
     model: Model = None,
     config: Config = None,
     database: Database = None,
@@ -32,49 +33,44 @@ def run(
     host: Host = None,
     port: Port = None,
     demo: Annotated[bool, opt("Serve a simulated community with live traffic.", "--demo")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Serve suggestions: API, webhooks and a page, on a history that follows the site.
 
     The first start prints an admin token, once. Settings come from the TOML file, then ATP_SERVE_…
-    variables, then these options. The service starts in shadow mode: it asks nobody until
-    policy.shadow is false.
+    variables, then these options. The service starts in shadow mode: it asks nobody until the mode
+    is switched, on the page or by policy.mode.
     """
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder, host=host, port=port)
-        if demo:
-            _demo(out, settings, folder)
-        else:
-            _serve(out, settings, model)
+    settings = read_settings(config, database, folder, host=host, port=port)
+    if demo:
+        _demo(out, settings, folder)
+    else:
+        _serve(out, settings, model)
 
 
 @app.command()
 def check(
+    out: Session,
     model: Model = None,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
     host: Host = None,
     port: Port = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check the settings and the model."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder, host=host, port=port)
-        from atpgraph_qa.advisor.model_folder import ModelFolder
+    settings = read_settings(config, database, folder, host=host, port=port)
+    from atpgraph_qa.advisor.model_folder import ModelFolder
 
-        if model is not None:
-            ModelFolder.open(model)
-        shown = settings.shown()
-        rows = [
-            (section, name, _text(value))
-            for section, values in shown.items()
-            for name, value in values.items()
-        ]
-        payload = {"checked": True, "model": model, "settings": shown}
-        out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
+    if model is not None:
+        ModelFolder.open(model)
+    shown = settings.shown()
+    rows = [
+        (section, name, _text(value))
+        for section, values in shown.items()
+        for name, value in values.items()
+    ]
+    payload = {"checked": True, "model": model, "settings": shown}
+    out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
 
 
 def read_settings(
@@ -89,7 +85,6 @@ def read_settings(
     for section, values in (("server", server), ("store", store)):
         given = {name: value for name, value in values.items() if value is not None}
         settings = settings.changed(section, given, "options")
-    settings.check()
     return settings
 
 
@@ -99,7 +94,16 @@ def require() -> None:
 
     from atpgraph.errors import MissingDependencyError
 
-    for name in ("fastapi", "uvicorn", "sqlalchemy", "httpx", "jinja2"):
+    for name in (
+        "fastapi",
+        "uvicorn",
+        "sqlalchemy",
+        "httpx2",
+        "jinja2",
+        "pydantic_settings",
+        "prometheus_client",
+        "standardwebhooks",
+    ):
         if find_spec(name) is None:
             raise MissingDependencyError(name, "serve", "The service", "atpgraph-qa")
 
@@ -127,22 +131,21 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
 
     place = folder or Path("atp-demo")
     settings = settings.changed("store", {"folder": str(place / "work")}, "options")
-    # A question every few seconds is more than people would bear; these ones do not mind.
-    patient = {"per_day": 40, "per_week": 100, "rest_hours": 0.0}
-    settings = settings.changed("policy", patient, "options")
+    settings = settings.changed("policy", {"mode": "automatic", "people": 1}, "options")
     settings = settings.changed("log", {"requests": False, "level": "warning"}, "options")
     bound = listen(settings.server.host, settings.server.port)
     out.note("simulating a community and learning from it; the first time takes half a minute")
     model, play = demo.prepare(place)
     service = Service(settings, model)
     demo.fill_past(service, play)
+    service.engine.set_mode("approve", "demo")
     with service.database.write() as connection:
         made = {
             scope: tokens.create_token(connection, f"demo {scope}", [scope], service.clock())[1]
             for scope in ("write", "admin")
         }
     url = address_of(bound)
-    traffic = demo.Traffic(url, made["write"], play, pace_s=4.0)
+    traffic = demo.Traffic(url, made["write"], play, pace_s=20.0)
 
     def started() -> None:
         _announce(out, url, made["admin"])
@@ -168,68 +171,102 @@ def _announce(out: Session, url: str, token: str) -> None:
 
 @app.command()
 def backup(
+    out: Session,
     file: File,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write everything the service knows into one file, also while it runs.
 
     The file holds personal data and secrets' digests: keep it as you keep the database.
     """
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.backup import backup as write
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.backup import backup as write
 
-        counts = write(settings, file)
-        out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
+    counts = write(settings, file)
+    out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
 
 
 @app.command()
 def restore(
+    out: Session,
     file: File,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Fill an empty database and work folder from a backup; also from SQLite to PostgreSQL."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.backup import restore as read
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.backup import restore as read
 
-        counts = read(settings, file)
-        out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
+    counts = read(settings, file)
+    out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
 
 
 @app.command()
 def tokens(
-    name: Annotated[str, arg("What it is for.")],
+    out: Session,
+    name: Annotated[
+        str | None, arg("What a new token is for; without it, tokens are listed.")
+    ] = None,
     scopes: Annotated[str, opt("Some of read, route, write, admin, separated by commas.")] = "read",
+    revoke: Annotated[int | None, opt("Revoke the token with this number.")] = None,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Make a token, also if all others are lost. It is shown this once."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.desk import now_ms
-        from atpgraph_qa.service.service import database_url
-        from atpgraph_qa.service.store.database import Database as Store
-        from atpgraph_qa.service.store.tokens import check_scopes, create_token
+    """List tokens, make one (also if all others are lost; it is shown this once), or revoke one."""
+    settings = read_settings(config, database, folder)
+    from atpgraph.errors import InputError
+    from atpgraph_qa.service.engine import now_ms
+    from atpgraph_qa.service.service import database_url
+    from atpgraph_qa.service.store import audit
+    from atpgraph_qa.service.store import tokens as known
+    from atpgraph_qa.service.store.database import Database as Store
 
-        wanted = check_scopes(part.strip() for part in scopes.split(","))
-        Path(settings.store.folder).mkdir(parents=True, exist_ok=True)
-        store = Store(database_url(settings))
-        try:
-            store.migrate()
-            with store.write() as connection:
-                number, made = create_token(connection, name, wanted, now_ms())
-        finally:
-            store.close()
-        out.result({"id": number, "name": name, "scopes": list(wanted), "token": made}, made)
+    wanted = known.check_scopes(part.strip() for part in scopes.split(","))
+    Path(settings.store.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store(database_url(settings))
+    try:
+        store.migrate()
+        with store.write() as connection:
+            payload: dict[str, Any] = {}
+            said: Any = ""
+            if revoke is not None:
+                if not known.revoke_token(connection, revoke, now_ms()):
+                    raise InputError(f"There is no token {revoke}.")
+                audit.note(connection, now_ms(), "command line", f"revoked token {revoke}")
+                payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
+            elif name is None:
+                listed = known.list_tokens(connection)
+                rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
+                payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
+            else:
+                number, made = known.create_token(connection, name, wanted, now_ms())
+                audit.note(connection, now_ms(), "command line", f"made token {number}")
+                payload = {"id": number, "name": name, "scopes": list(wanted), "token": made}
+                said = made
+    finally:
+        store.close()
+    out.result(payload, said)
+
+
+@app.command()
+def repair(
+    out: Session,
+    config: Config = None,
+    database: Database = None,
+    folder: Folder = None,
+) -> None:
+    """Take events dated in the future out of use, after a sender's clock was wrong.
+
+    Stop the service first. Start it again with the model: it rebuilds the history from the model
+    and the other events.
+    """
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.engine import now_ms
+    from atpgraph_qa.service.repair import repair as run
+
+    counts = run(settings, now_ms())
+    out.result(counts, table(("taken out of use", "count"), counts.items()))

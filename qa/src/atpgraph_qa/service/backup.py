@@ -23,11 +23,12 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.service.service import database_url
 from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.store.database import Database, get_meta
+from atpgraph_qa.service.store.database import Database, get_meta, make_private
 from atpgraph_qa.service.store.tables import METADATA, migrations
 
 FORMAT = "atpgraph-serve-backup"
 _FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
+_SNAPSHOT = re.compile(r"[0-9]+-[0-9]+")
 _LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
 _ROWS = 500
 _ATTEMPTS = 5
@@ -73,6 +74,7 @@ def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
             archive.writestr("backup.json", json.dumps(head))
     finally:
         database.close()
+    make_private(Path(file))
     return counts
 
 
@@ -91,7 +93,7 @@ def _pack_snapshot(connection: Connection, settings: Settings, archive: zipfile.
 def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
     """Fill an empty database and the work folder from a backup; how many rows of each table."""
     folder = Path(settings.store.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         archive = zipfile.ZipFile(file)
         head = json.loads(archive.read("backup.json"))
@@ -146,8 +148,8 @@ def _batches(raw: IO[bytes]) -> Iterator[list[dict[str, object]]]:
 
 
 def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
-    if Path(name).name != name:
-        raise InputError("The backup is damaged.")
+    if not _SNAPSHOT.fullmatch(name):  # not "..": nothing is written elsewhere
+        raise InputError("The backup is damaged: its snapshot has no plain name.")
     target = folder / "snapshots" / name
     target.mkdir(parents=True, exist_ok=True)
     for member in archive.namelist():
@@ -155,6 +157,7 @@ def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
         if part != member and _FILE.fullmatch(part):  # plain names: nothing is written elsewhere
             with atomic_path(target / part) as temporary:
                 temporary.write_bytes(archive.read(member))
+    make_private(folder / "snapshots")
 
 
 def _count_on(connection: Connection) -> None:

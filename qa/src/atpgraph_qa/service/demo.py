@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 
 from atpgraph.util.random import generator
 from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.advisor.people import Person
 from atpgraph_qa.data.ingest import ingest
 from atpgraph_qa.data.site import DAY_MS, Site
-from atpgraph_qa.service.desk import now_ms
+from atpgraph_qa.service.engine import now_ms
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store.events import Arrival, Event, name_of
-from atpgraph_qa.service.store.people import Person
 from atpgraph_qa.simulation.community import Community, simulate_community
 from atpgraph_qa.simulation.dump import write_dump
 from atpgraph_qa.simulation.texts import Texts, make_topics, write_texts
@@ -101,14 +101,14 @@ def prepare(folder: Path) -> tuple[Path, Play]:
         folder.mkdir(parents=True, exist_ok=True)
         write_dump(play.history(), folder / "dump", random_state=0)
         ingest(folder / "dump", folder / "site")
-        Advisor.train(Site(folder / "site")).save(model)
+        Advisor.fit(Site(folder / "site")).save(model)
     return model, play
 
 
 def fill_past(service: Service, play: Play) -> None:
     """Two weeks of questions, as if the service had been there, one moment after another."""
-    now, desk = service.clock(), service.desk
-    if desk.seq:
+    now, engine = service.clock(), service.engine
+    if engine.seq:
         return
     moments: list[tuple[int, Event]] = []
     for number, (asked, given, best) in enumerate(itertools.islice(play.live(), PAST)):
@@ -121,14 +121,14 @@ def fill_past(service: Service, play: Play) -> None:
                 if turn - 1 == best and then + _HOUR_MS < now:
                     seen = then + _HOUR_MS
                     moments.append((seen, Accepted(asked.id, answer.id, seen)))
-    real = desk.clock
+    real = engine.clock
     try:
         for at, event in sorted(moments, key=lambda pair: pair[0]):
-            desk.clock = lambda at=at: at  # type: ignore[misc]
-            desk.append([Arrival(name_of(event), event)])
-            desk.apply()
+            engine.clock = lambda at=at: at  # type: ignore[misc]
+            engine.append([Arrival(name_of(event), event)])
+            engine.apply()
     finally:
-        desk.clock = real
+        engine.clock = real
     for user in range(_FIRST_USER, _FIRST_USER + USERS):
         service.save_person(Person(user, handle=f"user{user}"))
 

@@ -13,7 +13,7 @@ from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.expertise import Expertise
-from atpgraph_qa.service.forget import GONE
+from atpgraph_qa.service.forget import GONE, mention
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
 from atpgraph_qa.timeline.history import History
@@ -38,23 +38,39 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     known = code >= 0
     asked = np.flatnonzero(records.questions.asker == code) if known else np.zeros(0, np.int64)
     made = advisor.observe([Forgotten(user)]) if known else advisor
-    records = made.history.records.settled()
+    fitted = advisor.fitted
+    if fitted is not None:
+        fitted = Expertise.from_model(_renamed(fitted.model, user))
+    return replace(erase_questions(made, asked, handle), fitted=fitted)
+
+
+def erase_questions(advisor: Advisor, questions: Int64Array, handle: str = "") -> Advisor:
+    """Return an advisor without title, words and vectors of some questions (their positions).
+
+    With a handle, also without ``@handle`` in the titles of others.
+    """
+    records = advisor.history.records.settled()
     titles = list(records.texts.titles)
     if handle:
-        titles = [title.replace(f"@{handle}", GONE) for title in titles]
-    for question in asked.tolist():
+        named = mention(handle)
+        titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
+    for question in questions.tolist():
         titles[question] = ""
     records = replace(
         records,
         texts=TextTable(titles, [""] * len(titles)),
-        corpus=without_words(records.corpus, asked, words(handle, "", ())),
-        meaning=_without_vectors(records.meaning, asked),
+        corpus=without_words(records.corpus, questions, words(handle, "", ())),
+        meaning=_without_vectors(records.meaning, questions),
     )
-    history = History(records, made.history.now, made.history.shared)
-    fitted = advisor.fitted
-    if fitted is not None:
-        fitted = Expertise.from_model(_renamed(fitted.model, user))
-    return replace(made, history=history, fitted=fitted)
+    history = History(records, advisor.history.now, advisor.history.shared)
+    return replace(advisor, history=history)
+
+
+def asked_by(advisor: Advisor, user: int) -> set[int]:
+    """Return the ids of the questions that somebody asked."""
+    questions = advisor.history.records.questions
+    code = int(advisor.history.records.codes([user])[0])
+    return set(questions.id[questions.asker == code].tolist()) if code >= 0 else set()
 
 
 def _without_vectors(meaning: Meaning | None, questions: Int64Array) -> Meaning | None:

@@ -16,10 +16,10 @@ class JsonLines(logging.Formatter):
         """One line."""
         moment = datetime.fromtimestamp(record.created, UTC)
         line = {
+            **getattr(record, "facts", {}),
             "at": moment.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "what": record.getMessage(),
-            **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[2] is not None:
             # Places only: the message of an error may quote what somebody wrote.

@@ -2,134 +2,131 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, func, select
 
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.gate import BASELINE_DAYS
-from atpgraph_qa.service.store.tables import suggestions
+from atpgraph_qa.service.engine import BASELINE_DAYS
+from atpgraph_qa.service.store.suggestions import BINS
+from atpgraph_qa.service.store.tables import asks, calibration, suggestions
 
-_BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A suggestion of the first round and what came of it."""
-
-    day: int
-    asked: tuple[int, ...]
-    shadow: bool
-    resolved: bool
-    place: int | None
-    baseline_place: int | None
-    state: str
-    ranking: tuple[tuple[int, float], ...]
-    outcome: int | None
+_SUMS = (
+    "questions", "answered", "covered", "reciprocal", "in_five", "baseline", "asked_resolved",
+    "asked_right", "accepted", "declined",
+)  # fmt: skip
 
 
-def cases(connection: Connection, since_ms: int) -> list[Case]:
-    """First-round suggestions since a moment, oldest first."""
-    table = suggestions.c
-    query = select(
-        table.created_ms, table.people, table.shadow, table.resolved_ms, table.place,
-        table.baseline_place, table.state, table.ranking, table.outcome,
-    ).where(table.created_ms >= since_ms, table.round == 0)  # fmt: skip
-    return [
-        Case(
-            row.created_ms // DAY_MS,
-            tuple(person["user"] for person in json.loads(row.people)),
-            bool(row.shadow), row.resolved_ms is not None, row.place, row.baseline_place,
-            row.state,
-            tuple((entry["person"], entry["confidence"]) for entry in json.loads(row.ranking)),
-            row.outcome,
-        )
-        for row in connection.execute(query.order_by(table.id))
-    ]  # fmt: skip
-
-
-def quality(found: Sequence[Case], days: int) -> dict[str, Any]:
-    """All figures of the report.
+def quality(
+    connection: Connection, since_ms: int, days: int, *, shadow: bool | None = None
+) -> dict[str, Any]:
+    """Return all figures of the report, over first suggestions since a moment.
 
     MRR and hits are over questions that somebody answered; a person outside of the kept list
     counts 0. The baseline ranks people by their answers in the last month.
+
+    Parameters
+    ----------
+    shadow : bool, optional
+        Only suggestions that were made in shadow mode, or only others.
     """
+    by_day = _by_day(connection, since_ms, shadow)
+    total = [sum(sums) for sums in zip(*(sums for _, sums in by_day), strict=True)]
     return {
         "days": days,
         "baseline": f"most answers in the last {BASELINE_DAYS} days",
-        **_figures(found),
-        "by_day": [
-            {"day": day, **_figures(group)} for day, group in _by(found, lambda case: case.day)
-        ],
-        "calibration": _calibration(found),
-        "load": load(found),
+        **_figures(total or [0] * len(_SUMS)),
+        "by_day": [{"day": day, **_figures(sums)} for day, sums in by_day],
+        "calibration": _calibration(connection, since_ms, shadow),
+        "load": _load(connection, since_ms, shadow),
     }
 
 
-def load(found: Iterable[Case]) -> dict[str, Any]:
-    """How asks were spread over people."""
-    counts: dict[int, int] = defaultdict(int)
-    for case in found:
-        for person in case.asked:
-            counts[person] += 1
-    asks = sorted(counts.values(), reverse=True)
-    top = max(1, len(asks) // 10)
+def _by_day(
+    connection: Connection, since_ms: int, shadow: bool | None
+) -> list[tuple[int, Sequence[float]]]:
+    """Return the sums of each day. One index has all columns: no suggestion is read."""
+    t = suggestions.c
+    done = t.resolved_ms.is_not(None)
+
+    def count(*which: Any) -> Any:
+        where = which[0] if len(which) == 1 else which[0] & which[1]
+        return func.sum(case((where, 1), else_=0))
+
+    day = t.created_ms // DAY_MS
+    query = select(
+        day,
+        func.count(),
+        count(done),
+        count(t.asked > 0),
+        func.sum(case((done & (t.place > 0), 1.0 / t.place), else_=0.0)),
+        count(done, t.place <= 5),
+        func.sum(case((done & (t.baseline_place > 0), 1.0 / t.baseline_place), else_=0.0)),
+        count(done, t.asked > 0),
+        count(done, t.asked_answered),
+        count(t.state == "accepted"),
+        count(t.state == "declined"),
+    ).where(t.created_ms >= since_ms, t.round == 0)
+    if shadow is not None:
+        query = query.where(t.shadow.is_(shadow))
+    rows = connection.execute(query.group_by(day).order_by(day))
+    return [(int(row[0]), [float(value) for value in row[1:]]) for row in rows]
+
+
+def _figures(sums: Sequence[float]) -> dict[str, Any]:
+    s = dict(zip(_SUMS, sums, strict=True))
     return {
-        "asks": sum(asks),
-        "people": len(asks),
-        "most": max(asks, default=0),
-        "top_tenth_share": sum(asks[:top]) / sum(asks) if asks else 0.0,
+        "questions": int(s["questions"]),
+        "answered": int(s["answered"]),
+        "coverage": _share(s["covered"], s["questions"]),
+        "mrr": _share(s["reciprocal"], s["answered"]),
+        "hits_at_5": _share(s["in_five"], s["answered"]),
+        "baseline_mrr": _share(s["baseline"], s["answered"]),
+        "asked_answered": _share(s["asked_right"], s["asked_resolved"]),
+        "accepted": int(s["accepted"]),
+        "declined": int(s["declined"]),
     }
 
 
-def _figures(found: Sequence[Case]) -> dict[str, Any]:
-    done = [case for case in found if case.resolved]
-    return {
-        "questions": len(found),
-        "answered": len(done),
-        "coverage": _mean([bool(case.asked) for case in found]),
-        "mrr": _mean([1 / case.place if case.place else 0.0 for case in done]),
-        "hits_at_5": _mean([bool(case.place and case.place <= 5) for case in done]),
-        "baseline_mrr": _mean(
-            [1 / case.baseline_place if case.baseline_place else 0.0 for case in done]
-        ),
-        "asked_answered": _mean([case.outcome in case.asked for case in done if case.asked]),
-        "accepted": sum(case.state == "accepted" for case in found),
-        "declined": sum(case.state == "declined" for case in found),
-    }
-
-
-def _calibration(found: Iterable[Case]) -> list[dict[str, Any]]:
-    """Of people with about the same confidence, how many gave the answer."""
-    bins: list[list[tuple[float, bool]]] = [[] for _ in _BINS[1:]]
-    for case in found:
-        if case.resolved:
-            for person, confidence in case.ranking:
-                number = sum(confidence >= edge for edge in _BINS[1:-1])
-                bins[number].append((confidence, person == case.outcome))
+def _calibration(
+    connection: Connection, since_ms: int, shadow: bool | None
+) -> list[dict[str, Any]]:
+    """Return, for people with about the same confidence, how many gave the answer."""
+    t = calibration.c
+    query = select(t.bin, func.sum(t.people), func.sum(t.stated), func.sum(t.observed))
+    query = query.where(t.day >= since_ms // DAY_MS)
+    if shadow is not None:
+        query = query.where(t.shadow.is_(shadow))
     return [
         {
-            "from": low,
-            "to": high,
-            "people": len(entries),
-            "stated": _mean([confidence for confidence, _ in entries]),
-            "observed": _mean([right for _, right in entries]),
+            "from": BINS[number],
+            "to": BINS[number + 1],
+            "people": int(people),
+            "stated": float(stated) / int(people),
+            "observed": float(observed) / int(people),
         }
-        for low, high, entries in zip(_BINS[:-1], _BINS[1:], bins, strict=True)
-        if entries
+        for number, people, stated, observed in connection.execute(
+            query.group_by(t.bin).order_by(t.bin)
+        )
+        if people
     ]
 
 
-def _by(found: Iterable[Case], key: Callable[[Case], int]) -> list[tuple[int, list[Case]]]:
-    groups: dict[int, list[Case]] = defaultdict(list)
-    for case in found:
-        groups[key(case)].append(case)
-    return sorted(groups.items())
+def _load(connection: Connection, since_ms: int, shadow: bool | None) -> dict[str, Any]:
+    """Return how asks were spread over people."""
+    query = select(func.count()).where(asks.c.at_ms >= since_ms, asks.c.kind == "suggestion")
+    if shadow is not None:
+        query = query.where(asks.c.shadow.is_(shadow))
+    counts = sorted(connection.execute(query.group_by(asks.c.person)).scalars(), reverse=True)
+    top = max(1, len(counts) // 10)
+    return {
+        "asks": sum(counts),
+        "people": len(counts),
+        "most": max(counts, default=0),
+        "top_tenth_share": sum(counts[:top]) / sum(counts) if counts else 0.0,
+    }
 
 
-def _mean(values: Sequence[float | bool]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

@@ -23,7 +23,7 @@ from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.service.desk import Desk
+from atpgraph_qa.service.engine import CALIBRATED, Engine
 from atpgraph_qa.service.snapshots import Snapshots
 from atpgraph_qa.service.store import tables
 from atpgraph_qa.service.store.database import get_meta, put_meta
@@ -38,16 +38,16 @@ _TRAINED = "trained_ms"
 class Trainer:
     """Starts the child, waits for it, and swaps its weights in if they are not worse."""
 
-    def __init__(self, desk: Desk, snapshots: Snapshots, folder: Path) -> None:
-        self.desk, self.snapshots = desk, snapshots
+    def __init__(self, engine: Engine, snapshots: Snapshots, folder: Path) -> None:
+        self.engine, self.snapshots = engine, snapshots
         self.file = folder / "retrained.json"
         self.child: subprocess.Popen[bytes] | None = None
         self.last: dict[str, Any] = {}
-        with desk.database.write() as connection:
+        with engine.database.write() as connection:
             if not get_meta(connection, _TRAINED):
-                put_meta(connection, _TRAINED, str(desk.current().history.last_ms))
+                put_meta(connection, _TRAINED, str(engine.current().history.last_ms))
             if not get_meta(connection, "retrained_ms"):
-                put_meta(connection, "retrained_ms", str(desk.clock()))
+                put_meta(connection, "retrained_ms", str(engine.clock()))
 
     @property
     def running(self) -> bool:
@@ -59,11 +59,11 @@ class Trainer:
         if self.running:
             raise InputError("The service is learning already.")
         path = self.snapshots.write()
-        with self.desk.database.write(acting=True) as connection:
+        with self.engine.database.write(acting=True) as connection:
             since = int(get_meta(connection, _TRAINED))
-            put_meta(connection, "retrained_ms", str(self.desk.clock()))
+            put_meta(connection, "retrained_ms", str(self.engine.clock()))
         self.file.unlink(missing_ok=True)
-        rules = self.desk.settings.retrain
+        rules = self.engine.settings.retrain
         arguments = [path, self.file, since, rules.least_questions, rules.most_questions]
         command = [sys.executable, "-m", "atpgraph_qa.service.retrain", *map(str, arguments)]
         self.child = subprocess.Popen(
@@ -75,11 +75,11 @@ class Trainer:
         """Look after the child, and start one when it is time."""
         if self.child is not None and self.child.poll() is not None:
             self._finish(self.child.returncode)
-        every = self.desk.settings.retrain.every_days
+        every = self.engine.settings.retrain.every_days
         if every and not self.running:
-            with self.desk.database.read() as connection:
+            with self.engine.database.read() as connection:
                 last = int(get_meta(connection, "retrained_ms", "0"))
-            if self.desk.clock() - last > every * DAY_MS:
+            if self.engine.clock() - last > every * DAY_MS:
                 self.start()
 
     def wait(self, timeout: float) -> None:
@@ -105,15 +105,15 @@ class Trainer:
         except (OSError, ValueError):
             found = {}
         verdict = found.pop("verdict", "failed")
-        name = f"retrained-{self.desk.clock()}"
+        name = f"retrained-{self.engine.clock()}"
         if verdict == "better":
             self._swap(found, name)
         judged = {key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found}
         self.last = {"name": name, "state": "in use" if verdict == "better" else verdict, **judged}
-        with self.desk.database.write(acting=True) as connection:
+        with self.engine.database.write(acting=True) as connection:
             connection.execute(
                 tables.models.insert().values(
-                    name=name, created_ms=self.desk.clock(), state=self.last["state"],
+                    name=name, created_ms=self.engine.clock(), state=self.last["state"],
                     judged=json.dumps(judged),
                 )
             )  # fmt: skip
@@ -121,12 +121,13 @@ class Trainer:
 
     def _swap(self, found: dict[str, Any], name: str) -> None:
         weights = Router.from_json(found["router"])
-        desk = self.desk
-        with self.snapshots.writing, desk.acting:
-            desk.advisor = with_weights(desk.current(), weights)
-            desk.model = name
-            with desk.database.write(acting=True) as connection:
+        engine = self.engine
+        with self.snapshots.writing, engine.lock:
+            engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
+            engine.model = name
+            with engine.database.write(acting=True) as connection:
                 put_meta(connection, _TRAINED, str(found["cut_ms"]))
+                put_meta(connection, CALIBRATED, str(engine.clock() // DAY_MS + 1))
             self.snapshots.write()
 
 
@@ -178,7 +179,7 @@ def _mrr(router: Router, past: History, questions: Any, full: History) -> float:
 def main(arguments: list[str]) -> None:
     """Run by the child: snapshot, file for the result, moment, least and most questions."""
     snapshot, file, since, least, most = arguments
-    found = judge(Advisor.open(snapshot), int(since), int(least), int(most))
+    found = judge(Advisor.load(snapshot), int(since), int(least), int(most))
     with atomic_path(file) as temporary:
         temporary.write_text(json.dumps(found), encoding="utf-8")
 

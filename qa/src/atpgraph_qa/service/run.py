@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atpgraph.errors import InputError
 from atpgraph_qa.service import logs
 from atpgraph_qa.service.api.app import create_app
 from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.settings import Limits
 from atpgraph_qa.service.web.pages import add_pages
 
 # A route lets go of the interpreter a hundred times, and has to wait for it so long each time.
@@ -22,7 +26,7 @@ _SWITCH_S = 0.001
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket on the address, or one sentence."""
+    """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio switches off the wait for full packets only where the protocol is named: without it an
     # answer, whose head and body are two writes, waits 40 ms for the other side.
@@ -39,20 +43,65 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(bound: socket.socket) -> str:
-    """The address of a socket as a link."""
+    """Return the address of a socket as a link."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def limited_protocol(limits: Limits) -> type[H11Protocol]:
+    """Return an HTTP protocol that closes connections which are too many or too slow.
+
+    Uvicorn has no deadline for headers: a client that sends half of them would keep its
+    connection for ever.
+    """
+
+    class LimitedProtocol(H11Protocol):
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.abort()
+            else:
+                self._expect_headers()
+
+        def data_received(self, data: bytes) -> None:
+            idle = self.cycle is None or self.cycle.response_complete
+            if idle and self._deadline is None:  # the next request of this connection
+                self._expect_headers()
+            before = self.cycle
+            super().data_received(data)
+            if self.cycle is not before:
+                self._headers_are_there()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._headers_are_there()
+            super().connection_lost(exc)
+
+        def _expect_headers(self) -> None:
+            wait = limits.header_seconds
+            self._deadline = self.loop.call_later(wait, self.transport.abort)
+
+        def _headers_are_there(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+    return LimitedProtocol
+
+
 def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
-    """How the application is served."""
+    """Return how the application is served."""
+    server = service.settings.server
     return uvicorn.Config(
         app,
+        http=limited_protocol(service.settings.limits),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=service.settings.server.behind_proxy,
-        forwarded_allow_ips="127.0.0.1,::1",
+        proxy_headers=server.behind_proxy,
+        forwarded_allow_ips=list(server.trusted_proxies),
         timeout_graceful_shutdown=20,
         timeout_keep_alive=75,  # callers should close first: we might cut off a request
     )

@@ -7,28 +7,28 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from atpgraph_qa._version import __version__
-from atpgraph_qa.service.api import admin, metrics, routes
-from atpgraph_qa.service.api.auth import Doorkeeper
+from atpgraph_qa.service.api import metrics, routes
+from atpgraph_qa.service.api.auth import Authenticator
+from atpgraph_qa.service.api.idempotency import Idempotency
 from atpgraph_qa.service.api.limits import SizeLimit
-from atpgraph_qa.service.api.pool import Pool
 from atpgraph_qa.service.api.problems import ProblemOut, answer_problems
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store.tokens import Token
 
 _ABOUT = """Who should answer a question of a community.
 
-Events of the site come in under `questions`, `answers`, `acceptances` and `votes`, or by signed
-hooks; suggestions come out under `suggestions`, by webhooks, or on the page at `/`. Errors are
-problem details (RFC 9457). Every route but health needs a token with the scope it names."""
+Events of the site come in under `questions`, `edits`, `closures`, `answers`, `acceptances` and
+`votes`, or by signed hooks; suggestions come out under `suggestions`, by webhooks, or on the page
+at `/`. Errors are problem details (RFC 9457). Every route but health needs a token with the scope
+it names."""
 
 
 def create_app(service: Service, *, background: bool = True) -> FastAPI:
-    """The application of a service; it starts and stops the service's threads."""
+    """Return the application of a service; it starts and stops the service's threads."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -37,7 +37,6 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
         try:
             yield
         finally:
-            await run_in_threadpool(app.state.pool.close)
             await run_in_threadpool(service.stop)
 
     app = FastAPI(
@@ -46,18 +45,19 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     )  # fmt: skip
     settings = service.settings
     app.state.service = service
-    app.state.door = Doorkeeper(service.database, settings.limits, service.clock)
-    app.state.counters = metrics.Counters()
-    app.state.pool = Pool(settings.limits.queue_routes)
+    app.state.auth = Authenticator(service.database, settings.limits, service.clock)
+    app.state.metrics = metrics.ServiceMetrics(service)
     answer_problems(app)
-    for router in (routes.router, admin.router, metrics.router):
-        app.include_router(router)
+    app.include_router(routes.router)
+    app.include_router(metrics.router)
 
     @app.get("/openapi.json", include_in_schema=False)
-    def document(token: Token = routes.MaySee) -> JSONResponse:
-        return JSONResponse(describe(app))
+    def document(token: Token = routes.MaySee) -> dict[str, Any]:
+        return describe(app)
 
-    app.add_middleware(SizeLimit, most=settings.limits.body_bytes)
+    limits = settings.limits
+    app.add_middleware(Idempotency, service=service)
+    app.add_middleware(SizeLimit, most=limits.body_bytes, seconds=limits.body_seconds)
     if settings.server.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -65,12 +65,13 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    app.add_middleware(metrics.Watch, counters=app.state.counters, logged=settings.log.requests)
+    requests = app.state.metrics.requests
+    app.add_middleware(metrics.Watch, requests=requests, logged=settings.log.requests)
     return app
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     document = app.openapi()
     schemas = document["components"]["schemas"]
     schemas.setdefault("ProblemOut", ProblemOut.model_json_schema())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -22,7 +22,7 @@ _KEPT_S = 30.0  # how long a token is known without asking the database
 _BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows tokens, and stops callers who do too much."""
 
     def __init__(self, database: Database, limits: Limits, clock: Callable[[], int]) -> None:
@@ -33,47 +33,43 @@ class Doorkeeper:
         self._lock = threading.Lock()
 
     def known(self, secret: str) -> Token | None:
-        """The token of a secret that was looked up a moment ago."""
+        """Return the token of a secret that was looked up a moment ago."""
         known = self._known.get(tokens.digest(secret))
         return known[0] if known is not None and time.monotonic() < known[1] else None
 
     def token(self, secret: str, client: str) -> Token:
-        """The token of a secret, or a problem."""
-        known = self.known(secret)
-        if known is not None:
-            return self.counted(known)
+        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        found = self.known(secret)
+        if found is None:
+            found = self._look_up(secret, client)
+        self.check_rate(found.id)
+        return found
+
+    def _look_up(self, secret: str, client: str) -> Token:
         digest = tokens.digest(secret)
         try:
-            with self.database.write() as connection:
+            with self.database.read() as connection:
                 found = tokens.find_token(connection, secret)
-                if found is not None:
+            if found is not None:
+                with self.database.write() as connection:
                     tokens.touch_token(connection, found.id, self.clock())
         except DatabaseGoneError:
             # Whoever was known goes on routing meanwhile; a revoked token is not in there.
             if digest not in self._known:
                 raise
-            return self.counted(self._known[digest][0])
+            return self._known[digest][0]
         if found is None:
-            self.fail(client)
+            _check(self.failures, client)
             raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
         with self._lock:
             if len(self._known) > 10_000:
                 self._known.clear()
             self._known[digest] = found, time.monotonic() + _KEPT_S
-        return self.counted(found)
+        return found
 
-    def counted(self, token: Token) -> Token:
-        """The token, if it is not used too often."""
-        wait = self.rates.take(token.id)
-        if wait:
-            raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
-        return token
-
-    def fail(self, client: str) -> None:
-        """Count a wrong token; who sends too many is told to wait."""
-        wait = self.failures.take(client)
-        if wait:
-            raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
+    def check_rate(self, caller: Hashable) -> None:
+        """Raise a problem if a caller does too much."""
+        _check(self.rates, caller)
 
     def forget(self) -> None:
         """Look every token up again: one was revoked."""
@@ -81,27 +77,44 @@ class Doorkeeper:
             self._known.clear()
 
 
+def _check(buckets: Buckets, caller: Hashable) -> None:
+    wait = buckets.take(caller)
+    if wait:
+        raise ProblemError(429, f"Try again in {wait} s.", {"Retry-After": str(wait)})
+
+
+def client_of(request: Request) -> str:
+    """Return the address of the caller."""
+    return request.client.host if request.client else ""
+
+
+async def token_of(request: Request, scope: str) -> Token:
+    """Return the caller's token, which must have a scope."""
+    auth: Authenticator = request.app.state.auth
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        raise ProblemError(
+            401, "Send a token: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
+        )
+    secret, client = secret.strip(), client_of(request)
+    if auth.known(secret) is None:  # the database is asked off the event loop
+        token = await run_in_threadpool(auth.token, secret, client)
+    else:
+        token = auth.token(secret, client)
+    if not token.may(scope):
+        raise ProblemError(403, f"The token lacks the scope {scope!r}.")
+    request.state.token = token.id
+    return token
+
+
 def needs(scope: str) -> Any:
-    """A dependency: the caller's token, which must have a scope."""
+    """Return a dependency: the caller's token, which must have a scope."""
 
     async def checked(
         request: Request,
-        given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
+        _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
     ) -> Token:
-        if given is None:
-            raise ProblemError(
-                401, "Send a token: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"}
-            )
-        door: Doorkeeper = request.app.state.door
-        client = request.client.host if request.client else ""
-        if door.known(given.credentials) is None:  # the database is asked off the event loop
-            token = await run_in_threadpool(door.token, given.credentials, client)
-        else:
-            token = door.token(given.credentials, client)
-        if not token.may(scope):
-            raise ProblemError(403, f"The token lacks the scope {scope!r}.")
-        request.state.token = token.id
-        return token
+        return await token_of(request, scope)
 
     checked.scope = scope  # type: ignore[attr-defined]
     return Depends(checked)

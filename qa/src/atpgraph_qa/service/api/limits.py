@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -34,7 +35,7 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, caller: Hashable, cost: float = 1.0) -> int:
-        """0 if the caller may go on, else how many seconds to wait."""
+        """Return 0 if the caller may go on, else how many seconds to wait."""
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))
@@ -47,10 +48,10 @@ class Buckets:
 
 
 class SizeLimit:
-    """Refuses requests whose body is larger than allowed, also those that do not say so."""
+    """Refuse requests whose body is too large or arrives too slowly."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app, self.most = app, most
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -64,8 +65,15 @@ class SizeLimit:
             await problem(413, detail)(scope, receive, send)
             return
         seen, body, more = 0, list[bytes](), True
+        until = asyncio.get_running_loop().time() + self.seconds
         while more:  # small, and so read at once: nothing is done for half a request
-            message = await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                late = f"The body did not arrive within {self.seconds:g} seconds."
+                await problem(408, late, {"Connection": "close"})(scope, receive, send)
+                return
             if message["type"] == "http.disconnect":
                 return
             part = message.get("body", b"")

@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 
 from atpgraph.errors import AtpError
 
-# Addresses that stand for an IPv4 address, which may be private: NAT64 and 6to4.
-_TRANSLATED = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
+# Translated to an IPv4 address that may be private (NAT64, 6to4, IPv4-compatible), or site-local.
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "fec0::/10"))
+)
 Resolve = Callable[[str, int], list[str]]
 
 
@@ -36,7 +38,7 @@ def is_public(address: str) -> bool:
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed.ipv4_mapped is not None:
             return is_public(str(parsed.ipv4_mapped))
-        if any(parsed in network for network in _TRANSLATED):
+        if any(parsed in network for network in _NOT_PUBLIC):
             return False
     return parsed.is_global and not parsed.is_multicast
 

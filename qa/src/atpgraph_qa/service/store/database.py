@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -54,6 +55,9 @@ class Database:
         self._held: Any = None
         if self.is_sqlite:
             self.file = Path(parsed.database or "")
+            if self.file.parent.is_dir():  # SQLite gives its log the rights of the database
+                os.close(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600))
+                make_private(self.file)
             self.engine = create_engine(
                 parsed, connect_args={"check_same_thread": False, "timeout": 20}, pool_size=8
             )
@@ -110,6 +114,10 @@ class Database:
                 if version > done:
                     for statement in _statements(script.replace("{serial}", serial)):
                         connection.exec_driver_sql(statement)
+                    if version == 3:
+                        from atpgraph_qa.service.store.suggestions import fill_reports
+
+                        fill_reports(connection)
                     connection.execute(
                         text("INSERT INTO schema_version VALUES (:v)"), {"v": version}
                     )
@@ -145,13 +153,20 @@ class Database:
             raise NotInChargeError("Another process has taken over this database.")
 
     def erase_deleted(self) -> None:
-        """Leave no copy of deleted rows in the files."""
+        """Leave no copy of deleted rows in the files.
+
+        SQLite overwrites what is deleted in the database (``secure_delete``); here its log is
+        emptied. In PostgreSQL old versions of rows go with the table's next vacuum.
+        """
         if self.is_sqlite:
             with self._writing, self.engine.connect() as connection:
                 raw = connection.connection.driver_connection
                 assert raw is not None
-                raw.execute("VACUUM")
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            with _gone(), self.engine.connect() as connection:
+                apart = connection.execution_options(isolation_level="AUTOCOMMIT")
+                apart.execute(text("VACUUM (FULL) events, suggestions, outbox, people, questions"))
 
     def close(self) -> None:
         """Let go of the lock and the connections."""
@@ -163,6 +178,18 @@ class Database:
                     self._held.close()
             self._held = None
         self.engine.dispose()
+
+
+def make_private(path: Path) -> None:
+    """Take a file, or a folder with what is in it, away from other users of this machine."""
+    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+        with contextlib.suppress(OSError):  # another system, or another's file
+            each.chmod(0o700 if each.is_dir() else 0o600)
+
+
+def insert_into(connection: Connection, table: Table) -> Any:
+    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
 def put_meta(connection: Connection, name: str, value: str) -> None:

@@ -5,23 +5,69 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.store.database import Database, get_meta, put_meta
-from atpgraph_qa.service.store.tables import events, forgotten
+from atpgraph_qa.service.store.database import Database, get_meta, insert_into, make_private
+from atpgraph_qa.service.store.tables import events, forgotten, meta, seen_hooks
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
-Event = Asked | Answered | Accepted | Voted
+LOG = logging.getLogger("atpgraph.serve")
+KEY_FILE = "forget.key"
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A question got another title, text or tags; None for what stayed."""
+
+    question: int
+    at_ms: int
+    title: str | None = None
+    body: str | None = None
+    tags: tuple[str, ...] | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """Return what is different now."""
+        new = {"title": self.title, "body": self.body}
+        if self.tags is not None:
+            new["tags"] = list(self.tags)  # type: ignore[assignment]
+        return {name: value for name, value in new.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A question takes no more answers; with `deleted`, it is gone."""
+
+    question: int
+    at_ms: int
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """A closed question takes answers again."""
+
+    question: int
+    at_ms: int
+
+
+TopicChange = Edited | Closed | Reopened
+Event = Asked | Answered | Accepted | Voted | TopicChange
 KINDS: dict[str, type[Event]] = {
-    "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted
+    "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted, "edited": Edited,
+    "closed": Closed, "reopened": Reopened,
 }  # fmt: skip
+
+
+_NAMES = {made: name for name, made in KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -33,10 +79,13 @@ class Arrival:
     name : str
         The same for the same event however often and by whatever way it comes.
     event : Event
+    origin : dict
+        Where a question is: ``url`` for people, and what the source's adapter needs.
     """
 
     name: str
     event: Event
+    origin: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,8 +93,8 @@ class Stored:
     """An event of the table."""
 
     seq: int
-    name: str
     event: Event
+    origin: str
 
 
 def name_of(event: Event, mark: str = "") -> str:
@@ -63,7 +112,9 @@ def name_of(event: Event, mark: str = "") -> str:
             return f"accepted:{event.question}:{event.answer}:{mark or event.at_ms}"
         case Voted():
             return f"voted:{mark}"
-    raise TypeError(f"{type(event).__name__} is not stored")
+        case Edited() | Closed() | Reopened():
+            kind = "deleted" if isinstance(event, Closed) and event.deleted else _NAMES[type(event)]
+            return f"{kind}:{event.question}:{mark or event.at_ms}"
 
 
 def to_payload(event: Event) -> str:
@@ -74,7 +125,7 @@ def to_payload(event: Event) -> str:
 def from_payload(kind: str, payload: str) -> Event:
     """Back from JSON."""
     values: dict[str, Any] = json.loads(payload)
-    if "tags" in values:
+    if values.get("tags") is not None:
         values["tags"] = tuple(values["tags"])
     return KINDS[kind](**values)
 
@@ -84,26 +135,25 @@ def append(
 ) -> list[int | None]:
     """Append events; the sequence number of each, None for those that were there."""
     database.serialize_appends(connection)
-    kinds = {made: name for name, made in KINDS.items()}
-    dialect = sqlite if database.is_sqlite else postgresql
     result: list[int | None] = []
     for arrival in arrivals:
         event = arrival.event
         values = {
             "name": arrival.name,
-            "kind": kinds[type(event)],
+            "kind": _NAMES[type(event)],
             "at_ms": event.at_ms,
             "received_ms": now_ms,
             "question": getattr(event, "question", None),
             "answer": getattr(event, "answer", None),
             "person": _person(event),
             "payload": to_payload(event),
+            "origin": json.dumps(arrival.origin),
         }
         if isinstance(event, Asked):
             values["question"] = event.id
         if isinstance(event, Answered):
             values["answer"] = event.id
-        made = dialect.insert(events).values(**values)
+        made = insert_into(connection, events).values(**values)
         made = made.on_conflict_do_nothing(index_elements=["name"]).returning(events.c.seq)
         seq = connection.execute(made).scalar()
         result.append(None if seq is None else int(seq))
@@ -112,12 +162,12 @@ def append(
 
 def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
     """Events after a sequence number that were not refused, in order."""
-    query = select(events.c.seq, events.c.name, events.c.kind, events.c.payload)
+    query = select(events.c.seq, events.c.kind, events.c.payload, events.c.origin)
     query = query.where(events.c.seq > seq, events.c.refused.is_(None))
     if until is not None:
         query = query.where(events.c.seq <= until)
     rows = connection.execute(query.order_by(events.c.seq).limit(limit))
-    return [Stored(row.seq, row.name, from_payload(row.kind, row.payload)) for row in rows]
+    return [Stored(row.seq, from_payload(row.kind, row.payload), row.origin) for row in rows]
 
 
 def last_seq(connection: Connection) -> int:
@@ -136,7 +186,8 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     An answer may come before its question, an acceptance before its answer: hooks keep no order.
     """
     if isinstance(event, Asked):
-        waits = (events.c.kind == "answered") & (events.c.question == event.id)
+        later = ("answered", "edited", "closed", "reopened")
+        waits = events.c.kind.in_(later) & (events.c.question == event.id)
     elif isinstance(event, Answered):
         waits = events.c.kind.in_(("accepted", "voted")) & (events.c.answer == event.id)
     else:
@@ -150,12 +201,11 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     return len(rows)
 
 
-def question_event(connection: Connection, question: int) -> Asked | None:
-    """A question as it came in."""
-    query = select(events.c.payload).where(events.c.name == f"asked:{question}")
-    payload = connection.execute(query).scalar()
-    found = None if payload is None else from_payload("asked", payload)
-    return found if isinstance(found, Asked) else None
+def mark_seen(connection: Connection, digest: str, now_ms: int, *, keep: bool) -> bool:
+    """Remember a request that must not be repeated; return whether it is new."""
+    made = insert_into(connection, seen_hooks).values(digest=digest, at_ms=now_ms, keep=keep)
+    made = made.on_conflict_do_nothing().returning(seen_hooks.c.digest)
+    return connection.execute(made).first() is not None
 
 
 def _person(event: Event) -> int | None:
@@ -164,7 +214,7 @@ def _person(event: Event) -> int | None:
     return None if value is None or value < 0 else value
 
 
-class Forgetter:
+class ForgottenPeople:
     """Knows who was forgotten without knowing who they are: keyed digests of user ids."""
 
     def __init__(self, key: bytes, digests: set[str]) -> None:
@@ -172,14 +222,23 @@ class Forgetter:
         self._digests = digests
 
     @classmethod
-    def load(cls, connection: Connection) -> Forgetter:
-        """From the database; the key is made at the first time."""
-        key = get_meta(connection, "forget_key")
-        if not key:
-            key = secrets.token_hex(32)
-            put_meta(connection, "forget_key", key)
-        found = connection.execute(select(forgotten.c.digest)).scalars()
-        return cls(bytes.fromhex(key), set(found))
+    def load(cls, connection: Connection, folder: Path) -> ForgottenPeople:
+        """Read the digests; the key is made at the first start.
+
+        The key is a file of the work folder, not a row: a backup with both could be used to find
+        out who was forgotten.
+        """
+        file = folder / KEY_FILE
+        found = set(connection.execute(select(forgotten.c.digest)).scalars())
+        if not file.exists():
+            if found and not get_meta(connection, "forget_key"):
+                LOG.warning("forget.key is missing: people forgotten before may come back")
+            key = get_meta(connection, "forget_key") or secrets.token_hex(32)
+            with atomic_path(file) as temporary:
+                temporary.write_text(key, encoding="ascii")
+            make_private(file)
+        connection.execute(meta.delete().where(meta.c.name == "forget_key"))
+        return cls(bytes.fromhex(file.read_text(encoding="ascii")), found)
 
     def digest(self, user: int) -> str:
         """What stands for a user."""

@@ -36,8 +36,9 @@ def _table(name: str, /, **columns: type) -> Table:
 
 _KEYS = {
     "meta": ("name",), "sessions": ("digest",), "idempotency": ("token", "name"),
-    "events": ("seq",), "halves": ("topic",), "switched_off": ("adapter",),
-    "forgotten": ("digest",),
+    "events": ("seq",), "topic_parts": ("topic",), "switched_off": ("adapter",),
+    "forgotten": ("digest",), "calibration": ("day", "shadow", "bin"),
+    "quotes": ("question", "suggestion"), "seen_hooks": ("digest",),
 }  # fmt: skip
 
 meta = _table("meta", name=str, value=str)
@@ -50,26 +51,41 @@ idempotency = _table(
 )
 events = _table(
     "events", seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int, answer=int,
-    person=int, payload=str, refused=str,
+    person=int, payload=str, refused=str, origin=str,
 )  # fmt: skip
-halves = _table("halves", topic=int, at_ms=int, received_ms=int, payload=str)
+topic_parts = _table("topic_parts", topic=int, at_ms=int, received_ms=int, payload=str)
 people = _table(
     "people", id=int, handle=str, opted_out=bool, away_until=str, hours=str, time_zone=str,
     capacity=int, member_of=str, topics=str, updated_ms=int,
 )  # fmt: skip
 questions = _table(
     "questions", id=int, title=str, tags=str, asker=int, asked_ms=int, answers=int,
-    answered_ms=int, first_person=int, accepted_answer=int, accepted_person=int,
+    answered_ms=int, first_person=int, accepted_answer=int, accepted_person=int, body=str,
+    origin=str, closed_ms=int,
 )  # fmt: skip
 answers = _table("answers", id=int, question=int, person=int, at_ms=int)
 suggestions = _table(
     "suggestions", id=int, question=int, round=int, created_ms=int, shadow=bool, model=str,
     state=str, people=str, ranking=str, baseline=str, decisions=str, notes=str, confidence=float,
     abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=int, place=int,
-    baseline_place=int, resolved_ms=int,
+    baseline_place=int, resolved_ms=int, asked=int, asked_answered=bool, mode=str,
+    sent_ms=int,
 )  # fmt: skip
+calibration = _table(
+    "calibration", day=int, shadow=bool, bin=int, people=int, stated=float, observed=int
+)
+quotes = _table("quotes", question=int, suggestion=int)
+seen_hooks = _table("seen_hooks", digest=str, at_ms=int, keep=bool)
 feedback = _table(
-    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=int, token=int, note=str
+    "feedback",
+    id=int,
+    suggestion=int,
+    at_ms=int,
+    verdict=str,
+    person=int,
+    token=int,
+    note=str,
+    given_by=str,
 )
 asks = _table("asks", id=int, person=int, suggestion=int, at_ms=int, kind=str, shadow=bool)
 outbox = _table(
@@ -81,6 +97,7 @@ deliveries = _table(
 )
 switched_off = _table("switched_off", adapter=str, since_ms=int, why=str)
 forgotten = _table("forgotten", digest=str, at_ms=int)
+audit = _table("audit", id=int, at_ms=int, who=str, what=str, person=int)
 models = _table("models", id=int, name=str, created_ms=int, state=str, judged=str)
 
 

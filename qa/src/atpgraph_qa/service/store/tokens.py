@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -94,6 +95,13 @@ def had_admin(connection: Connection) -> bool:
     """Whether a token for everything was ever made, revoked or not."""
     rows = connection.execute(select(tokens.c.scopes))
     return any("admin" in row.scopes.split() for row in rows)
+
+
+def list_tokens(connection: Connection) -> list[dict[str, Any]]:
+    """Return the tokens that are not revoked, without their digests."""
+    wanted = (tokens.c.id, tokens.c.name, tokens.c.scopes, tokens.c.created_ms, tokens.c.used_ms)
+    rows = select(*wanted).where(tokens.c.revoked_ms.is_(None)).order_by(tokens.c.id)
+    return [dict(row._mapping) for row in connection.execute(rows)]
 
 
 def revoke_token(connection: Connection, token: int, now_ms: int) -> bool:

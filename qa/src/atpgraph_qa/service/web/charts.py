@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from markupsafe import Markup
@@ -21,44 +22,52 @@ class Figure:
 
 
 def figures(found: dict[str, Any], asks: list[tuple[str, int]]) -> list[Figure]:
-    """MRR, coverage, calibration and load; what has no data is left out."""
-    days = found["by_day"]
-    made: list[Figure] = []
+    """Return the charts; what has no data is left out."""
+    days, made = found["by_day"], list[Figure]()
+    if not days:
+        return made
+    last = days[-1]["day"]
+    label = f"days before {date(1970, 1, 1) + timedelta(days=last):%d %b %Y}"
+
+    def before(chosen: list[dict[str, Any]]) -> list[float]:
+        return [float(day["day"] - last) for day in chosen]
+
     answered = [day for day in days if day["mrr"] is not None]
-    if answered:
-        last = answered[-1]["day"]
-        x = [float(day["day"] - last) for day in answered]
+    if len(answered) > 1:
         lines = [
-            Line("baseline", x, [day["baseline_mrr"] for day in answered], None),
-            Line("suggestions", x, [day["mrr"] for day in answered], 0, markers=True),
+            Line("baseline", before(answered), [d["baseline_mrr"] for d in answered], None),
+            Line("suggestions", before(answered), [d["mrr"] for d in answered], 0, markers=True),
         ]
+        title = "Was the right person near the top?"
         chart = line_chart(
-            lines, title="MRR by day", x_label="days, 0 is the last", y_label="MRR",
-            y_range=(0.0, 1.0), height=260,
+            lines, title=title, x_label=label, y_label="1 = always first", y_range=(0.0, 1.0),
+            height=260,
         )  # fmt: skip
         drawing = chart[: chart.index("</svg>") + 6]  # the page has a legend of its own
-        key = (("suggestions", "c0"), ("baseline", ""))
-        made.append(Figure("MRR by day", Markup(drawing), "1 is always first.", key))
-    if days:
-        x = [float(day["day"] - days[-1]["day"]) for day in days]
-        line = Line("coverage", x, [day["coverage"] for day in days], 0, markers=True)
+        key = (("suggestions", "c0"), ("most active people first", ""))
+        note = "Mean of 1/place of the person who answered (MRR), by day: 0.5 is second place."
+        made.append(Figure(title, Markup(drawing), note, key))
+    if len(days) > 1:
+        line = Line("", before(days), [day["coverage"] for day in days], 0, markers=True)
+        title = "Questions with somebody to ask"
         chart = line_chart(
-            [line], title="Coverage by day", x_label="days, 0 is the last",
-            y_label="share of questions", y_range=(0.0, 1.0), height=260,
+            [line], title=title, x_label=label, y_label="share of questions", y_range=(0.0, 1.0),
+            height=260,
         )  # fmt: skip
-        note = "Questions for which somebody could be asked."
-        made.append(Figure("Coverage by day", Markup(chart), note))
+        made.append(Figure(title, Markup(chart), "By day."))
     bins = found["calibration"]
     if bins:
         line = Line("", [b["stated"] for b in bins], [b["observed"] for b in bins], 0, True)
+        title = "Is the confidence right?"
         chart = line_chart(
-            [line], title="Calibration", x_label="confidence stated",
-            y_label="share who answered", y_range=(0.0, 1.0), diagonal=True, height=260,
+            [line], title=title, x_label="confidence stated", y_label="share who answered",
+            y_range=(0.0, 1.0), diagonal=True, height=260,
         )  # fmt: skip
-        note = "On the dashed line, people answer as often as stated."
-        made.append(Figure("Calibration", Markup(chart), note))
+        note = "On the dashed line, people answer as often as stated; below it, less often."
+        made.append(Figure(title, Markup(chart), note))
     if asks:
         bars = [Bar(name, float(count)) for name, count in asks]
-        chart = bar_chart(bars, title="Asks by person", unit="asks in the last week")
-        made.append(Figure("Load", Markup(chart), "The people who were asked most."))
+        title = "Who was asked most"
+        chart = bar_chart(bars, title=title, unit="times in the last seven days")
+        made.append(Figure(title, Markup(chart), "Caps and rest times are on the settings page."))
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -14,19 +15,29 @@ from markupsafe import Markup
 
 from atpgraph.util.palette import DARK, LIGHT, variables
 from atpgraph_qa._version import __version__
+from atpgraph_qa.advisor.people import time_zone
+from atpgraph_qa.service.out.payloads import plain_text
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.store.tokens import Token
 
 SECTIONS = (
-    ("/inbox", "Inbox"), ("/people", "People"), ("/quality", "Quality"), ("/shadow", "Shadow"),
-    ("/try", "Try"), ("/settings", "Settings"),
+    ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
+    ("/shadow", "Trial run", "read"), ("/tags", "Topics", "read"), ("/try", "Try", "route"),
+    ("/settings", "Settings", "admin"),
 )  # fmt: skip
 # What happened, by the word in the address after an action.
 SAID = {
-    "accepted": "Accepted.", "declined": "Declined.", "reassigned": "Reassigned.",
-    "saved": "Saved.", "forgotten": "Forgotten everywhere.", "revoked": "Revoked.",
-    "learning": "Learning again; this takes a while.", "waiting": "It will be sent again.",
+    "accepted": "Accepted.", "asked": "Accepted: the people are being asked.",
+    "declined": "Declined.", "reassigned": "Somebody else is being asked.", "saved": "Saved.",
+    "forgotten": "Forgotten everywhere.", "revoked": "Revoked.", "mode": "The mode was switched.",
+    "learning": "Training a new model; this takes a while.", "waiting": "It will be sent again.",
 }  # fmt: skip
+MODES = {
+    "shadow": ("Trial run", "Suggestions are recorded, nobody is asked."),
+    "approve": ("Approve first", "People are asked when somebody here accepts a suggestion."),
+    "automatic": ("Automatic", "People are asked as soon as a question comes in."),
+}
+OLD_DAYS = 30  # without a new post: something is wrong
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -34,37 +45,57 @@ _POLICY = (
 HEADERS = {"Content-Security-Policy": _POLICY, "X-Frame-Options": "DENY"}
 
 
-def when(moment_ms: int) -> str:
-    """A moment for people, in UTC.
+def when(moment_ms: int, zone: str = "UTC") -> Markup:
+    """Return a moment for people, in a time zone.
 
     Examples
     --------
-    >>> when(1_790_000_000_000)
-    '2026-09-21 14:13 UTC'
+    >>> print(when(1_790_000_000_000, "Europe/Vienna"))
+    <time datetime="2026-09-21T14:13:20+00:00">21 Sep 2026, 16:13 CEST</time>
     """
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    shown = moment.astimezone(time_zone(zone)).strftime("%d %b %Y, %H:%M %Z").lstrip("0")
+    exact = moment.isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(exact, shown)
 
 
 def percent(value: float | None) -> str:
-    """A share for people.
+    """Return a share for people.
 
     Examples
     --------
     >>> percent(0.123), percent(0.004), percent(None)
-    ('12 %', '0.4 %', '–')
+    ('12%', '0.4%', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:.0%}".replace("%", " %") if value >= 0.0095 else f"{100 * value:.1f} %"
+    return f"{value:.0%}" if value >= 0.0095 else f"{100 * value:.1f}%"
 
 
-def number(value: float | None) -> str:
-    """A figure with three digits."""
-    return "–" if value is None else f"{value:.3f}"
+def place(mrr: float | None) -> str:
+    """Return a mean reciprocal rank as a place.
+
+    Examples
+    --------
+    >>> place(0.4), place(None)
+    ('2.5', '–')
+    """
+    return "–" if not mrr else f"{1 / mrr:.1f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "answer"), count(2, "answer"), count(0, "person", "people")
+    ('1 answer', '2 answers', '0 people')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def setting(value: object) -> str:
-    """A value of a setting as in the file."""
+    """Return a value of a setting as in the file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
@@ -77,47 +108,58 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"when": when, "percent": percent, "number": number, "setting": setting}
+_TEMPLATES.filters |= {
+    "percent": percent, "place": place, "count": count, "setting": setting, "plain": plain_text
+}  # fmt: skip
 
 
 def render(
     request: Request, name: str, token: Token | None = None, *, status: int = 200, **values: Any
 ) -> Response:
-    """A page."""
+    """Return a page."""
     service: Service = request.app.state.service
-
-    def names(user: int) -> str:
-        return service.desk.directory[user].handle or f"user {user}"
+    engine, zone = service.engine, service.settings.policy.time_zone
 
     def csrf() -> Markup:
         hidden = Markup('<input type="hidden" name="csrf" value="{}">')
         return hidden.format(token.csrf if token is not None else "")
 
-    here = "/" + request.url.path.strip("/").partition("/")[0]
+    shown: Callable[[int], Markup] = lambda moment_ms: when(moment_ms, zone)  # noqa: E731
     context = {
         "who": None if token is None else token.name,
         "may_write": token is not None and token.may("write"),
         "may_rule": token is not None and token.may("admin"),
-        "sections": [s for s in SECTIONS if token is None or _shown(s[0], token)],
-        "here": here,
-        "shadow": service.settings.policy.shadow,
+        "sections": [s for s in SECTIONS if token is not None and token.may(s[2])],
+        "here": "/" + request.url.path.strip("/").partition("/")[0],
+        "mode": engine.mode,
+        "modes": MODES,
         "said": SAID.get(request.query_params.get("said", "")),
+        "wrong": "",
+        "typed": {},
         "version": __version__,
-        "model": service.desk.model,
-        "names": names,
+        "model": engine.model,
+        "old": _old(service) if token is not None else None,
+        "names": service.suggester.name,
+        "when": shown,
+        "zone": zone,
         "csrf": csrf,
-        "per_week": service.settings.policy.per_week,
+        "rules": service.settings.policy,
         **values,
     }
     return HTMLResponse(_TEMPLATES.get_template(name).render(context), status, HEADERS)
 
 
-def _shown(path: str, token: Token) -> bool:
-    return token.may({"/try": "route", "/settings": "admin"}.get(path, "read"))
+def _old(service: Service) -> dict[str, Any] | None:
+    """Return when the newest post was, if that is long ago."""
+    engine = service.engine
+    if engine.advisor is None or engine.days_behind() < OLD_DAYS:
+        return None
+    last = int(engine.advisor.history.last_ms)
+    return {"days": round(engine.days_behind()), "last_ms": last}
 
 
 def static(name: str) -> Response:
-    """A file of the page."""
+    """Return a file of the page."""
     text = files("atpgraph_qa.service.web").joinpath("static", name).read_text(encoding="utf-8")
     if name.endswith(".css"):
         light = f":root {{ color-scheme: light dark; {variables(LIGHT)} }}\n"

@@ -1,4 +1,5 @@
-// Keyboard in the inbox: j and k move, a accepts, d declines, r goes to "somebody else".
+// Keyboard in the inbox: j and k move, a accepts, d declines, r goes to "somebody else", o to the
+// details.
 // Everything here can be done without it: forms are forms, links are links.
 const cards = () => [...document.querySelectorAll("[data-card]")];
 const typing = (target) => target.closest("input, textarea, select");
@@ -25,6 +26,7 @@ document.addEventListener("keydown", (event) => {
     a: () => press("accepted"),
     d: () => press("declined"),
     r: () => press("reassigned"),
+    o: () => document.activeElement.closest("[data-card]")?.querySelector("[data-details]")?.click(),
   };
   if (actions[event.key]) {
     event.preventDefault();
@@ -53,4 +55,27 @@ if (note) {
     }
   };
   setInterval(look, 5000);
+}
+
+// Moments in the reader's own time zone, on hovering.
+for (const time of document.querySelectorAll("time")) {
+  time.title = new Date(time.dateTime).toLocaleString();
+}
+
+// Names that fit what is being typed.
+for (const input of document.querySelectorAll("input[data-people]")) {
+  let waiting = 0;
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      try {
+        const answer = await fetch(`/people/find?q=${encodeURIComponent(input.value)}`);
+        if (!answer.ok) return;
+        const names = await answer.json();
+        input.list.replaceChildren(...names.map((name) => new Option(name, name)));
+      } catch {
+        // No connection: names can still be typed in full.
+      }
+    }, 200);
+  });
 }

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx
+import httpx2 as httpx
 
 from atpgraph.errors import AtpError
 from atpgraph_qa.service.out import guard
-from atpgraph_qa.service.out.adapters import ADAPTERS, Adapter, Call
+from atpgraph_qa.service.out.adapters import ADAPTERS
+from atpgraph_qa.service.out.payloads import Adapter, Call
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.store import outbox
 from atpgraph_qa.service.store.database import Database, DatabaseGoneError
@@ -34,7 +35,7 @@ class Outcome:
     again: bool
 
 
-class Courier:
+class Sender:
     """Sends what is in the outbox.
 
     Parameters

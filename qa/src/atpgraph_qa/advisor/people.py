@@ -1,0 +1,156 @@
+"""What people set about being asked: opt-out, absence, hours, capacity, groups, topics."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import Int64Array
+
+T = TypeVar("T")
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who may be asked.
+
+    Attributes
+    ----------
+    id : int
+        User id on the site.
+    handle : str
+        Name on the site, for messages; empty if unknown.
+    opted_out : bool
+    away_until : str
+        Day like 2026-12-25 until which nobody should ask; empty for none.
+    hours, time_zone : str
+        Working hours like 09:00-17:00 and where; empty for the site's.
+    capacity : int or None
+        Most asks a week; None for the site's.
+    groups, topics : tuple of str
+        Groups on the site, and tags they say they know about.
+    """
+
+    id: int
+    handle: str = ""
+    opted_out: bool = False
+    away_until: str = ""
+    hours: str = ""
+    time_zone: str = ""
+    capacity: int | None = None
+    groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+class Directory:
+    """People by id, in memory.
+
+    It may hold a whole site; what every question needs of it is kept until somebody's topics or
+    groups change.
+
+    Examples
+    --------
+    >>> known = Directory([Person(7, "ada", topics=("beans",)), Person(9, groups=("staff",))])
+    >>> known[7].handle, known[8].handle, known.members(["staff"]).tolist()
+    ('ada', '', [9])
+    """
+
+    def __init__(self, known: Iterable[Person] = ()) -> None:
+        self._people = {person.id: person for person in known}
+        self._kept: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, user: int) -> Person:
+        return self._people.get(user) or Person(user)
+
+    def __contains__(self, user: int) -> bool:
+        return user in self._people
+
+    def __iter__(self) -> Iterator[Person]:
+        return iter(list(self._people.values()))
+
+    def find(self, name: str, limit: int = 20) -> list[Person]:
+        """Return people whose handle contains a text, in any letter case; the same name first."""
+        wanted = name.strip().lstrip("@").casefold()
+        found = [person for person in self if wanted and wanted in person.handle.casefold()]
+        found.sort(key=lambda person: (person.handle.casefold() != wanted, person.handle))
+        return found[:limit]
+
+    def declaring(self) -> tuple[Person, ...]:
+        """Return those who say what they know about."""
+        return self._keep("topics", lambda: tuple(person for person in self if person.topics))
+
+    def members(self, groups: Collection[str]) -> Int64Array:
+        """Return the ids of those who are in one of the groups, ascending."""
+        wanted = frozenset(groups)
+
+        def make() -> Int64Array:
+            found = sorted(person.id for person in self if wanted.intersection(person.groups))
+            return np.array(found, dtype=np.int64)
+
+        return self._keep(wanted, make)
+
+    def put(self, person: Person) -> None:
+        """Add or replace a person."""
+        with self._lock:
+            old = self[person.id]
+            self._people[person.id] = person
+            if (old.topics, old.groups) != (person.topics, person.groups):
+                self._kept.clear()
+
+    def drop(self, user: int) -> None:
+        """Remove a person."""
+        with self._lock:
+            self._people.pop(user, None)
+            self._kept.clear()
+
+    def _keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            result: T = self._kept[key]
+        return result
+
+
+def parse_hours(text: str) -> tuple[int, int]:
+    """Return the minutes of the day from and to, of ``09:00-17:00``; over midnight is fine.
+
+    Examples
+    --------
+    >>> parse_hours("09:00-17:30")
+    (540, 1050)
+    """
+    match = _HOURS.fullmatch(text)
+    if match is None:
+        raise InputError(f"Working hours are like 09:00-17:00, not {text!r}.")
+    a, b, c, d = (int(part) for part in match.groups())
+    start, end = 60 * a + b, 60 * c + d
+    if start > 1440 or end > 1440 or start == end:
+        raise InputError(f"Working hours are like 09:00-17:00, not {text!r}.")
+    return start, end
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """Return a time zone by name, like Europe/Vienna."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(f"There is no time zone {name!r}; use one like Europe/Vienna.") from None
+
+
+def parse_day(text: str) -> date:
+    """Return the day of ``2026-12-25``."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"A day is like 2026-12-25, not {text!r}.") from None

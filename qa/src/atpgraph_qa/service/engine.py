@@ -1,0 +1,471 @@
+"""The engine: takes events in order, keeps the advisor up to date, and routes questions.
+
+Everything that lasts happens in a transaction that also says up to which event it is done; the
+advisor in memory is exchanged afterwards. So a crash at any moment leaves either all of an event's
+effects or none, and the event is applied when the process is back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.advisor.policies import HOUR_MS, Choice, Decision, Dispatcher, Policy, best
+from atpgraph_qa.advisor.readers import Readers
+from atpgraph_qa.advisor.suggest import Suggestions
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service.forget import erase_question_rows
+from atpgraph_qa.service.forget_history import erase_questions
+from atpgraph_qa.service.limiter import RankingLimiter
+from atpgraph_qa.service.settings import MODES, Settings
+from atpgraph_qa.service.store import audit, events, suggestions
+from atpgraph_qa.service.store.asks import load_asks
+from atpgraph_qa.service.store.database import Database, get_meta, put_meta
+from atpgraph_qa.service.store.events import (
+    Closed,
+    Edited,
+    Event,
+    ForgottenPeople,
+    Reopened,
+    Stored,
+)
+from atpgraph_qa.service.store.people import load_people
+from atpgraph_qa.service.suggester import Suggester
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked
+from atpgraph_qa.timeline.newcomer import Newcomer
+from atpgraph_qa.timeline.query import Query, Question
+
+LOG = logging.getLogger("atpgraph.serve")
+APPLIED, CALIBRATED = "applied_seq", "calibrated_day"
+LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
+BATCH = 200  # how many events are read at once
+BASELINE_DAYS = 30
+_WAIT_S = 0.25  # events wait no longer than this for callers
+
+
+def now_ms() -> int:
+    """Return the time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One of the best, whatever the caps say."""
+
+    person: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whom to ask, and what the rules decided."""
+
+    found: Suggestions
+    decisions: tuple[Decision, ...]
+    ranking: tuple[Ranked, ...]
+    baseline: tuple[int, ...]
+    model: str
+
+
+class _Recorder(Dispatcher):
+    """A dispatcher that keeps what it was given and what it chose."""
+
+    seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
+
+    def choose(
+        self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
+    ) -> Choice:
+        choice = super().choose(query, candidates, scores, top)
+        self.seen = query, candidates, scores, choice
+        return choice
+
+
+class Engine:
+    """What the service knows and does; one for each process.
+
+    Parameters
+    ----------
+    database : Database
+        Up to date and in charge.
+    settings : Settings
+    clock : callable
+        The time in milliseconds.
+    """
+
+    def __init__(
+        self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
+    ) -> None:
+        self.database, self.settings, self.clock = database, settings, clock
+        self.lock = threading.RLock()  # held by whoever changes what the service knows
+        self.new_events = threading.Event()
+        self.limiter = RankingLimiter(settings.limits.queue_routes)
+        self.advisor: Advisor | None = None
+        self.readers: Readers | None = None
+        self.model = ""
+        self.seq = 0
+        self.waiting = 0
+        with database.write() as connection:
+            folder = Path(settings.store.folder)
+            self.forgotten_people = ForgottenPeople.load(connection, folder)
+            self.directory = load_people(connection)
+            self.mode = _mode(connection, settings)
+            self.asks = load_asks(connection, clock(), shadow=self.mode == "shadow")
+        self.suggester = Suggester(self)
+
+    @property
+    def shadow(self) -> bool:
+        """Whether nobody is asked."""
+        return self.mode == "shadow"
+
+    def set_mode(self, mode: str, who: str) -> None:
+        """Switch between shadow, approve and automatic; the audit log says who did."""
+        if mode not in MODES:
+            raise InputError(f"The mode is one of {', '.join(MODES)}, not {mode!r}.")
+        with self.lock, self.database.write(acting=True) as connection:
+            put_meta(connection, "mode", f"{mode} {self.settings.policy.mode}")
+            audit.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
+            self.asks = load_asks(connection, self.clock(), shadow=mode == "shadow")
+            self.mode = mode
+
+    # --- the advisor -----------------------------------------------------------------------------
+
+    def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
+        """Start from a snapshot: bring it up to what was applied before, without new effects."""
+        with self.database.read() as connection:
+            applied = int(get_meta(connection, APPLIED, "0"))
+        while True:
+            with self.database.read() as connection:
+                rows = events.after(connection, seq, 2000, until=applied)
+            if not rows:
+                break
+            for part in _parts(rows, together=True):
+                advisor = self._observed(advisor, part)[0]
+            seq = rows[-1].seq
+        self.exchange(advisor)
+        self.model, self.seq = model, max(seq, applied)
+        self.place_newcomers()
+
+    def start_readers(self) -> None:
+        """Start the processes that rank, if the settings want any."""
+        if self.settings.server.readers:
+            self.readers = Readers(self.current(), self.settings.server.readers)
+
+    def exchange(
+        self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
+    ) -> None:
+        """Go on with another advisor: what a function made of the one before, or a new one."""
+        if self.readers is not None and advisor is not self.advisor:
+            if function is None:
+                self.readers.restart(advisor)
+            else:
+                self.readers.change(advisor, function, *arguments)
+        self.advisor = advisor
+
+    def close(self) -> None:
+        """End the processes that rank."""
+        if self.readers is not None:
+            self.readers.close()
+
+    def current(self) -> Advisor:
+        """Return the advisor to ask."""
+        if self.advisor is None:
+            raise InputError("The service is still starting.")
+        return self.advisor
+
+    def place_newcomers(self) -> None:
+        """Place those who declared what they know and have hardly answered yet."""
+        with self.lock:
+            advisor = self.current()
+            history = advisor.history
+            declared = self.directory.declaring()
+            codes = history.codes([person.id for person in declared]).tolist()
+            new = tuple(
+                Newcomer(person.id, tags=person.topics)
+                for person, code in zip(declared, codes, strict=True)
+                if code < 0 or not history.n_given[code]
+            )
+            if new != advisor.newcomers:
+                self.exchange(advisor.welcome(new), Advisor.welcome, new)
+
+    def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
+        """Return the rules as they hold now."""
+        return _Recorder(
+            policy or self.settings.policy.rules(), self.asks, self.directory, skip=skip,
+            now_ms=self.clock(), remember=False,
+        )  # fmt: skip
+
+    def route(
+        self, question: Question, *, top: int | None = None, keep: bool = False,
+        skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
+    ) -> Advice:  # fmt: skip
+        """Return whom to ask about a question now; nothing is stored.
+
+        Parameters
+        ----------
+        keep : bool
+            Whether to compute what reports need: the best whatever the caps say, and a baseline.
+        skip : collection of int
+            Who was asked before.
+        """
+        advisor = advisor or self.current()
+        rules, now = self.settings.policy, self.clock()
+        dispatcher = self.dispatcher(policy, skip)
+        if now >= advisor.history.last_ms:
+            moment = datetime.fromtimestamp(now / 1000, UTC)
+            question = Question(
+                question.title, question.body, question.tags, question.asker, moment, question.id
+            )
+        with contextlib.ExitStack() as stack:
+            ranker = None
+            if self.readers is not None and advisor is self.advisor:
+                ranker = stack.enter_context(self.readers.ranker(advisor))
+            found = advisor.ask(
+                question, dispatcher, top=top or rules.people,
+                least_confidence=rules.least_confidence, ranker=ranker,
+            )  # fmt: skip
+        ranking: tuple[Ranked, ...] = ()
+        baseline: tuple[int, ...] = ()
+        decisions: tuple[Decision, ...] = ()
+        if dispatcher.seen is not None:
+            query, people, scores, choice = dispatcher.seen
+            decisions = choice.decisions
+            if keep:
+                everybody = np.arange(len(people))
+                looked = best(people, scores, everybody, rules.candidates)
+                share = dispatcher.expected_share(advisor.router.presence_)
+                sure = share * advisor.router.confidence(scores, looked)
+                if not advisor.router.questions_:
+                    sure = np.zeros(len(looked))
+                ranking = tuple(map(Ranked, people[looked].tolist(), sure.tolist()))
+                baseline = most_active(query, rules.candidates)
+        if found.abstains:  # nobody is asked, so nobody has a place
+            decisions = tuple(decision for decision in decisions if decision.rule != "asked")
+            if not found.people and decisions:
+                found = replace(found, abstains=_nobody(decisions))
+        return Advice(found, decisions, ranking, baseline, self.model)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
+        """Store events; return the sequence number of each, None for those that were there."""
+        latest = self.clock() + DAY_MS
+        for arrival in arrivals:
+            if arrival.event.at_ms > latest:
+                moment = datetime.fromtimestamp(arrival.event.at_ms / 1000, UTC)
+                raise InputError(
+                    f"The event is dated {moment:%Y-%m-%d %H:%M} UTC, more than a day ahead of "
+                    "this server; check the sender's clock."
+                )
+        cleaned = [
+            replace(arrival, event=self.forgotten_people.cleaned(arrival.event))
+            for arrival in arrivals
+        ]
+        with self.database.write() as connection:
+            numbers = events.append(self.database, connection, cleaned, self.clock())
+        self.waiting += sum(1 for number in numbers if number is not None)
+        self.new_events.set()
+        return numbers
+
+    def apply(self, limit: int = BATCH) -> int:
+        """Apply stored events; return how many there were."""
+        self.limiter.wait_for_callers(_WAIT_S)
+        with self.lock:
+            with self.database.read() as connection:
+                rows = events.after(connection, self.seq, limit)
+                self.waiting = events.last_seq(connection) - self.seq
+            for part in _parts(rows):
+                self._apply(part)
+            return len(rows)
+
+    def _apply(self, rows: Sequence[Stored]) -> None:
+        before, first = self.current(), rows[0].event
+        advisor, refused, change = self._observed(before, rows)
+        work = None if refused else self.suggester.prepare(first, before)
+        asked: list[tuple[int, int]] = []
+        with self.database.write(acting=True) as connection:
+            for row in rows:
+                if row.seq in refused:
+                    events.refuse(connection, row.seq, refused[row.seq])
+                else:
+                    self._project(connection, row)
+                    events.revive(self.database, connection, row.event, self.clock())
+            if work is not None:
+                asked = work(connection)
+            put_meta(connection, APPLIED, str(rows[-1].seq))
+        if advisor.week_ms != before.week_ms:
+            advisor.warm_up()  # here, not when the next caller asks
+        self.exchange(advisor, *change)
+        self.seq = rows[-1].seq
+        self.asks.record_all(asked)
+        for seq in refused:
+            LOG.info("event refused", extra={"facts": {"seq": seq}})
+
+    def _observed(
+        self, advisor: Advisor, rows: Sequence[Stored]
+    ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
+        """Return the advisor after some events, which of them changed nothing, and the change."""
+        first = rows[0].event
+        if isinstance(first, (Edited, Closed, Reopened)):
+            place = advisor.history.records.question_at(first.question)
+            if place < 0:
+                return advisor, {rows[0].seq: "its question is not known"}, ()
+            if isinstance(first, Closed) and first.deleted:
+                places = np.array([place])
+                return erase_questions(advisor, places), {}, (erase_questions, places)
+            return advisor, {}, ()
+        dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
+        after = advisor.observe(dated)  # type: ignore[arg-type]
+        why = {id(event): text for event, text in after.ignored}
+        refused = {
+            row.seq: why[id(event)]
+            for row, event in zip(rows, dated, strict=True)
+            if id(event) in why
+        }
+        return after, refused, (Advisor.observe, dated)
+
+    def recalibrate(self) -> None:
+        """Correct the stated confidence by what came of the suggestions of the last days."""
+        today = self.clock() // DAY_MS
+        with self.database.read() as connection:
+            since = int(get_meta(connection, CALIBRATED, "0"))
+            stated, happened = suggestions.outcomes(connection, since, today)
+        if len(stated) < LEAST_OUTCOMES:
+            return
+        with self.lock, self.database.write(acting=True) as connection:
+            # Statements of today may be of either calibration.
+            put_meta(connection, CALIBRATED, str(today + 1))
+            self.advisor = self.current().recalibrate(stated, happened)
+
+    def _project(self, connection: Connection, row: Stored) -> None:
+        """Keep what the pages and reports need to know of an event."""
+        event, now = row.event, self.clock()
+        match event:
+            case Asked():
+                values = {
+                    "id": event.id, "title": event.title, "body": event.body,
+                    "tags": list(event.tags), "asked_ms": event.at_ms, "origin": row.origin,
+                    "asker": event.asker if event.asker >= 0 else None,
+                }  # fmt: skip
+                suggestions.add_question(connection, values)
+            case Answered():
+                first = suggestions.add_answer(
+                    connection, event.id, event.question, event.user, event.at_ms
+                )
+                if first:
+                    person = event.user if event.user >= 0 else None
+                    suggestions.resolve(connection, event.question, person, now)
+                    self.suggester.stop_messages(connection, event.question)
+            case Accepted():
+                giver = suggestions.accept_answer(connection, event.question, event.answer)
+                if giver is not None:
+                    suggestions.resolve(connection, event.question, giver, now)
+            case Edited():
+                suggestions.change_question(connection, event.question, **event.changes())
+            case Closed():
+                self.suggester.withdraw(connection, event.question)
+                suggestions.change_question(connection, event.question, closed_ms=event.at_ms)
+                if event.deleted:
+                    erase_question_rows(connection, event.question)
+            case Reopened():
+                suggestions.change_question(connection, event.question, closed_ms=None)
+
+    def is_fresh(self, asked_ms: int) -> bool:
+        """Return whether a question came in time to be routed."""
+        return asked_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
+
+    # --- what an operator should know ------------------------------------------------------------
+
+    def dated_ahead(self) -> str:
+        """Return why the history cannot be used if its last post is in the future, else ''."""
+        last = self.current().history.last_ms
+        if last <= self.clock() + DAY_MS:
+            return ""
+        moment = datetime.fromtimestamp(last / 1000, UTC)
+        return (
+            f"The history ends on {moment:%Y-%m-%d}, in the future: stop the service and run "
+            "'atp server repair'."
+        )
+
+    def days_behind(self) -> float:
+        """Return how old the newest post is that the service knows, in days."""
+        return max(0.0, (self.clock() - self.current().history.last_ms) / DAY_MS)
+
+
+def _mode(connection: Connection, settings: Settings) -> str:
+    """Return the mode that was switched to, unless the settings name another one since."""
+    kept, _, given = get_meta(connection, "mode").partition(" ")
+    return kept if kept and given == settings.policy.mode else settings.policy.mode
+
+
+def _nobody(decisions: Sequence[Decision]) -> str:
+    """Return in words why none of the best may be asked."""
+    words = {
+        "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
+        "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
+        "capacity": "were asked as often as allowed", "asked-recently": "were asked a moment ago",
+        "asked-before": "were asked about this question before",
+    }  # fmt: skip
+    counts = Counter(decision.rule for decision in decisions)
+    parts = [f"{count} {words.get(rule, rule)}" for rule, count in counts.most_common()]
+    return f"None of the best {len(decisions)} may be asked now: {', '.join(parts)}."
+
+
+def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> tuple[int, ...]:
+    """Return the trivial ranking to compare with: who gave most answers in the last month."""
+    history = query.history
+    since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
+    owner = history.answers.owner[since:]
+    people, given = np.unique(owner[owner >= 0], return_counts=True)
+    users = history.records.ids(people)
+    keep = users != query.question.asker
+    users, given = users[keep], given[keep]
+    order = np.lexsort((users, -given))[:count]
+    return tuple(users[order].tolist())
+
+
+def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
+    """Return the events with dates that never go back.
+
+    What comes late counts from when it came, however many events are taken at once: so a restart,
+    which takes thousands, ends where one after another did.
+    """
+    result: list[Event] = []
+    for event in given:
+        event = replace(event, at_ms=max(event.at_ms, last_ms))
+        if isinstance(event, (Asked, Answered)):
+            last_ms = event.at_ms
+        result.append(event)
+    return result
+
+
+def _parts(rows: Sequence[Stored], *, together: bool = False) -> list[list[Stored]]:
+    """Split events into parts that are applied at once.
+
+    Questions come one by one, unless `together`, since each is routed by what was known before;
+    so do changes of a question.
+    """
+    parts: list[list[Stored]] = []
+    alone_before = True
+    for row in rows:
+        alone = isinstance(row.event, (Edited, Closed, Reopened))
+        alone = alone or (isinstance(row.event, Asked) and not together)
+        if alone or alone_before:
+            parts.append([row])
+        else:
+            parts[-1].append(row)
+        alone_before = alone
+    return parts
