@@ -167,7 +167,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
         make_site(site, texts, people, lambda _, work: work())
     if not model.exists():
         train({"site": site, "model": model, "train": 40, "text": text})
-    advisor = Advisor.open(model)
+    advisor = Advisor.load(model)
     advisor.warm_up()
     questions = make_questions(texts, advisor.history, 500, seed=1)
     wall, processor = [], []

@@ -55,4 +55,4 @@ def small_model(folder: Path) -> Path:
     community = simulate_community(60, 300, n_topics=3, years=1.0, random_state=1)
     write_dump(community, folder / "dump", random_state=1)
     ingest(folder / "dump", folder / "site")
-    return Advisor.train(Site(folder / "site")).save(folder / "model")
+    return Advisor.fit(Site(folder / "site")).save(folder / "model")

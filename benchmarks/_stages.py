@@ -60,7 +60,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
         settings = Settings()
         rules = replace(settings.policy, inactive_days=100_000.0)
         engine = Engine(database, replace(settings, policy=rules))
-        engine.start_from(Advisor.open(made["model"]), "", 0)
+        engine.start_from(Advisor.load(made["model"]), "", 0)
         done = 0
 
         def happen(n: int) -> None:

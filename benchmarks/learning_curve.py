@@ -62,7 +62,8 @@ def main() -> None:
     parser.add_argument("--text", default="static")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    command = f"python benchmarks/learning_curve.py {' '.join(options.sites)} --text {options.text}"
+    shown = " ".join(f"{n}={Path(f).name}" for n, _, f in (s.partition("=") for s in options.sites))
+    command = f"python benchmarks/learning_curve.py {shown} --text {options.text}"
     report = Report("Learning curves of the router", command, options.output)
     for named in options.sites:
         name, _, folder = named.partition("=")

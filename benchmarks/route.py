@@ -207,7 +207,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     plan = TrainingPlan(questions=job["train"])
     advisor = lap(
         "read the site, train the router",
-        lambda: Advisor.train(Site(job["site"]), text=model or job["text"], plan=plan),
+        lambda: Advisor.fit(Site(job["site"]), text=model or job["text"], plan=plan),
     )
     peak = peak_mb()
     # Routing does not need the embedding that expertise comes from: a short one will do here.
@@ -292,7 +292,7 @@ def main() -> None:
             done = in_subprocess(__file__, {**job, "text": options.text})
             laps += map(tuple, done["laps"])
             training = f" Peak memory of reading and training: {done['peak']:,.0f} MB."
-        advisor = lap("open the model", lambda: Advisor.open(model))
+        advisor = lap("open the model", lambda: Advisor.load(model))
         lap("warm up", advisor.warm_up)
         report_routes(options, report, texts, advisor, model, laps, training)
 

@@ -35,8 +35,8 @@ def make_site(folder: Path) -> Site:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        advisor = Advisor.train(make_site(Path(folder)), text="bm25")
-    # advisor.save("model") keeps it; Advisor.open("model") needs neither site nor training.
+        advisor = Advisor.fit(make_site(Path(folder)), text="bm25")
+    # advisor.save("model") keeps it; Advisor.load("model") needs neither site nor training.
 
     question = Question("Why does my sourdough loaf come out flat?", tags=("cooking", "bread"))
     print(f"{question.title} [{', '.join(question.tags)}]")

@@ -90,9 +90,9 @@ class Story:
 def show(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table; the page has charts instead."""
     printed = Table(*columns, box=box.SIMPLE_HEAD)
-    for column in printed.columns[1:]:
-        column.justify = "right"
     for row in rows:
+        for column, cell in zip(printed.columns, row, strict=True):
+            column.justify = "left" if isinstance(cell, str) else "right"
         cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
         printed.add_row(*cells)
     console.print(printed)
@@ -129,7 +129,10 @@ def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     part = [(u, v) for u, v in graph.edges() if u in inside and v in inside]
     story.draw(
         figure(f"What {START} imports; red imports are removed", picture(as_graph(part), folder)),
-        table(["import", "cycle"], [[escape(a), escape(b)] for a, b in reasons]),
+        table(
+            ["import", '<th class="text" scope="col">cycle</th>'],
+            [[escape(a), f'<td class="text">{escape(b)}</td>'] for a, b in reasons],
+        ),
     )
     return broken.dag
 
@@ -142,10 +145,9 @@ def ask_for_paths(story: Story, graph: DiGraph, dag: DiGraph) -> None:
     story.begin("What does a module need?")
     story.say(
         f"{START} needs {near} modules. If the imports that close cycles are followed as well, it "
-        f"reaches {far} of {graph.n_nodes}: {len(graph.targets) - len(dag.targets)} imports make "
-        f"half the library hang together. {START} needs {GOAL} by way of "
-        f"{' → '.join(first)}; all of this is exact, and an index answers a million such questions "
-        "in a second."
+        f"reaches {far} of {graph.n_nodes}: these {len(graph.targets) - len(dag.targets)} imports "
+        f"tie the library together. The path from {START} to {GOAL} is {' → '.join(first)}. All of "
+        "this is exact, and an index answers a million such questions in a second."
     )
 
 
@@ -161,9 +163,9 @@ def embed(story: Story, graph: DiGraph) -> None:
         f"{sum(model.timings_.values()):.1f} s. Their product is positive if there is a path: "
         f"{there:.1f} from {START} to {GOAL}, {back:.1f} back. The nearest modules that need "
         f"{GOAL}: {nearest}. Of {model.n_reachable_pairs_:,} paths, the vectors find "
-        f"{kept.closure:.1%}, and they take {kept.look_alike_targets:.1%} of the pairs that only "
-        f"look like paths for one. Comparing levels alone gets {kept.level_auc:.1%} of such "
-        f"comparisons right, the vectors {kept.auc:.1%}."
+        f"{kept.closure:.1%}; they mistake {kept.look_alike_targets:.1%} of the pairs that look "
+        f"like paths for one. A path scores above a look-alike in {kept.auc:.1%} of all "
+        f"comparisons; by levels alone in {kept.level_auc:.1%}."
     )
     story.draw(vector_map(model))
 
@@ -175,8 +177,8 @@ def recommend(story: Story, graph: DiGraph) -> None:
     measured = predictor.validation_["link"]["auc"]
     story.begin("Which import is missing?")
     story.say(
-        f"What would {WRITER} import next? A tenth of all imports was hidden to learn what speaks "
-        f"for one; hidden imports rank above other pairs in {measured:.1%} of all comparisons."
+        f"What would {WRITER} import next? The predictor hides some imports and learns how to find "
+        f"them; a hidden import ranks above another pair in {measured:.1%} of all comparisons."
     )
     rows = [(name, f"{rate:.1%}") for name, rate in zip(targets, rates, strict=True)]
     show(("module", "hit rate"), rows)
@@ -249,9 +251,9 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
             chosen.setdefault(planted.topic(int(records.questions.id[q])), q)
     story.begin("Who should answer?")
     story.say(
-        "An advisor learns from all but the last few hundred questions. Here are three of those, "
-        "and whom it would ask. Know-how is the planted truth: the share of the community that "
-        "knows less about the topic."
+        "An advisor learns from all but the last questions. Here are three of those, and the "
+        "people it suggests. Know-how is the planted truth: the share of the community that knows "
+        "less about the topic."
     )
     cards = []
     for q in sorted(chosen.values()):
@@ -296,8 +298,8 @@ def route_and_evaluate(story: Story, planted: Planted, sizes: Sizes) -> None:
     story.begin("How good is that?")
     story.say(
         f"For each of the last {len(result.candidates):,} questions with an accepted answer, all "
-        f"{result.candidates.mean():.0f} people who answered before are ranked; the right one is "
-        "whose answer was accepted. MRR is the mean of 1 / rank."
+        f"{result.candidates.mean():.0f} people who answered before are ranked; the right one gave "
+        "the accepted answer. MRR is the mean of 1 / rank."
     )
     rows = []
     for name in sorted(result.ranks, key=lambda name: -result.ranks[name].reciprocal.mean()):

@@ -117,7 +117,7 @@ def _scores_of_courses(shift: float) -> list[str]:
                 f'<rect x="{left + cell * j:g}" y="{top + cell * i}" width="{cell - 2}" '
                 f'height="{cell - 2}" rx="3" fill="{_blend(share)}"/>'
             )
-    note = "a path leads from u (row) to v (column): above 0, dark"
+    note = "dark: above 0, a path from u (row) to v (column)"
     below = top + cell * len(order) + 16
     return [*parts, svg.text(left, below, note, anchor="start", color=QUIET, size=12)]
 

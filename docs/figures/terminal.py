@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PARTS = {1: 22, 2: 10, 5: 13}  # the demo's parts that are shown, and how many lines of each
+PARTS = {1: 17, 2: 5, 3: 8, 6: 14}  # the demo's parts that are shown, and how many lines of each
 COLUMNS = 100
 INK, QUIET, PAPER, BAR = "#e8e8e4", "#9aa4ad", "#16181b", "#2a2e33"
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"

@@ -50,7 +50,7 @@ def router(latest: History) -> Router:
 
 @pytest.fixture(scope="session")
 def advisor(site: Site) -> Advisor:
-    return Advisor.train(site, text="bm25", plan=SMALL, n_components=8)
+    return Advisor.fit(site, text="bm25", plan=SMALL, n_components=8)
 
 
 @pytest.fixture(scope="session")

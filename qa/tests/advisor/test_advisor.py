@@ -53,7 +53,7 @@ def test_it_is_the_router_that_ranks(
 def test_saved_and_opened_it_says_the_same(
     advisor: Advisor, model: Path, question: Question
 ) -> None:
-    again = Advisor.open(model)
+    again = Advisor.load(model)
     assert again.ask(question) == advisor.ask(question)
     assert again.experts(5)[0].tolist() == advisor.experts(5)[0].tolist()
     tag = question.tags[0]
@@ -81,7 +81,7 @@ def test_questions_in_any_order_get_the_same_people(
         for q, hour in ((3, 1), (90, 1), (91, 4), (3, 4), (300, 1))
     ]
     first = [advisor.ask(question) for question in questions]
-    other = Advisor.open(model)
+    other = Advisor.load(model)
     other.warm_up()
     assert [other.ask(question) for question in questions[::-1]][::-1] == first
 
@@ -116,7 +116,7 @@ def test_newcomers_come_stay_and_go(advisor: Advisor, site: Site, tmp_path: Path
     assert 9_001 in people(arrived, about, anybody)
     assert arrived.unplaced() == [9_002]
     assert 9_001 not in people(advisor, about, anybody, top=50)  # the old one is as it was
-    again = Advisor.open(arrived.save(tmp_path / "model"))
+    again = Advisor.load(arrived.save(tmp_path / "model"))
     assert again.newcomers == arrived.newcomers
     assert again.ask(about, anybody) == arrived.ask(about, anybody)
     moved = arrived.welcome([Newcomer(9_001, text="qqzz")])
@@ -134,7 +134,7 @@ def test_update_takes_in_a_later_dump(dump: Path, site: Site, tmp_path: Path) ->
         kept = [line for line in lines if 'CreationDate="' not in line or _date(line) < cut]
         (earlier / file.name).write_text("".join(kept), encoding="utf-8")
     ingest(earlier, tmp_path / "site")
-    old = Advisor.train(Site(tmp_path / "site"), text="bm25", plan=SMALL, n_components=8)
+    old = Advisor.fit(Site(tmp_path / "site"), text="bm25", plan=SMALL, n_components=8)
     old = old.welcome([Newcomer(9_001, tags=(site.tags.names[0],))])
     new = old.update(site)
     assert new.history.n_questions == len(site.questions) > old.history.n_questions
@@ -173,3 +173,8 @@ def test_a_question_runs_through_few_modules(advisor: Advisor, question: Questio
     finally:
         sys.setprofile(before)
     assert 10 < len(modules) <= 25, sorted(modules)
+
+
+def test_old_names_warn(model: Path) -> None:
+    with pytest.warns(DeprecationWarning, match=r"Advisor\.load"):
+        assert Advisor.open(model).router is not None

@@ -94,14 +94,14 @@ def test_a_model_is_replaced_at_the_end_or_stays(
 def test_what_is_no_model_is_refused(copy: Path, make: Callable[[Path], object], why: str) -> None:
     make(copy)
     with pytest.raises(InputError, match=why) as caught:
-        Advisor.open(copy).expertise  # noqa: B018
+        Advisor.load(copy).expertise  # noqa: B018
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_is_no_model(tmp_path: Path) -> None:
     ATP(n_components=2).fit([("a", "b")]).save(tmp_path / "old.npz")
     with pytest.raises(InputError, match="is a file, and not a trained model"):
-        Advisor.open(tmp_path / "old.npz")
+        Advisor.load(tmp_path / "old.npz")
 
 
 def rewrite(folder: Path, **entries: Any) -> None:
@@ -112,7 +112,7 @@ def rewrite(folder: Path, **entries: Any) -> None:
 def test_other_versions_are_refused(copy: Path) -> None:
     rewrite(copy, version=2)
     with pytest.raises(InputError, match=r"version 2.*reads version 1: train it again"):
-        Advisor.open(copy)
+        Advisor.load(copy)
 
 
 def test_a_router_with_other_features_is_refused(copy: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_router_with_other_features_is_refused(copy: Path) -> None:
     ):
         rewrite(copy, router={**router, **bad})
         with pytest.raises(InputError, match="train the model again"):
-            Advisor.open(copy)
+            Advisor.load(copy)
 
 
 def test_another_site_is_refused(model: Path, site: Site, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_arrays_are_checked_before_they_are_used(copy: Path, name: str) -> None:
     array = name.partition(" ")[0]
     change(copy, "timeline.npz", **{array: SPOILT[name](arrays(copy)[array])})
     with pytest.raises(InputError, match="damaged"):
-        Advisor.open(copy)
+        Advisor.load(copy)
 
 
 def test_levels_are_checked_too(copy: Path) -> None:
@@ -178,7 +178,7 @@ def test_levels_are_checked_too(copy: Path) -> None:
     for spoilt in ({"level": whole["level"] - 10**6}, {"users": whole["users"][::-1]}):
         change(copy, "levels.npz", **{**whole, **spoilt})
         with pytest.raises(InputError, match="damaged"):
-            Advisor.open(copy)
+            Advisor.load(copy)
 
 
 def test_embeddings_are_checked_too(copy: Path) -> None:
@@ -191,7 +191,7 @@ def test_embeddings_are_checked_too(copy: Path) -> None:
     ):
         change(copy, file, **{**whole, **spoilt})
         with pytest.raises(InputError):
-            Advisor.open(copy).expertise  # noqa: B018
+            Advisor.load(copy).expertise  # noqa: B018
 
 
 @given(st.data())
@@ -207,7 +207,7 @@ def test_flipped_bytes_never_crash(
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     file.write_bytes(bytes(content))
     try:
-        opened = Advisor.open(copy)
+        opened = Advisor.load(copy)
     except InputError:
         return
     finally:
@@ -219,4 +219,4 @@ def test_members_that_do_not_belong_are_refused(copy: Path) -> None:
     with zipfile.ZipFile(copy / "timeline.npz", "a") as archive:
         archive.writestr("extra.npy", b"x")
     with pytest.raises(InputError, match="damaged"):
-        Advisor.open(copy)
+        Advisor.load(copy)

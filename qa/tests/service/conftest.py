@@ -59,7 +59,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ingest(folder / "dump", folder / "site")
     # Of the two text models the one that takes no time: thousands of questions come in.
     text = "bm25" if find_spec("wordllama") is None else "static"
-    return Advisor.train(Site(folder / "site"), text=text).save(folder / "model")
+    return Advisor.fit(Site(folder / "site"), text=text).save(folder / "model")
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,7 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
     arrivals = [kinds[kind].model_validate(body).arrival() for kind, body in items]
     service.engine.append(arrivals)
     service.apply_all()  # questions one by one, what is between them together
-    base = Advisor.open(service.model_path)
+    base = Advisor.load(service.model_path)
     last, dated = base.history.last_ms - 1, []
     for arrival in arrivals:  # what comes late counts from when it came
         event = replace(arrival.event, at_ms=max(arrival.event.at_ms, last))
@@ -86,7 +86,7 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
     at_once = base.observe(dated)
     assert ranked(service.engine.current()) == ranked(at_once)
     # And as if trained on it: what is written and opened again has nothing of how it grew.
-    saved = Advisor.open(at_once.save(service.folder / "whole"))
+    saved = Advisor.load(at_once.save(service.folder / "whole"))
     assert [[p[0] for p in row] for row in ranked(saved)] == [
         [p[0] for p in row] for row in ranked(service.engine.current())
     ]
@@ -269,7 +269,7 @@ def test_no_older_snapshot_comes_after_somebody_was_forgotten(make_front: Make) 
     thread.join(60)
     assert done.is_set()
     (left,) = service.snapshots.folder.iterdir()
-    assert int(Advisor.open(left).history.codes([3])[0]) < 0
+    assert int(Advisor.load(left).history.codes([3])[0]) < 0
 
 
 def test_a_new_week_is_ready_before_anybody_asks(make_front: Make) -> None:

@@ -35,7 +35,7 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
 
 def test_too_few_questions_to_judge(make_front: Make) -> None:
     front: Front = make_front()
-    advisor = Advisor.open(front.service.model_path)
+    advisor = Advisor.load(front.service.model_path)
     found = judge(advisor, advisor.history.last_ms, 20, 40)
     assert found == {"verdict": "too few questions", "questions": 0}
 

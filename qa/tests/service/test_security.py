@@ -300,7 +300,7 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
             assert word.encode("utf-32-le") not in raw, path
         assert user.to_bytes(8, "little") not in raw, path
     (snapshot,) = (folder_of(front) / "snapshots").iterdir()
-    advisor = Advisor.open(snapshot)
+    advisor = Advisor.load(snapshot)
     assert advisor.history.codes([user])[0] < 0
     records = advisor.history.records
     theirs = records.question_at(90_001)

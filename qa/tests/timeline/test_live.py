@@ -117,7 +117,7 @@ def events(site: Site, cut_ms: int) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def start(early: Site) -> Advisor:
-    return Advisor.train(early, text=TEXT, plan=SMALL, n_components=4)
+    return Advisor.fit(early, text=TEXT, plan=SMALL, n_components=4)
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_the_advisor_before_stays_as_it_was(
 
 
 def test_saved_and_opened_after_events(one_by_one: Advisor, site: Site, tmp_path: Path) -> None:
-    opened = Advisor.open(one_by_one.save(tmp_path / "model"))
+    opened = Advisor.load(one_by_one.save(tmp_path / "model"))
     assert asked(opened, site, PLACES) == asked(one_by_one, site, PLACES)
     more = [Asked(10**7, "new", "", ["new tag"], 10**6, opened.history.now + 5)]
     more += [Answered(10**7 + 1, 10**7, 10**6 + 1, opened.history.now + 9)]
@@ -321,7 +321,7 @@ def test_a_person_is_forgotten(one_by_one: Advisor, site: Site, tmp_path: Path) 
     people = [person.user for person in without.ask(question, top=50).people]
     assert first not in people
     assert len(without.history.answers) == len(one_by_one.history.answers)
-    opened = Advisor.open(without.save(tmp_path / "model"))
+    opened = Advisor.load(without.save(tmp_path / "model"))
     assert opened.ask(question) == without.ask(question)
     assert int(one_by_one.history.codes(first)) >= 0
     back = without.observe([Answered(10**7, int(site.questions.id[3]), first, 0)])

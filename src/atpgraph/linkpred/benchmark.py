@@ -1,4 +1,4 @@
-"""Run methods over seeds and protocols, and summarise the results."""
+"""Run methods over seeds and protocols, and summarize the results."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection, Levels
-from atpgraph.linkpred.ranking import Head, Popularity
+from atpgraph.linkpred.ranking import Head, Popularity, targets_of
 from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
@@ -114,11 +114,11 @@ def _words(
     graph: DiGraph, evidence: Collection, group: str, values: dict[str, float], u: int, v: int
 ) -> tuple[str, list[Any]]:
     """Return facts that hold, in words, and the labels of the nodes they name."""
-    out_u, in_v = _out(graph, u), _out(graph.reverse(), v)
+    out_u, in_v = targets_of(graph, u), targets_of(graph.reverse(), v)
     if group == "neighborhood":
         between = np.intersect1d(out_u, in_v)
-        same = np.intersect1d(out_u, _out(graph, v))
-        together = np.intersect1d(_out(graph.reverse(), u), in_v)
+        same = np.intersect1d(out_u, targets_of(graph, v))
+        together = np.intersect1d(targets_of(graph.reverse(), u), in_v)
         names = _labels(graph, between if len(between) else np.union1d(same, together))
         facts = [
             _count(len(nodes), what)
@@ -158,10 +158,6 @@ def _words(
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
         return f"level {int(level[v]):,}, {told}", []
     return f"attributes are alike by {values.get('similarity', 0.0):.2f}", []
-
-
-def _out(graph: DiGraph, u: int) -> Int64Array:
-    return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
 
 
 def _labels(graph: DiGraph, codes: Int64Array) -> list[Any]:

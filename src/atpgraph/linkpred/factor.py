@@ -53,7 +53,7 @@ def singular_factors(
             dtype=np.float64,
         )
         given: Any = {"k": k, "tol": tolerance, "v0": rng.standard_normal(n), **seed_of_svds(rng)}
-        try:  # PROPACK's Lanczos bidiagonalisation takes a quarter of the time of ARPACK here
+        try:  # PROPACK's Lanczos bidiagonalization takes a quarter of the time of ARPACK here
             u, s, vt = svds(operator, solver="propack", **given)
             trusted = _is_decomposition(product, u, s, vt, rng)
         except np.linalg.LinAlgError:
@@ -121,7 +121,7 @@ def _is_decomposition(
 ) -> bool:
     """Whether the vectors are orthonormal and S V = U Σ, tried on one random combination.
 
-    PROPACK reorthogonalises only in part; where products with S are not exact it can return one
+    PROPACK reorthogonalizes only in part; where products with S are not exact it can return one
     singular vector several times.
     """
     one = np.eye(len(s))

@@ -37,6 +37,7 @@ from atpgraph.linkpred.ranking import (
     fit_log_ratio,
     largest,
     source_features,
+    targets_of,
 )
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.conditional_logit import Choices, fit_logit
@@ -237,12 +238,12 @@ def _sample(
 
     def visit(at: int, room: Room) -> _OfSource:
         u, own = int(sources[at]), streams[at]
-        true, into = own.permutation(_out(left, u)), own.permutation(_out(back, u))
+        true, into = own.permutation(targets_of(left, u)), own.permutation(targets_of(back, u))
         targets, offset = _candidates(graph, u, room, vectors, own)
         if not len(true):
             keep, by = _thinned(offset, own)
             targets, offset = targets[keep], offset[keep] + by
-        parts = (true[:_FEW], targets, into[:_FEW], _out(by_source, u))
+        parts = (true[:_FEW], targets, into[:_FEW], targets_of(by_source, u))
         return _OfSource(parts, offset, room.table[np.concatenate(parts)], len(true), len(into))
 
     found = evidence.local.scan(sources, visit)
@@ -294,7 +295,7 @@ def _candidates(
     The second array is the logarithm of how many nodes each stands for.
     """
     free = np.ones(graph.n_nodes, dtype=bool)
-    free[u], free[_out(graph, u)] = False, False
+    free[u], free[targets_of(graph, u)] = False, False
     columns = room.table.shape[1]
     best = np.empty((columns + len(vectors), _BEST), dtype=np.int64)
     counts = np.empty(len(best), dtype=np.int64)
@@ -496,10 +497,10 @@ def _judge(
 
     def visit(at: int, room: Room) -> _Judged:
         u = int(sources[at])
-        true = _out(left, u)
+        true = targets_of(left, u)
         nodes = ranker.candidates(u, room, _LISTED)
         free = np.ones(graph.n_nodes, dtype=bool)
-        free[u], free[_out(graph, u)], free[nodes] = False, False, False
+        free[u], free[targets_of(graph, u)], free[nodes] = False, False, False
         chance, rest = _by_chance(free, streams[at])
         missed = np.setdiff1d(true, nodes)  # hidden edges that no list would have
         every = np.concatenate([nodes, missed, chance]).astype(np.int64)
@@ -508,7 +509,7 @@ def _judge(
         stands[len(nodes) + len(missed) :] *= max(rest / max(len(chance), 1), 1.0)
         ranked = ranker.top(nodes, heads["target"].score(terms[: len(nodes)]), _LISTED)
         link = np.isin(every, true)
-        joined = ~link | np.isin(every, _out(near, u))
+        joined = ~link | np.isin(every, targets_of(near, u))
         features = source_features(hidden.rest, u)
         listed = Suggested(ranked, features, np.isin(ranked.nodes, true), own[at])
         return _Judged(heads["link"].score(terms), link, joined, stands, listed)
@@ -615,7 +616,7 @@ def _popularity(
     ever = popularity.counts(0, 1.0)
     by_count = np.lexsort((np.arange(len(ever)), -ever))
     for u in sources.tolist():
-        true = _out(graph, u)
+        true = targets_of(graph, u)
         for at, horizon in enumerate(horizons):
             if clock is None:  # its own edges would not be known
                 nodes = by_count[: _LISTED + len(true)]
@@ -632,10 +633,6 @@ def _popularity(
     best = int(np.argmax(gains))
     rates = hits[best] / max(len(sources), 1)
     return horizons[best], isotonic_regression(rates, increasing=False).x
-
-
-def _out(graph: DiGraph, u: int) -> Int64Array:
-    return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
 
 
 __all__ = ["QUESTIONS", "Head", "Learned", "Plan", "Sample", "combine", "learn"]

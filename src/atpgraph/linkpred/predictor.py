@@ -31,7 +31,7 @@ from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, Plan, learn
-from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features
+from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features, targets_of
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
@@ -350,8 +350,7 @@ class LinkPredictor(Estimator):
         (near,) = self.evidence_.local.scan(np.array([code]), visit)
         taken = [code]
         if exclude_known:
-            back = graph.reverse()
-            taken += back.targets[back.indptr[code] : back.indptr[code + 1]].tolist()
+            taken += targets_of(graph.reverse(), code).tolist()
         nodes = np.setdiff1d(np.union1d(near, largest(graph.out_degree, limit)), taken)
         scores = self.score_codes(nodes, np.full(len(nodes), code))
         order = np.argsort(-scores, kind="stable")[:k]

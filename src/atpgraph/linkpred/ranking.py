@@ -124,8 +124,7 @@ class Ranker:
         popular = self._popular if k <= _POPULAR else largest(self.graph.in_degree, k)
         taken = [np.array([source])]
         if not known:
-            low, high = self.graph.indptr[source], self.graph.indptr[source + 1]
-            taken.append(self.graph.targets[low:high])
+            taken.append(targets_of(self.graph, source))
         nodes = np.setdiff1d(np.union1d(near, popular), np.concatenate(taken))
         return nodes.astype(np.int64)
 
@@ -275,6 +274,11 @@ def fit_log_ratio(
     ratio = np.log((links + 0.5 / len(good)) / (others + 0.5 * np.median(bad_weight)))
     ratio = np.repeat(np.maximum.accumulate(ratio), np.diff(blocks))
     return Curve(center, ratio)
+
+
+def targets_of(graph: DiGraph, u: int) -> Int64Array:
+    """Return the nodes that u has edges to."""
+    return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
 
 
 def largest(values: AnyArray, k: int) -> Int64Array:

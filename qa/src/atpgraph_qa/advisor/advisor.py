@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,6 +36,14 @@ if TYPE_CHECKING:
 _SAME_SITE = (
     0.5  # a later dump of a site has at least this share of the questions of an earlier one
 )
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(
+        f"Advisor.{old} is now Advisor.{new}; the old name goes away in 0.4.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +86,9 @@ class Advisor:
 
     Train once and save; open where the questions come in:
 
-    >>> Advisor.train(Site(folder / "site"), text="bm25").save(folder / "model").name
+    >>> Advisor.fit(Site(folder / "site"), text="bm25").save(folder / "model").name
     'model'
-    >>> advisor = Advisor.open(folder / "model")
+    >>> advisor = Advisor.load(folder / "model")
     >>> question = Question("Why do my tomato leaves turn yellow?", tags=["tomatoes"], asker=7)
     >>> first = advisor.ask(question).people[0]
     >>> print(first.user, first.reasons[1].text)
@@ -104,7 +113,7 @@ class Advisor:
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def train(
+    def fit(
         cls,
         site: Site,
         *,
@@ -113,7 +122,7 @@ class Advisor:
         random_state: int = 0,
         **embedding: Any,
     ) -> Self:
-        """Learn from everything that happened on a site.
+        """Return an advisor that has learned from everything that happened on a site.
 
         Parameters
         ----------
@@ -139,8 +148,20 @@ class Advisor:
         )
 
     @classmethod
+    def train(cls, site: Site, **settings: Any) -> Self:
+        """Call :meth:`fit`; this old name will be removed in 0.4."""
+        _warn_renamed("train", "fit")
+        return cls.fit(site, **settings)
+
+    @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a model that :meth:`save` or ``atp qa train`` wrote."""
+        """Call :meth:`load`; this old name will be removed in 0.4."""
+        _warn_renamed("open", "load")
+        return cls.load(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the model that :meth:`save` or ``atp qa train`` wrote."""
         folder = ModelFolder.open(path)
         return cls(
             folder.history(),

@@ -101,7 +101,7 @@ def prepare(folder: Path) -> tuple[Path, Play]:
         folder.mkdir(parents=True, exist_ok=True)
         write_dump(play.history(), folder / "dump", random_state=0)
         ingest(folder / "dump", folder / "site")
-        Advisor.train(Site(folder / "site")).save(model)
+        Advisor.fit(Site(folder / "site")).save(model)
     return model, play
 
 

@@ -7,6 +7,7 @@ effects or none, and the event is applied when the process is back.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
@@ -23,6 +25,7 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS, Choice, Decision, Dispatcher, Policy, best
+from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.forget import erase_question_rows
@@ -47,7 +50,8 @@ from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query, Question
 
 LOG = logging.getLogger("atpgraph.serve")
-APPLIED = "applied_seq"
+APPLIED, CALIBRATED = "applied_seq", "calibrated_day"
+LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
 BATCH = 200  # how many events are read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
@@ -110,6 +114,7 @@ class Engine:
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
         self.advisor: Advisor | None = None
+        self.readers: Readers | None = None
         self.model = ""
         self.seq = 0
         self.waiting = 0
@@ -148,10 +153,32 @@ class Engine:
             if not rows:
                 break
             for part in _parts(rows, together=True):
-                advisor, _ = self._observed(advisor, part)
+                advisor = self._observed(advisor, part)[0]
             seq = rows[-1].seq
-        self.advisor, self.model, self.seq = advisor, model, max(seq, applied)
+        self.exchange(advisor)
+        self.model, self.seq = model, max(seq, applied)
         self.place_newcomers()
+
+    def start_readers(self) -> None:
+        """Start the processes that rank, if the settings want any."""
+        if self.settings.server.readers:
+            self.readers = Readers(self.current(), self.settings.server.readers)
+
+    def exchange(
+        self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
+    ) -> None:
+        """Go on with another advisor: what a function made of the one before, or a new one."""
+        if self.readers is not None and advisor is not self.advisor:
+            if function is None:
+                self.readers.restart(advisor)
+            else:
+                self.readers.change(advisor, function, *arguments)
+        self.advisor = advisor
+
+    def close(self) -> None:
+        """End the processes that rank."""
+        if self.readers is not None:
+            self.readers.close()
 
     def current(self) -> Advisor:
         """Return the advisor to ask."""
@@ -172,7 +199,7 @@ class Engine:
                 if code < 0 or not history.n_given[code]
             )
             if new != advisor.newcomers:
-                self.advisor = advisor.welcome(new)
+                self.exchange(advisor.welcome(new), Advisor.welcome, new)
 
     def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
         """Return the rules as they hold now."""
@@ -202,9 +229,14 @@ class Engine:
             question = Question(
                 question.title, question.body, question.tags, question.asker, moment, question.id
             )
-        found = advisor.ask(
-            question, dispatcher, top=top or rules.people, least_confidence=rules.least_confidence
-        )
+        with contextlib.ExitStack() as stack:
+            ranker = None
+            if self.readers is not None and advisor is self.advisor:
+                ranker = stack.enter_context(self.readers.ranker(advisor))
+            found = advisor.ask(
+                question, dispatcher, top=top or rules.people,
+                least_confidence=rules.least_confidence, ranker=ranker,
+            )  # fmt: skip
         ranking: tuple[Ranked, ...] = ()
         baseline: tuple[int, ...] = ()
         decisions: tuple[Decision, ...] = ()
@@ -261,7 +293,7 @@ class Engine:
 
     def _apply(self, rows: Sequence[Stored]) -> None:
         before, first = self.current(), rows[0].event
-        advisor, refused = self._observed(before, rows)
+        advisor, refused, change = self._observed(before, rows)
         work = None if refused else self.suggester.prepare(first, before)
         asked: list[tuple[int, int]] = []
         with self.database.write(acting=True) as connection:
@@ -276,21 +308,25 @@ class Engine:
             put_meta(connection, APPLIED, str(rows[-1].seq))
         if advisor.week_ms != before.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
-        self.advisor, self.seq = advisor, rows[-1].seq
+        self.exchange(advisor, *change)
+        self.seq = rows[-1].seq
         self.asks.record_all(asked)
         for seq in refused:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
-    def _observed(self, advisor: Advisor, rows: Sequence[Stored]) -> tuple[Advisor, dict[int, str]]:
-        """Return the advisor after some events, and which of them changed nothing, with why."""
+    def _observed(
+        self, advisor: Advisor, rows: Sequence[Stored]
+    ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
+        """Return the advisor after some events, which of them changed nothing, and the change."""
         first = rows[0].event
         if isinstance(first, (Edited, Closed, Reopened)):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
-                return advisor, {rows[0].seq: "its question is not known"}
+                return advisor, {rows[0].seq: "its question is not known"}, ()
             if isinstance(first, Closed) and first.deleted:
-                advisor = erase_questions(advisor, np.array([place]))
-            return advisor, {}
+                places = np.array([place])
+                return erase_questions(advisor, places), {}, (erase_questions, places)
+            return advisor, {}, ()
         dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
         after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
@@ -299,7 +335,20 @@ class Engine:
             for row, event in zip(rows, dated, strict=True)
             if id(event) in why
         }
-        return after, refused
+        return after, refused, (Advisor.observe, dated)
+
+    def recalibrate(self) -> None:
+        """Correct the stated confidence by what came of the suggestions of the last days."""
+        today = self.clock() // DAY_MS
+        with self.database.read() as connection:
+            since = int(get_meta(connection, CALIBRATED, "0"))
+            stated, happened = suggestions.outcomes(connection, since, today)
+        if len(stated) < LEAST_OUTCOMES:
+            return
+        with self.lock, self.database.write(acting=True) as connection:
+            # Statements of today may be of either calibration.
+            put_meta(connection, CALIBRATED, str(today + 1))
+            self.advisor = self.current().recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Stored) -> None:
         """Keep what the pages and reports need to know of an event."""

@@ -23,7 +23,7 @@ from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.service.engine import Engine
+from atpgraph_qa.service.engine import CALIBRATED, Engine
 from atpgraph_qa.service.snapshots import Snapshots
 from atpgraph_qa.service.store import tables
 from atpgraph_qa.service.store.database import get_meta, put_meta
@@ -123,10 +123,11 @@ class Trainer:
         weights = Router.from_json(found["router"])
         engine = self.engine
         with self.snapshots.writing, engine.lock:
-            engine.advisor = with_weights(engine.current(), weights)
+            engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
             engine.model = name
             with engine.database.write(acting=True) as connection:
                 put_meta(connection, _TRAINED, str(found["cut_ms"]))
+                put_meta(connection, CALIBRATED, str(engine.clock() // DAY_MS + 1))
             self.snapshots.write()
 
 
@@ -178,7 +179,7 @@ def _mrr(router: Router, past: History, questions: Any, full: History) -> float:
 def main(arguments: list[str]) -> None:
     """Run by the child: snapshot, file for the result, moment, least and most questions."""
     snapshot, file, since, least, most = arguments
-    found = judge(Advisor.open(snapshot), int(since), int(least), int(most))
+    found = judge(Advisor.load(snapshot), int(since), int(least), int(most))
     with atomic_path(file) as temporary:
         temporary.write_text(json.dumps(found), encoding="utf-8")
 

@@ -80,6 +80,7 @@ class Service:
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
             self.engine.current().warm_up()  # ready means that the first route need not wait
+            self.engine.start_readers()
             self.sender = Sender(self.database, settings, clock, resolver)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots, self.folder)
@@ -156,6 +157,7 @@ class Service:
         old = tables.seen_hooks.c.at_ms < self.clock() - DAY_MS
         with self.database.write() as connection:
             connection.execute(tables.seen_hooks.delete().where(old, ~tables.seen_hooks.c.keep))
+        self.engine.recalibrate()
         self.trainer.tend()
         if self.snapshots.due():
             self.snapshots.write()
@@ -175,6 +177,7 @@ class Service:
                 if self.engine.seq > self.snapshots.written_seq:
                     self.snapshots.write()
         self.ready = False
+        self.engine.close()
         self.database.close()
 
     # --- what comes in by hooks ------------------------------------------------------------------
@@ -269,7 +272,7 @@ class Service:
             engine.directory.drop(user)
             engine.asks.drop(user)
             known = bool((engine.current().history.codes([user]) >= 0).any())
-            engine.advisor = forget_in_history(engine.current(), user, handle)
+            engine.exchange(forget_in_history(engine.current(), user, handle))
             engine.place_newcomers()
             self.snapshots.write()
         self.database.erase_deleted()

@@ -110,6 +110,9 @@ class Server(Section):
     )
     cors_origins: Texts = _setting((), "Origins whose scripts may call the API; none by default.")
     public_metrics: bool = _setting(False, "Serve /metrics without a token.")
+    readers: Annotated[int, Field(ge=0, le=64)] = _setting(
+        0, "Processes that rank, for sites with many people; 0 ranks in the service's own."
+    )
 
 
 class Storage(Section):

@@ -55,10 +55,10 @@ class Snapshots:
             known = get_meta(connection, _BASE)
         given = "" if model is None else fingerprint(model)
         if kept and (model is None or given == known) and (self.folder / kept["name"]).is_dir():
-            advisor = Advisor.open(self.folder / kept["name"])
+            advisor = Advisor.load(self.folder / kept["name"])
             name, seq = kept["model"], int(kept["seq"])
         elif model is not None:
-            advisor, name, seq = Advisor.open(model), given[:12], 0
+            advisor, name, seq = Advisor.load(model), given[:12], 0
         else:
             raise InputError("There is no snapshot yet: name a model that 'atp qa train' made.")
         advisor, forgotten = self._without_forgotten(advisor)

@@ -82,7 +82,7 @@ class HOPE(EmbeddingMethod):
     distribution of a walk from u that goes on with probability α and ends where a node has no
     out-edge. The singular vectors come from products with S and Sᵀ; a product with M_g⁻¹ sums the
     series Σ (βA)ˡ x until its terms vanish, which they do since β is below 1 / radius. (The paper's
-    generalised SVD of the pair M_l, M_g gives the same vectors.)
+    generalized SVD of the pair M_l, M_g gives the same vectors.)
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class NRP(EmbeddingMethod):
 
     Notes
     -----
-    The update of one weight is the exact minimiser; it costs O(k) with sums over all nodes kept
+    The update of one weight is the exact minimizer; it costs O(k) with sums over all nodes kept
     up to date. Nodes without out-edges end the walk.
 
     References
@@ -398,7 +398,7 @@ class NRP(EmbeddingMethod):
         self.random_state = random_state
 
     def fit(self, graph: DiGraph) -> Self:
-        """Factor personalised PageRank, then reweight."""
+        """Factor personalized PageRank, then reweight."""
         rng = generator(self.random_state)
         n = graph.n_nodes
         X, Y = self._pagerank_factors(graph, rng)

@@ -22,7 +22,7 @@ CHUNK = 2**18
 
 
 class LINE(EmbeddingMethod):
-    """Second-order LINE: maximise Σ_(u,v) ln σ(s_u·t_v) + K · E_w ln σ(−s_u·t_w).
+    """Second-order LINE: maximize Σ_(u,v) ln σ(s_u·t_v) + K · E_w ln σ(−s_u·t_w).
 
     Edges are drawn by weight, noise nodes w in proportion to degree^¾.
 
@@ -243,7 +243,7 @@ def train(
     learning_rate: float,
     rng: np.random.Generator,
 ) -> tuple[Float32Array, Float32Array]:
-    """Maximise ln σ(s_u·t_v) + Σ_w ln σ(−s_u·t_w) over pairs (u, v) and noise nodes w.
+    """Maximize ln σ(s_u·t_v) + Σ_w ln σ(−s_u·t_w) over pairs (u, v) and noise nodes w.
 
     Parameters
     ----------

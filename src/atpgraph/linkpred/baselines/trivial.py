@@ -155,7 +155,7 @@ class ThreeSteps(LocalMethod):
 
 
 class ItemCosine(LocalMethod):
-    """Σ over targets x of u of cos(in-neighbours of x, in-neighbours of v): item-item filtering.
+    """Σ over targets x of u of cos(in-neighbors of x, in-neighbors of v): item-item filtering.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class Proximity(LocalMethod):
 class AnyNeighbours(LocalMethod):
     """Nodes next to both, whatever the direction; ties by the in-degree of v.
 
-    So it says something on a forest too, where two nodes without an edge rarely have a neighbour
+    So it says something on a forest too, where two nodes without an edge rarely have a neighbor
     in common.
 
     Examples

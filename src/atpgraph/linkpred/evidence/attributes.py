@@ -122,7 +122,7 @@ def attribute_vectors(
 
 
 def _matrix(attributes: Any, graph: DiGraph) -> Any:
-    """Rows of unit length (text) or standardised columns (numbers), one for each node."""
+    """Rows of unit length (text) or standardized columns (numbers), one for each node."""
     n = graph.n_nodes
     if hasattr(attributes, "columns") and hasattr(attributes, "to_numpy"):
         attributes = _of_table(attributes, graph)
@@ -146,7 +146,7 @@ def _matrix(attributes: Any, graph: DiGraph) -> Any:
     if dense.ndim != 2:
         raise InputError(f"Attributes of shape {dense.shape}; give a row for each node.")
     _check_rows(len(dense), n)
-    return _standardised(dense, np.ones(n, dtype=bool))
+    return _standardized(dense, np.ones(n, dtype=bool))
 
 
 def _of_table(table: Any, graph: DiGraph) -> Mapping[Any, Any]:
@@ -188,7 +188,7 @@ def _of_mapping(given: Mapping[Any, Any], graph: DiGraph) -> Any:
     dense[codes[known]] = np.stack(rows)
     there = np.zeros(graph.n_nodes, dtype=bool)
     there[codes[known]] = True
-    return _standardised(dense, there)
+    return _standardized(dense, there)
 
 
 def _check_rows(rows: int, n: int) -> None:
@@ -199,12 +199,12 @@ def _check_rows(rows: int, n: int) -> None:
         )
 
 
-def _standardised(dense: Float64Array, there: npt.NDArray[np.bool_]) -> Float64Array:
+def _standardized(dense: Float64Array, there: npt.NDArray[np.bool_]) -> Float64Array:
     if not np.isfinite(dense).all():
         raise InputError("The attributes hold a number that is not finite.")
-    centred = dense - dense[there].mean(axis=0)
+    centered = dense - dense[there].mean(axis=0)
     spread = dense[there].std(axis=0)
-    scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(dense.shape[1])
+    scaled = centered / np.where(spread > 0, spread, 1.0) / np.sqrt(dense.shape[1])
     scaled[~there] = 0.0
     return np.asarray(scaled)
 

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.store.database import insert_into
 from atpgraph_qa.service.store.tables import (
@@ -236,6 +238,19 @@ def _calibrate(connection: Connection, row: Mapping[str, Any], person: int | Non
             }
             keys = ["day", "shadow", "bin"]
             connection.execute(made.on_conflict_do_update(index_elements=keys, set_=more))
+
+
+def outcomes(
+    connection: Connection, first_day: int, end_day: int
+) -> tuple[Float64Array, BoolArray]:
+    """Return the stated confidence of people suggested on some days, and whether they answered."""
+    t = calibration.c
+    query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
+    rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
+    nothing = np.zeros(0)
+    stated = [np.full(row.people, row.stated / row.people) for row in rows]
+    happened = [np.arange(row.people) < row.observed for row in rows]
+    return np.concatenate([nothing, *stated]), np.concatenate([nothing.astype(bool), *happened])
 
 
 def fill_reports(connection: Connection) -> None:

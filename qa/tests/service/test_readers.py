@@ -1,0 +1,59 @@
+"""A service that ranks in other processes, and corrects its confidence by what happened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atpgraph_qa.service.store.tables import calibration
+from atpgraph_qa.timeline.query import Question
+from qa.tests.service.conftest import DAY_MS, Make
+
+TOMATOES = Question("Why do my tomato leaves curl in the greenhouse?", tags=("tomatoes",), asker=7)
+
+
+def test_readers_route_as_the_service_does(make_front: Make) -> None:
+    front = make_front(server={"readers": 1})
+    engine = front.service.engine
+    assert engine.readers is not None
+
+    def check() -> None:
+        used = engine.readers
+        routed = engine.route(TOMATOES)
+        engine.readers = None
+        assert engine.route(TOMATOES).found == routed.found
+        engine.readers = used
+
+    check()
+    front.ask(9001)
+    person = engine.route(TOMATOES).found.people[0].user
+    body = {"id": 9002, "question": 9001, "user": person, "at": front.clock.now / 1000}
+    assert front.call("POST", "/v1/answers", body).status_code == 202
+    front.service.apply_all()
+    check()
+    front.service.forget(person, "test")
+    check()
+    assert person not in {p.user for p in engine.route(TOMATOES, top=20).found.people}
+
+
+def test_confidence_is_corrected_by_outcomes(make_front: Make) -> None:
+    front = make_front()
+    engine, day = front.service.engine, front.clock.now // DAY_MS
+    stated = engine.route(TOMATOES).found.people[0].confidence
+
+    def happen(on: int) -> None:
+        with front.service.database.write() as connection:
+            for number, people in enumerate((100, 200)):
+                row = {"day": on, "shadow": True, "bin": 4 + number, "people": people}
+                row |= {"stated": 0.46 * people, "observed": round(0.16 * people)}
+                connection.execute(calibration.insert().values(**row))
+
+    happen(day)
+    engine.recalibrate()  # today is not over
+    assert engine.route(TOMATOES).found.people[0].confidence == stated
+    front.clock.pass_hours(24)
+    engine.recalibrate()
+    corrected = engine.current().router.calibration_
+    log_odds = corrected.shift + corrected.slope * np.log(0.46 / 0.54)
+    assert abs(1 / (1 + np.exp(-log_odds)) - 0.16) < 0.03
+    engine.recalibrate()  # what was learned from is not learned from again
+    assert engine.current().router.calibration_ == corrected
