@@ -65,8 +65,8 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             text = told.raise_for_status().text
     statuses: Counter[str] = Counter()
     for line in text.splitlines():
-        if line.startswith("atp_requests_total{"):
-            statuses[line.partition('status="')[2][:3]] += int(line.rpartition(" ")[2])
+        if line.startswith("atp_request_seconds_count{"):
+            statuses[line.partition('status="')[2][:3]] += round(float(line.rpartition(" ")[2]))
     return {"statuses": dict(sorted(statuses.items())), "exit": done.returncode,
             "operations": count, "seed": given.seed}  # fmt: skip
 
