@@ -7,9 +7,16 @@ from atpgraph.closure.build import (
     estimate_closure,
 )
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.closure.kernels import KERNELS, Kernel, kernel_table
 from atpgraph.closure.panel import Positions
-from atpgraph.closure.paths import PanelRound, PanelSource, Paths, collect_paths
+from atpgraph.closure.paths import (
+    KERNELS,
+    Kernel,
+    PanelRound,
+    PanelSource,
+    Paths,
+    collect_paths,
+    kernel_table,
+)
 from atpgraph.closure.sketch import ReachSketch, reach_sketch
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from atpgraph.closure.kernels import Kernel, kernel_table
+from atpgraph.closure.paths import Kernel, kernel_table
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel as compiled

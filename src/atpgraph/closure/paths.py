@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from atpgraph.closure.panel import COLUMNS, WORDS, Panel
 from atpgraph.closure.sketch import ReachSketch, Sketcher, reversed_levels
+from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import (
     AnyArray,
@@ -20,8 +23,9 @@ from atpgraph.util.arrays import (
     UInt64Array,
 )
 from atpgraph.util.bits import popcount
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import kernel as compiled
 from atpgraph.util.progress import stage
+from atpgraph.util.registry import Registry
 from atpgraph.util.threads import Workers, interruptible
 
 SHEETS = 2  # of 512 columns each, in a panel: 128 bytes per node
@@ -32,6 +36,56 @@ _PATHS = 100_000
 _SKETCH = 16  # members: they estimate sizes; pairs are drawn from new sketches in every round
 _DRAWS = 16  # per node, when a node's popularity is computed
 _SEED = 0  # of the ranks: what is collected depends on the graph alone
+# Largest weight of a pair: vectors are single precision, and solvers square the weights.
+LARGEST_WEIGHT = 1e12
+
+Kernel = str | Callable[[Float64Array], npt.ArrayLike]
+
+KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
+    "kernel",
+    {
+        "log": lambda delta: np.log(np.e + delta),
+        "harmonic": lambda delta: np.cumsum(1.0 / delta),
+        "linear": np.array,
+        "constant": np.ones_like,
+    },
+)
+
+
+def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
+    """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
+
+    Parameters
+    ----------
+    kernel : {"constant", "linear", "harmonic", "log"} or callable
+        1, Δ, Σ_{k ≤ Δ} 1/k, ln(e + Δ), or a function that gets the array 1 … n_levels − 1
+        and returns as many numbers from 0 to 10¹².
+    n_levels : int
+        The largest difference is one less.
+
+    Examples
+    --------
+    >>> kernel_table("harmonic", 4).tolist()
+    [0.0, 1.0, 1.5, 1.8333333333333333]
+    >>> kernel_table(lambda delta: delta**2, 4).tolist()
+    [0.0, 1.0, 4.0, 9.0]
+    """
+    delta = np.arange(1, max(n_levels, 1), dtype=np.float64)
+    if callable(kernel):
+        values = np.asarray(kernel(delta), dtype=np.float64)
+        if values.shape != delta.shape:
+            raise InputError(
+                f"The kernel returned an array of shape {values.shape}, not {delta.shape}."
+            )
+    else:
+        values = KERNELS[kernel](delta)
+    bad = np.flatnonzero(~((values >= 0) & (values <= LARGEST_WEIGHT)))
+    if len(bad):
+        raise InputError(
+            f"The kernel is {values[bad[0]]} at a difference of {bad[0] + 1} levels; "
+            f"weights must be from 0 to {LARGEST_WEIGHT:g}."
+        )
+    return np.concatenate([[0.0], values])
 
 
 class PanelRound(NamedTuple):
@@ -263,7 +317,7 @@ def sketch_side(
     return made, found, n_pairs
 
 
-@kernel
+@compiled
 def _reaches_enough(
     first: int,
     stop: int,
@@ -289,7 +343,7 @@ def _reaches_enough(
         enough[i] = many >= draws
 
 
-@kernel
+@compiled
 def take(
     i: int,
     count: int,
@@ -338,7 +392,7 @@ def take(
         targets[part] = drawn.columns[64 * w + np.int64(popcount(low - one))]
 
 
-@kernel
+@compiled
 def _one_of_each(step: int, drawn: PanelRound, ends: Int32Array) -> None:
     """Draw a descendant of every `step`-th position, −1 where there is none."""
     words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
