@@ -82,3 +82,25 @@ def test_everything_shows_itself_in_a_notebook(model: ATP, links: LinkPredictor)
         break_cycles([*EDGES, ("d", "a")]),
     ):
         assert "<table>" in shown._repr_html_()
+
+
+# Those of scikit-learn's checks that do not fit on a table of numbers: ours take graphs.
+CHECKS = (
+    "check_estimator_cloneable",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_estimator_repr",
+    "check_valid_tag_types",
+)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("kind", [ATP, LinkPredictor])
+def test_scikit_learn_checks(kind, name: str) -> None:
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    check = getattr(checks, name, None)
+    if check is None:
+        pytest.skip(f"this version of scikit-learn has no {name}")
+    check(kind.__name__, kind())

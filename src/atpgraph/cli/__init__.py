@@ -3,12 +3,12 @@
 How to add a command
 --------------------
 1. Write ``cli/<name>.py`` with one function whose parameters are the options (Typer reads the
-   annotations; take shared options such as ``--json`` from :mod:`atpgraph.cli.options`).
-   Import only ``console`` and ``options`` at the top: NumPy, Numba and the library are imported
-   inside the function, so that ``atp --help`` stays fast.
-2. Run the body inside ``with session(json=json, quiet=quiet) as out:`` and end it with one
-   ``out.result(payload, table)``: the payload is printed with ``--json``, the table without.
-   Progress, the notice of a first compilation and errors in one sentence come with the session.
+   annotations; shared options are in :mod:`atpgraph.cli.options`). Its first parameter is ``out``,
+   a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say
+   how to read a graph. NumPy, Numba and the library are imported inside the function, so that
+   ``atp --help`` stays fast.
+2. End it with one ``out.result(payload, table)``: the payload is printed with ``--json``, the table
+   without. Progress, the notice of a first compilation and errors in one sentence come with it.
 3. Add one line to the list in ``cli/_app.py``.
 """
 

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from atpgraph.cli.options import with_session
 from atpgraph.util.progress_display import say
 
 LARGEST = 2**63 - 1  # the largest integer that arrays hold
@@ -104,8 +105,9 @@ class Commands(typer.Typer):
         super().__init__(cls=Group, no_args_is_help=True, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        """Register a function as a command, as :meth:`typer.Typer.command` does."""
-        return super().command(name, cls=Command, **settings)
+        """Register a function as a command; see :func:`~atpgraph.cli.options.with_session`."""
+        register = super().command(name, cls=Command, **settings)
+        return lambda function: register(with_session(function))
 
 
 def _tidy(params: list[Any]) -> list[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from atpgraph.cli.console import session, typed_command
-from atpgraph.cli.options import Json, Quiet, Reading, Report, arg, opt, reads_graph
+from atpgraph.cli.console import Session, typed_command
+from atpgraph.cli.options import Reading, Report, arg, opt
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from atpgraph.linkpred.protocols.splits import Split
 
 
-@reads_graph
 def compare(
+    out: Session,
     graph: Annotated[
         str,
         arg(
@@ -49,62 +49,59 @@ def compare(
         int, opt("Test edges ranked per split, a random sample; 0 for all.", min=0)
     ] = 2000,
     report: Report = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Hide edges and compare how well each method finds them, with intervals."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.benchmark import run
-        from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED, is_splits, read_splits
-        from atpgraph.report.pages.linkpred import write_report
+    from atpgraph.linkpred.benchmark import run
+    from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED, is_splits, read_splits
+    from atpgraph.report.pages.linkpred import write_report
 
-        dims = _dimensions(dim)
-        splits: list[Split] = []
-        if is_splits(graph):
-            reading.check_unused(Path(graph))
-            splits = read_splits(graph)
-            name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
-        else:
-            name, loaded = _load(graph, reading)
-        if times is not None:
-            from atpgraph.linkpred.evidence.attributes import read_times
-            from atpgraph.linkpred.protocols.splits import make_time_split
+    dims = _dimensions(dim)
+    splits: list[Split] = []
+    if is_splits(graph):
+        reading.check_unused(Path(graph))
+        splits = read_splits(graph)
+        name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
+    else:
+        name, loaded = _load(graph, reading)
+    if times is not None:
+        from atpgraph.linkpred.evidence.attributes import read_times
+        from atpgraph.linkpred.protocols.splits import make_time_split
 
-            when = read_times(times, loaded)
-            splits = [
-                make_time_split(loaded, when, random_state=seed, max_queries=queries or None)
-                for seed in range(seeds or 5)
-            ]
-        result = run(
-            loaded,
-            methods,
-            [part.strip() for part in protocol.split(",") if part.strip()],
-            dim=dims,
-            seeds=seeds,
-            fraction=fraction,
-            max_queries=queries or None,
-            name=name,
-            splits=splits,
+        when = read_times(times, loaded)
+        splits = [
+            make_time_split(loaded, when, random_state=seed, max_queries=queries or None)
+            for seed in range(seeds or 5)
+        ]
+    result = run(
+        loaded,
+        methods,
+        [part.strip() for part in protocol.split(",") if part.strip()],
+        dim=dims,
+        seeds=seeds,
+        fraction=fraction,
+        max_queries=queries or None,
+        name=name,
+        splits=splits,
+    )
+    for key, reason in result.unavailable.items():
+        out.note(f"{key} was not run: {reason}")
+    if result.test_edges < result.requested:
+        out.note(
+            f"only {result.test_edges:,} of {result.requested:,} test edges could be taken "
+            "without disconnecting the graph"
         )
-        for key, reason in result.unavailable.items():
-            out.note(f"{key} was not run: {reason}")
-        if result.test_edges < result.requested:
-            out.note(
-                f"only {result.test_edges:,} of {result.requested:,} test edges could be taken "
-                "without disconnecting the graph"
-            )
-        payload: dict[str, Any] = result.to_json()
-        if report is not None:
-            written = write_report(result, report, typed_command())
-            payload["report"] = written
-            out.note(f"report written to {written}")
-        theirs = PUBLISHED.get(name, {}) if is_splits(graph) else {}
-        if theirs:
-            payload["published"] = theirs
-            told = ", ".join(f"{row} {value}" for row, value in theirs.items())
-            out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
-        notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
-        out.result(payload, _summary(result), *notes, *_failures(result))
+    payload: dict[str, Any] = result.to_json()
+    if report is not None:
+        written = write_report(result, report, typed_command())
+        payload["report"] = written
+        out.note(f"report written to {written}")
+    theirs = PUBLISHED.get(name, {}) if is_splits(graph) else {}
+    if theirs:
+        payload["published"] = theirs
+        told = ", ".join(f"{row} {value}" for row, value in theirs.items())
+        out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
+    notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
+    out.result(payload, _summary(result), *notes, *_failures(result))
 
 
 def _dimensions(text: str) -> list[int]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import session, table, typed_command
-from atpgraph.cli.options import METHODS, Reading, opt, reads_graph
+from atpgraph.cli.console import Session, table, typed_command
+from atpgraph.cli.options import METHODS, Reading, opt
 
 if TYPE_CHECKING:
     from atpgraph.cycles import CycleBreak, Reason
@@ -21,8 +21,8 @@ _SHOWN = 10  # removed edges with their cycles
 _NAMES = 8  # nodes of a cycle
 
 
-@reads_graph
 def cycles(
+    out: Session,
     graph: opts.Graph,
     reading: Reading,
     method: Annotated[
@@ -57,84 +57,79 @@ def cycles(
     report: opts.Report = None,
     memory: opts.Memory = None,
     seed: opts.Seed = 0,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """Find the edges that close cycles, and remove them."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.cycles import METHODS as EVERY
-        from atpgraph.cycles import CycleBreaker
-        from atpgraph.errors import InputError
-        from atpgraph.graph.edgelist import write_edgelist
-        from atpgraph.util.files import check_writable
+    from atpgraph.cycles import METHODS as EVERY
+    from atpgraph.cycles import CycleBreaker
+    from atpgraph.errors import InputError
+    from atpgraph.graph.edgelist import write_edgelist
+    from atpgraph.util.files import check_writable
 
-        if every and (output or removed):
-            raise InputError(
-                "--all compares methods; to write a file, name one with --method instead."
-            )
-        places = [
-            os.path.realpath(check_writable(path)) for path in (output, removed) if path is not None
+    if every and (output or removed):
+        raise InputError("--all compares methods; to write a file, name one with --method instead.")
+    places = [
+        os.path.realpath(check_writable(path)) for path in (output, removed) if path is not None
+    ]
+    if len(set(places)) < len(places):
+        raise InputError(f"--output and --removed are both {output}; name two files.")
+    read = reading.read(graph, memory)
+    right = None if truth is None else _edges_of(read, truth)
+    options = {
+        "weights": "weight" if weights else None,
+        "keep": None if keep is None else _edges_of(read, keep),
+        "time_limit": time_limit,
+    }
+    names = [method]
+    if every:
+        names = [name for name in EVERY if EVERY[name].weighted or not weights]
+    results, rows = _compared(read, names, seed, right, options, reverse)
+    if output is not None:
+        write_edgelist(results[-1].dag, output)
+    if removed is not None:
+        write_edgelist(results[-1].removed_graph, removed)
+    # Where a cheap method was chosen because of the size, the flow would cost far more than it.
+    costly = method == "auto" and results[-1].method == "springs" and not every
+    agony = None if costly else CycleBreaker(read, seed).agony
+    counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
+    payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
+    reasons = [] if every else results[-1].reasons(None if out.json else _SHOWN)
+    if not every:
+        payload["removed_edges"] = [
+            {"source": u, "target": v, "confidence": confidence, "cycle": cycle}
+            for (u, v), confidence, cycle in reasons
         ]
-        if len(set(places)) < len(places):
-            raise InputError(f"--output and --removed are both {output}; name two files.")
-        read = reading.read(graph, memory)
-        right = None if truth is None else _edges_of(read, truth)
-        options = {
-            "weights": "weight" if weights else None,
-            "keep": None if keep is None else _edges_of(read, keep),
-            "time_limit": time_limit,
-        }
-        names = [method]
-        if every:
-            names = [name for name in EVERY if EVERY[name].weighted or not weights]
-        results, rows = _compared(read, names, seed, right, options, reverse)
-        if output is not None:
-            write_edgelist(results[-1].dag, output)
-        if removed is not None:
-            write_edgelist(results[-1].removed_graph, removed)
-        # Where a cheap method was chosen because of the size, the flow would cost far more than it.
-        costly = method == "auto" and results[-1].method == "springs" and not every
-        agony = None if costly else CycleBreaker(read, seed).agony
-        counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
-        payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
-        reasons = [] if every else results[-1].reasons(None if json else _SHOWN)
-        if not every:
-            payload["removed_edges"] = [
-                {"source": u, "target": v, "confidence": confidence, "cycle": cycle}
-                for (u, v), confidence, cycle in reasons
-            ]
-        if report is not None:
-            from atpgraph.report.pages.cycles import write_report
+    if report is not None:
+        from atpgraph.report.pages.cycles import write_report
 
-            payload["report"] = write_report(
-                results, report, typed_command(), name=graph.name, agony=agony,
-                seconds=[row["seconds"] for row in rows.values()], truth=right,
-            )  # fmt: skip
-            out.note(f"report written to {payload['report']}")
-        columns = ["removed", "weight"] if weights else ["removed"]
-        columns += ["lower_bound"] if "minimum" in rows else []
-        columns += ["precision", "recall", "f1"] if right is not None else []
-        columns.append("seconds")
-        least = "" if agony is None else f", agony {agony:,}"
-        loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
-        shown: list[Any] = [
-            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}{least}",
-            table(
-                ["method", *columns],
-                [[name, *(row[column] for column in columns)] for name, row in rows.items()],
-            ),
-        ]
-        if reasons:
-            more = len(results[-1].removed) - len(reasons)
-            shown.append("reversed edges:" if reverse else "removed edges, most certain first:")
-            shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
-            if more:
-                shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
-        if removed is not None:
-            shown.append(f"{removed}: written")
-        if output is not None:
-            shown.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
-        out.result(payload, *shown)
+        payload["report"] = write_report(
+            results, report, typed_command(), name=graph.name, agony=agony,
+            seconds=[row["seconds"] for row in rows.values()], truth=right,
+        )  # fmt: skip
+        out.note(f"report written to {payload['report']}")
+    columns = ["removed", "weight"] if weights else ["removed"]
+    columns += ["lower_bound"] if "minimum" in rows else []
+    columns += ["precision", "recall", "f1"] if right is not None else []
+    columns.append("seconds")
+    least = "" if agony is None else f", agony {agony:,}"
+    loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
+    shown: list[Any] = [
+        f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}{least}",
+        table(
+            ["method", *columns],
+            [[name, *(row[column] for column in columns)] for name, row in rows.items()],
+        ),
+    ]
+    if reasons:
+        more = len(results[-1].removed) - len(reasons)
+        shown.append("reversed edges:" if reverse else "removed edges, most certain first:")
+        shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
+        if more:
+            shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
+    if removed is not None:
+        shown.append(f"{removed}: written")
+    if output is not None:
+        shown.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
+    out.result(payload, *shown)
 
 
 def _row(reason: Reason) -> list[Any]:

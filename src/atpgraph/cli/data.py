@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, session, table
-from atpgraph.cli.options import Json, Quiet, Reading, Seed, arg, opt, reads_graph
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import Reading, Seed, arg, opt
 
 if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph
@@ -25,50 +25,47 @@ Output = Annotated[Path, opt("Edge list to write (.txt, .tsv, .csv, also .gz).",
 
 
 @app.command("list")
-def list_(json: Json = False, quiet: Quiet = False) -> None:
+def list_(out: Session) -> None:
     """List the datasets, and which are on this machine."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.datasets import DATASETS, available
+    from atpgraph.datasets import DATASETS, available
 
-        here = set(available())
-        entries = [
-            {
-                "name": d.name,
-                "nodes": d.nodes,
-                "edges": d.edges,
-                "available": d.name in here,
-                "description": d.description,
-                "url": d.url or None,
-                "license": d.license,
-                "edges_sha256": d.edges_sha256 or None,
-            }
-            for d in DATASETS.values()
-        ]
-        keys = ("name", "nodes", "edges", "available", "description")
-        rows = [[entry[key] for key in keys] for entry in entries]
-        out.result(
-            {"datasets": entries}, table(["name", "nodes", "edges", "here", "description"], rows)
-        )
+    here = set(available())
+    entries = [
+        {
+            "name": d.name,
+            "nodes": d.nodes,
+            "edges": d.edges,
+            "available": d.name in here,
+            "description": d.description,
+            "url": d.url or None,
+            "license": d.license,
+            "edges_sha256": d.edges_sha256 or None,
+        }
+        for d in DATASETS.values()
+    ]
+    keys = ("name", "nodes", "edges", "available", "description")
+    rows = [[entry[key] for key in keys] for entry in entries]
+    out.result(
+        {"datasets": entries}, table(["name", "nodes", "edges", "here", "description"], rows)
+    )
 
 
 @app.command()
-def fetch(name: Name, json: Json = False, quiet: Quiet = False) -> None:
+def fetch(out: Session, name: Name) -> None:
     """Download a dataset unless it is on this machine, and print the path of its file."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph import datasets
+    from atpgraph import datasets
 
-        file = datasets.fetch(name)
-        out.result({"name": datasets.find(name).name, "path": file}, str(file))
+    file = datasets.fetch(name)
+    out.result({"name": datasets.find(name).name, "path": file}, str(file))
 
 
 @app.command()
-def path(name: Name, json: Json = False, quiet: Quiet = False) -> None:
+def path(out: Session, name: Name) -> None:
     """Print the path of a dataset that is on this machine."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph import datasets
+    from atpgraph import datasets
 
-        file = datasets.path(name)
-        out.result({"name": datasets.find(name).name, "path": file}, str(file))
+    file = datasets.path(name)
+    out.result({"name": datasets.find(name).name, "path": file}, str(file))
 
 
 def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> None:
@@ -76,27 +73,25 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
 
     @generate.command(name, help=summary)
     def make(
+        out: Session,
         output: Output,
         nodes: Nodes = n_nodes,
         edges: Edges = n_edges,
         seed: Seed = 0,
-        json: Json = False,
-        quiet: Quiet = False,
     ) -> None:
-        with session(json=json, quiet=quiet) as out:
-            from atpgraph.graph import generators
+        from atpgraph.graph import generators
 
-            started = time.perf_counter()
-            graph = getattr(generators, function)(nodes, edges, seed)
-            _save(out, name, graph, output, seed, started)
+        started = time.perf_counter()
+        graph = getattr(generators, function)(nodes, edges, seed)
+        _save(out, name, graph, output, seed, started)
 
 
 _add("dag", "random_dag", "A random DAG: distinct edges that follow a hidden order.", 1500, 15_000)
 
 
 @generate.command("cycles")
-@reads_graph
 def cycles(
+    out: Session,
     output: Output,
     reading: Reading,
     nodes: Nodes = 1500,
@@ -110,22 +105,19 @@ def cycles(
     dag: Annotated[Path | None, opt("Plant them into this DAG, not into a random one.")] = None,
     truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """A DAG with planted edges, each of which closes a cycle."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.errors import InputError
-        from atpgraph.graph.generators import plant_cycles, random_dag
-        from atpgraph.util.random import generator
+    from atpgraph.errors import InputError
+    from atpgraph.graph.generators import plant_cycles, random_dag
+    from atpgraph.util.random import generator
 
-        if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
-            raise InputError(f"--output and --truth are both {output}; name two files.")
-        started = time.perf_counter()
-        rng = generator(seed)
-        base = random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
-        graph, extra = plant_cycles(base, planted, max_length, rng)
-        _save(out, "cycles", graph, output, seed, started, extra, truth)
+    if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
+        raise InputError(f"--output and --truth are both {output}; name two files.")
+    started = time.perf_counter()
+    rng = generator(seed)
+    base = random_dag(nodes, edges, rng) if dag is None else reading.read(dag)
+    graph, extra = plant_cycles(base, planted, max_length, rng)
+    _save(out, "cycles", graph, output, seed, started, extra, truth)
 
 
 _add("gnm", "gnm", "A uniformly random graph with cycles, without self-loops.", 1500, 15_000)

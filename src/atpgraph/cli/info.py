@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from atpgraph.cli.console import session, table
-from atpgraph.cli.options import Json, Quiet, Reading, arg, reads_graph
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import Reading, arg
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -21,30 +21,27 @@ _MANIFESTS = ("site.json", "model.json", "backup.json")
 _LONGEST = 1 << 24
 
 
-@reads_graph
 def info(
+    out: Session,
     file: Annotated[
         Path, arg("Edge list, or any file or folder that a command wrote.", metavar="FILE")
     ],
     reading: Reading,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Describe a graph or any file that a command wrote; 'atp FILE' does the same."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.closure.reachability import FORMAT as INDEX
-        from atpgraph.embedding.model_file import FORMAT as MODEL
-        from atpgraph.linkpred.predictor_file import FORMAT as LINKS
-        from atpgraph.util.archive import archive_format
+    from atpgraph.closure.reachability import FORMAT as INDEX
+    from atpgraph.embedding.model_file import FORMAT as MODEL
+    from atpgraph.linkpred.predictor_file import FORMAT as LINKS
+    from atpgraph.util.archive import archive_format
 
-        describe = {MODEL: _model, LINKS: _links, INDEX: _index}
-        kind = None if file.is_dir() else archive_format(file)
-        if kind is None and not file.is_dir():
-            payload, shown = _graph(file, reading.read(file))
-        else:
-            reading.check_unused(file)
-            payload, shown = describe.get(kind or "", _other)(file)
-        out.result({"file": file, **payload}, *shown)
+    describe = {MODEL: _model, LINKS: _links, INDEX: _index}
+    kind = None if file.is_dir() else archive_format(file)
+    if kind is None and not file.is_dir():
+        payload, shown = _graph(file, reading.read(file))
+    else:
+        reading.check_unused(file)
+        payload, shown = describe.get(kind or "", _other)(file)
+    out.result({"file": file, **payload}, *shown)
 
 
 def _rows(file: Path, facts: dict[str, Any]) -> Any:

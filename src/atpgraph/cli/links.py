@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from atpgraph.cli import options as opts
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import session, table, typed_command
+from atpgraph.cli.console import Session, table, typed_command
 from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
-from atpgraph.cli.options import Reading, arg, opt, reads_graph
+from atpgraph.cli.options import Reading, arg, opt
 
 app = Commands(help="Predict links: learn from a graph, then ask for what is missing.")
 
@@ -34,8 +34,8 @@ _QUESTIONS = {
 
 
 @app.command()
-@reads_graph
 def fit(
+    out: Session,
     graph: opts.Graph,
     reading: Reading,
     output: Annotated[Path, opt("File of the predictor (.npz).", "--output", "-o")],
@@ -57,47 +57,44 @@ def fit(
     threads: opts.Threads = None,
     report: opts.Report = None,
     seed: opts.Seed = 0,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
-        from atpgraph.linkpred.predictor import LinkPredictor
-        from atpgraph.util.files import check_writable
-        from atpgraph.util.memory import peak_megabytes
+    from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
+    from atpgraph.linkpred.predictor import LinkPredictor
+    from atpgraph.util.files import check_writable
+    from atpgraph.util.memory import peak_megabytes
 
-        check_writable(output)
-        model = LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
-        started = time.perf_counter()
-        read = reading.read(graph)
-        known = None if attributes is None else read_attributes(attributes, read)
-        when = None if times is None else read_times(times, read)
-        model.fit(read, known, times=when)
-        seconds = time.perf_counter() - started
-        model.save(output)
-        payload: dict[str, Any] = {
-            "nodes": read.n_nodes,
-            "edges": read.n_edges,
-            "evidence": model.evidence_.kinds,
-            "validation": model.validation_,
-            "seconds": round(seconds, 3),
-            "peak_memory_mb": round(peak_megabytes(), 1),
-            "output": output,
-        }
-        if report is not None:
-            from atpgraph.report.pages.links import write_report
+    check_writable(output)
+    model = LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
+    started = time.perf_counter()
+    read = reading.read(graph)
+    known = None if attributes is None else read_attributes(attributes, read)
+    when = None if times is None else read_times(times, read)
+    model.fit(read, known, times=when)
+    seconds = time.perf_counter() - started
+    model.save(output)
+    payload: dict[str, Any] = {
+        "nodes": read.n_nodes,
+        "edges": read.n_edges,
+        "evidence": model.evidence_.kinds,
+        "validation": model.validation_,
+        "seconds": round(seconds, 3),
+        "peak_memory_mb": round(peak_megabytes(), 1),
+        "output": output,
+    }
+    if report is not None:
+        from atpgraph.report.pages.links import write_report
 
-            payload["report"] = write_report(model, report, typed_command(), name=graph.name)
-            out.note(f"report written to {payload['report']}")
-        out.result(
-            payload,
-            f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
-            f"{', '.join(model.evidence_.kinds)}",
-            *validation_tables(model),
-            f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
-            f"{output}: written; next: atp links recommend {output} NODE",
-        )
+        payload["report"] = write_report(model, report, typed_command(), name=graph.name)
+        out.note(f"report written to {payload['report']}")
+    out.result(
+        payload,
+        f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
+        f"{', '.join(model.evidence_.kinds)}",
+        *validation_tables(model),
+        f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
+        f"{output}: written; next: atp links recommend {output} NODE",
+    )
 
 
 def validation_tables(model: Any) -> list[Any]:
@@ -115,40 +112,39 @@ def validation_tables(model: Any) -> list[Any]:
 
 @app.command()
 def score(
+    out: Session,
     model: Model,
     nodes: opts.Pairs = None,
     pairs: opts.PairsFile = None,
     base_rate: Annotated[
         float, opt("Share of links among the pairs you ask about, in (0, 1).")
     ] = 0.5,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """How likely is a link from U to V, and does it point this way?"""
-    with session(json=json, quiet=quiet) as out:
-        import numpy as np
+    import numpy as np
 
-        from atpgraph.linkpred.predictor import LinkPredictor
+    from atpgraph.linkpred.predictor import LinkPredictor
 
-        loaded = LinkPredictor.load(model)
-        graph = loaded.graph_
+    loaded = LinkPredictor.load(model)
+    graph = loaded.graph_
 
-        def ask(u: list[Any], v: list[Any]) -> list[Any]:
-            known = graph.find_edges(graph.codes(u), graph.codes(v)) >= 0
-            forward = 1.0 / (1.0 + np.exp(-loaded.score_pairs(u, v, "direction")))
-            return [known, loaded.predict_proba(u, v, base_rate), forward]
+    def ask(u: list[Any], v: list[Any]) -> list[Any]:
+        known = graph.find_edges(graph.codes(u), graph.codes(v)) >= 0
+        forward = 1.0 / (1.0 + np.exp(-loaded.score_pairs(u, v, "direction")))
+        return [known, loaded.predict_proba(u, v, base_rate), forward]
 
-        names = ["known", "probability", "forward"]
-        rows = answer_pairs(out, graph, asked_pairs(graph, nodes, pairs), names, ask)
-        shown = [
-            [str(row["source"]), str(row["target"]), *(row[name] for name in names)] for row in rows
-        ]
-        columns = ["source", "target", "edge already", "probability", "points this way"]
-        out.result({"base_rate": base_rate, "pairs": rows}, table(columns, shown))
+    names = ["known", "probability", "forward"]
+    rows = answer_pairs(out, graph, asked_pairs(graph, nodes, pairs), names, ask)
+    shown = [
+        [str(row["source"]), str(row["target"]), *(row[name] for name in names)] for row in rows
+    ]
+    columns = ["source", "target", "edge already", "probability", "points this way"]
+    out.result({"base_rate": base_rate, "pairs": rows}, table(columns, shown))
 
 
 @app.command()
 def recommend(
+    out: Session,
     model: Model,
     node: Annotated[str, arg("Label of the node.")],
     top: opts.Top = 10,
@@ -160,66 +156,61 @@ def recommend(
         bool, opt("List nodes that have the link already, too.", "--include-known")
     ] = False,
     base_rate: Density = None,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """The likeliest targets of a node, best first."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.predictor import LinkPredictor
+    from atpgraph.linkpred.predictor import LinkPredictor
 
-        loaded = LinkPredictor.load(model)
-        (label,) = known_labels(loaded.graph_, [node])
-        find = loaded.recommend_sources if sources else loaded.recommend
-        names, rates = find(label, top, exclude_known=not include_known, base_rate=base_rate)
-        rows: list[dict[str, Any]] = [
-            {"node": name, "rate": float(rate)}
-            for name, rate in zip(names.tolist(), rates, strict=True)
-        ]
-        reasons: list[str] = []
-        if explain:
-            for row in rows:
-                ends = (row["node"], label) if sources else (label, row["node"])
-                why = loaded.explain(*ends, order="sources" if sources else "targets")
-                row["reasons"] = why.to_dict()["reasons"]
-                reasons.append(str(why))
-        cold = not sources and loaded.is_cold(label)
-        payload = {
-            "node": label,
-            "direction": "sources" if sources else "targets",
-            "base_rate": loaded.density_ if base_rate is None else base_rate,
-            "cold": cold,
-            "recommended": rows,
-        }
-        shown = table(
-            ["node", "probability" if sources else "hit rate"],
-            [[str(row["node"]), row["rate"]] for row in rows],
-            f"{payload['direction']} for {label}",
-        )
-        if cold:
-            out.note(_COLD.format(label))
-        out.result(payload, shown, *reasons)
+    loaded = LinkPredictor.load(model)
+    (label,) = known_labels(loaded.graph_, [node])
+    find = loaded.recommend_sources if sources else loaded.recommend
+    names, rates = find(label, top, exclude_known=not include_known, base_rate=base_rate)
+    rows: list[dict[str, Any]] = [
+        {"node": name, "rate": float(rate)}
+        for name, rate in zip(names.tolist(), rates, strict=True)
+    ]
+    reasons: list[str] = []
+    if explain:
+        for row in rows:
+            ends = (row["node"], label) if sources else (label, row["node"])
+            why = loaded.explain(*ends, order="sources" if sources else "targets")
+            row["reasons"] = why.to_dict()["reasons"]
+            reasons.append(str(why))
+    cold = not sources and loaded.is_cold(label)
+    payload = {
+        "node": label,
+        "direction": "sources" if sources else "targets",
+        "base_rate": loaded.density_ if base_rate is None else base_rate,
+        "cold": cold,
+        "recommended": rows,
+    }
+    shown = table(
+        ["node", "probability" if sources else "hit rate"],
+        [[str(row["node"]), row["rate"]] for row in rows],
+        f"{payload['direction']} for {label}",
+    )
+    if cold:
+        out.note(_COLD.format(label))
+    out.result(payload, shown, *reasons)
 
 
 @app.command()
 def top(
+    out: Session,
     model: Model,
     top: opts.Top = 100,
     base_rate: Density = None,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """The likeliest links of the whole graph that are not there."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.linkpred.predictor import LinkPredictor
+    from atpgraph.linkpred.predictor import LinkPredictor
 
-        loaded = LinkPredictor.load(model)
-        sources, targets, rates = loaded.top_links(top, base_rate=base_rate)
-        rows = [
-            {"source": u, "target": v, "rate": float(rate)}
-            for u, v, rate in zip(sources.tolist(), targets.tolist(), rates, strict=True)
-        ]
-        shown = [[str(row["source"]), str(row["target"]), row["rate"]] for row in rows]
-        out.result(
-            {"base_rate": loaded.density_ if base_rate is None else base_rate, "links": rows},
-            table(["source", "target", "hit rate"], shown),
-        )
+    loaded = LinkPredictor.load(model)
+    sources, targets, rates = loaded.top_links(top, base_rate=base_rate)
+    rows = [
+        {"source": u, "target": v, "rate": float(rate)}
+        for u, v, rate in zip(sources.tolist(), targets.tolist(), rates, strict=True)
+    ]
+    shown = [[str(row["source"]), str(row["target"]), row["rate"]] for row in rows]
+    out.result(
+        {"base_rate": loaded.density_ if base_rate is None else base_rate, "links": rows},
+        table(["source", "target", "hit rate"], shown),
+    )

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -137,24 +137,36 @@ def _number_or_name(typed: str | None) -> str | int | None:
     return int(typed) if typed is not None and typed.isascii() and typed.isdigit() else typed
 
 
-def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`Reading`, in place of its parameter ``reading``."""
+def with_session(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with ``--json`` and ``--quiet``, which run it in a session.
+
+    The session is its parameter ``out``. A parameter ``reading`` stands for the options of
+    :class:`Reading`, which are listed after the command's own.
+    """
     signature = inspect.signature(command, eval_str=True)
-    kinds = get_type_hints(Reading, include_extras=True)
-    options = {
-        name: each.replace(annotation=kinds[name])
-        for name, each in inspect.signature(Reading).parameters.items()
-    }
+    if "out" not in signature.parameters:
+        return command
+    own = [each for name, each in signature.parameters.items() if name not in ("out", "reading")]
+    reads = "reading" in signature.parameters
+    columns = list(inspect.signature(Reading, eval_str=True).parameters.values()) if reads else []
+    common = list(inspect.signature(_common, eval_str=True).parameters.values())
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        reading = Reading(**{name: given.pop(name) for name in options})
-        command(**given, reading=reading)
+        from atpgraph.cli.console import session
 
-    # After the command's own options, before --json and --quiet.
-    own = [each for name, each in signature.parameters.items() if name != "reading"]
-    ordered = sorted([*own, *options.values()], key=lambda each: each.name in ("json", "quiet"))
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
+        if reads:
+            given["reading"] = Reading(**{each.name: given.pop(each.name) for each in columns})
+        with session(json=given.pop("json"), quiet=given.pop("quiet")) as out:
+            command(out, **given)
+
+    parameters = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in [*own, *columns, *common]
+    ]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _common(json: Json = False, quiet: Quiet = False) -> None:
+    """Have the options of every command."""

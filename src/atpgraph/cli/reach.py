@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import Session, session, table
+from atpgraph.cli.console import Session, table
 from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
-from atpgraph.cli.options import Reading, arg, opt, reads_graph
+from atpgraph.cli.options import Reading, arg, opt
 
 if TYPE_CHECKING:
     from atpgraph.closure.reachability import Reachability
 
 
-@reads_graph
 def reach(
+    out: Session,
     graph: Annotated[
         Path, arg("Edge list, .gz or not; - for standard input; a model, or what --output wrote.")
     ],
@@ -45,52 +45,49 @@ def reach(
         ),
     ] = "auto",
     estimate: Annotated[bool, opt("Only estimate what an index would take.", "--estimate")] = False,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """Is there a path from U to V? Exact, cycles or not.
 
     A node reaches itself; it is not listed among its own descendants and ancestors. With --pairs,
     pairs with a node that the graph does not have are marked as such.
     """
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.errors import InputError
-        from atpgraph.util.files import check_writable
-        from atpgraph.util.memory import budget_bytes
+    from atpgraph.errors import InputError
+    from atpgraph.util.files import check_writable
+    from atpgraph.util.memory import budget_bytes
 
-        if index not in ("auto", "forest", "labels"):
-            raise InputError(f"--index is {index}; choose auto, forest or labels.")
-        asked = [bool(nodes), pairs is not None, bool(descendants), bool(ancestors)]
-        if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
-            raise InputError(
-                "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
-                "NODE, --ancestors NODE or --estimate."
-            )
-        if path and not (nodes or pairs):
-            raise InputError("--path goes with pairs of nodes.")
-        if count and not (descendants or ancestors):
-            raise InputError("--count goes with --descendants or --ancestors.")
-        if output is not None:
-            check_writable(output)
-        budget = budget_bytes(memory)
-        reach = _opened(graph, reading, None if index == "auto" or estimate else index, budget)
-        if types is not None:
-            reach = reach.only(types.split(","))
-        if estimate:
-            _tell_estimate(out, reach, budget)
-            return
-        if output is not None:
-            reach.save(output)
-            if any(asked):
-                out.note(f"{output}: written")
-        if nodes or pairs is not None:
-            _pairs(out, reach, asked_pairs(reach.graph, nodes, pairs), path)
-        elif descendants or ancestors:
-            _listed(out, reach, descendants or ancestors or [], count, forward=bool(descendants))
-        else:
-            sizes = {"nodes": reach.graph.n_nodes, "edges": reach.graph.n_edges}
-            payload = sizes | {"index": reach.index, "output": output}
-            out.result(payload, f"{output}: written; next: atp reach {output} U V")
+    if index not in ("auto", "forest", "labels"):
+        raise InputError(f"--index is {index}; choose auto, forest or labels.")
+    asked = [bool(nodes), pairs is not None, bool(descendants), bool(ancestors)]
+    if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
+        raise InputError(
+            "Ask for one thing: pairs of nodes, a file of them with --pairs, --descendants "
+            "NODE, --ancestors NODE or --estimate."
+        )
+    if path and not (nodes or pairs):
+        raise InputError("--path goes with pairs of nodes.")
+    if count and not (descendants or ancestors):
+        raise InputError("--count goes with --descendants or --ancestors.")
+    if output is not None:
+        check_writable(output)
+    budget = budget_bytes(memory)
+    reach = _opened(graph, reading, None if index == "auto" or estimate else index, budget)
+    if types is not None:
+        reach = reach.only(types.split(","))
+    if estimate:
+        _tell_estimate(out, reach, budget)
+        return
+    if output is not None:
+        reach.save(output)
+        if any(asked):
+            out.note(f"{output}: written")
+    if nodes or pairs is not None:
+        _pairs(out, reach, asked_pairs(reach.graph, nodes, pairs), path)
+    elif descendants or ancestors:
+        _listed(out, reach, descendants or ancestors or [], count, forward=bool(descendants))
+    else:
+        sizes = {"nodes": reach.graph.n_nodes, "edges": reach.graph.n_edges}
+        payload = sizes | {"index": reach.index, "output": output}
+        out.result(payload, f"{output}: written; next: atp reach {output} U V")
 
 
 def _opened(path: Path, reading: Reading, index: Any, budget: int) -> Reachability:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import session, table
-from atpgraph.cli.options import PURPOSES, Reading, opt, reads_graph
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import PURPOSES, Reading, opt
 
 if TYPE_CHECKING:
     from atpgraph.embedding import ATP
@@ -23,8 +23,8 @@ _LONGEST = 65_536
 _NEAR = 0.002  # of AUC that a shorter vector may cost
 
 
-@reads_graph
 def tune(
+    out: Session,
     graph: opts.Graph,
     reading: Reading,
     purpose: opts.Purpose = "reachability",
@@ -41,49 +41,44 @@ def tune(
     memory: opts.Memory = None,
     threads: opts.Threads = None,
     seed: opts.Seed = 0,
-    json: opts.Json = False,
-    quiet: opts.Quiet = False,
 ) -> None:
     """Choose the length of the vectors and the penalty for a graph."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.cycles import break_cycles
-        from atpgraph.embedding import ATP
-        from atpgraph.util.registry import unknown_name
+    from atpgraph.cycles import break_cycles
+    from atpgraph.embedding import ATP
+    from atpgraph.util.registry import unknown_name
 
-        if purpose not in PURPOSES:
-            raise unknown_name("purpose", purpose, PURPOSES)
-        lengths = [_length(part) for part in dims.split(",")]
-        weights = [_penalty(part) for part in penalties.split(",")]
-        read = reading.read(graph, memory)
-        train, judge = _by_fidelity(read)
-        if purpose != "reachability":
-            train, judge = _by_links(read, protocol, seed)
-        dag = break_cycles(train, method, random_state=seed).dag  # once for all
-        trials = []
-        for length in lengths:
-            for weight in weights:
-                model = ATP(
-                    length, purpose=purpose, regularization=weight, n_jobs=threads,
-                    random_state=seed, zero_weight=0.0 if purpose == "reachability" else "auto",
-                ).fit(dag)  # fmt: skip
-                seconds = round(model.timings_["factorization"], 4)
-                tried = {"components": length, "penalty": weight, "seconds": seconds}
-                trials.append(tried | judge(model))
-        best = _choice(trials)
-        columns = [name for name in _SHOWN if name in trials[0]]
-        rows = [
-            ["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials
-        ]
-        command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
-        if purpose == "paper":
-            command += " --zero-weight auto"
-        if best["penalty"] != "auto":
-            command += f" --regularization {best['penalty']:g}"
-        out.result(
-            {"purpose": purpose, "trials": trials, "best": best},
-            table(["", *(name.replace("_", " ") for name in columns)], rows),
-            f"* is the shortest within {_NEAR} of the best AUC; next: {command}",
-        )
+    if purpose not in PURPOSES:
+        raise unknown_name("purpose", purpose, PURPOSES)
+    lengths = [_length(part) for part in dims.split(",")]
+    weights = [_penalty(part) for part in penalties.split(",")]
+    read = reading.read(graph, memory)
+    train, judge = _by_fidelity(read)
+    if purpose != "reachability":
+        train, judge = _by_links(read, protocol, seed)
+    dag = break_cycles(train, method, random_state=seed).dag  # once for all
+    trials = []
+    for length in lengths:
+        for weight in weights:
+            model = ATP(
+                length, purpose=purpose, regularization=weight, n_jobs=threads,
+                random_state=seed, zero_weight=0.0 if purpose == "reachability" else "auto",
+            ).fit(dag)  # fmt: skip
+            seconds = round(model.timings_["factorization"], 4)
+            tried = {"components": length, "penalty": weight, "seconds": seconds}
+            trials.append(tried | judge(model))
+    best = _choice(trials)
+    columns = [name for name in _SHOWN if name in trials[0]]
+    rows = [["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials]
+    command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
+    if purpose == "paper":
+        command += " --zero-weight auto"
+    if best["penalty"] != "auto":
+        command += f" --regularization {best['penalty']:g}"
+    out.result(
+        {"purpose": purpose, "trials": trials, "best": best},
+        table(["", *(name.replace("_", " ") for name in columns)], rows),
+        f"* is the shortest within {_NEAR} of the best AUC; next: {command}",
+    )
 
 
 def _by_fidelity(read: DiGraph) -> tuple[DiGraph, Judge]:

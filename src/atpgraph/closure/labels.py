@@ -261,6 +261,7 @@ def _search(
     tree is small and the comparisons prune best.
     """
     down = popcount(arrays.lines[u, 1]) <= popcount(arrays.lines[v, 4])
+    words = arrays.lines.reshape(-1)
     goal = v if down else u
     stack[0] = u if down else v
     count = 1
@@ -269,6 +270,11 @@ def _search(
         x = stack[count]
         first = arrays.indptr[x] if down else arrays.back_indptr[x]
         stop = arrays.indptr[x + 1] if down else arrays.back_indptr[x + 1]
+        # The lines of all neighbors are fetched at the same time, else each is waited for.
+        for e in range(first, stop):
+            y = arrays.targets[e] if down else arrays.back_targets[e]
+            prefetch(words, 8 * np.int64(y))
+            prefetch(seen, np.int64(y))
         for e in range(first, stop):
             y = arrays.targets[e] if down else arrays.back_targets[e]
             if y == goal:
@@ -286,6 +292,7 @@ def _search(
                 seen[y] = stamp
                 stack[count] = y
                 count += 1
+                prefetch(arrays.indptr if down else arrays.back_indptr, np.int64(y))
     return False
 
 

@@ -27,11 +27,9 @@ import numpy as np
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.closing import restore
-from atpgraph.cycles.minimum import cheapest_cut
 from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.cycles.ordering import anneal, downward_probability, sift, spread_out
 from atpgraph.cycles.pagerank import pagerank
-from atpgraph.cycles.springs import spring_positions
 from atpgraph.cycles.trueskill import TrueSkill, trueskill
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
@@ -298,6 +296,8 @@ def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
+    from atpgraph.cycles.springs import spring_positions  # imports scipy.sparse.linalg
+
     return _greedy(space, space.drop(spring_positions(space.core, space.cost)), "springs")
 
 
@@ -375,6 +375,8 @@ def _sift(space: Workspace, bias: float = BIAS) -> tuple[BoolArray, FloatArray]:
 
 def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
     """Sift without bias, then solve exactly, component by component, until the time is over."""
+    from atpgraph.cycles.minimum import cheapest_cut  # imports scipy.optimize, which takes time
+
     removed, confidence = _sift(space, 0.0)
     weights = space.cost if space.weights is None else space.weights[space.core_edges]
     rng = space.rng("minimum")

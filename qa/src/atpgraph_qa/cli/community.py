@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from atpgraph.cli.console import session
-from atpgraph.cli.options import Json, Quiet, Seed, opt
+from atpgraph.cli.console import Session
+from atpgraph.cli.options import Seed, opt
 
 _MOST = 10_000_000
 
 
 def community(
+    out: Session,
     output: Annotated[Path, opt("Folder for the XML files.", "--output", "-o")],
     users: Annotated[int, opt("Number of users.", min=2, max=_MOST)] = 1000,
     questions: Annotated[int, opt("Number of questions.", min=1, max=_MOST)] = 5000,
@@ -20,29 +21,26 @@ def community(
     years: Annotated[float, opt("Time the community covers.")] = 6.0,
     bounties: Annotated[float, opt("Share of questions with a bounty.")] = 0.08,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """A simulated question-and-answer site, as a data dump with ground truth beside it."""
-    with session(json=json, quiet=quiet) as out:
-        from dataclasses import asdict
+    from dataclasses import asdict
 
-        from atpgraph.util.random import generator
-        from atpgraph_qa.simulation.community import simulate_community
-        from atpgraph_qa.simulation.dump import write_dump
+    from atpgraph.util.random import generator
+    from atpgraph_qa.simulation.community import simulate_community
+    from atpgraph_qa.simulation.dump import write_dump
 
-        started = time.perf_counter()
-        rng = generator(seed)
-        made = simulate_community(
-            users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
-        )
-        summary = asdict(write_dump(made, output, random_state=rng))
-        payload = {"model": "community", **summary, "output": output, "seed": seed}
-        payload["seconds"] = round(time.perf_counter() - started, 3)
-        out.result(
-            payload,
-            f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
-            f"{summary['answers']:,} answers, {summary['bounties']:,} bounties in "
-            f"{summary['topics']} topics",
-            f"next: atp qa ingest {output} -o SITE",
-        )
+    started = time.perf_counter()
+    rng = generator(seed)
+    made = simulate_community(
+        users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
+    )
+    summary = asdict(write_dump(made, output, random_state=rng))
+    payload = {"model": "community", **summary, "output": output, "seed": seed}
+    payload["seconds"] = round(time.perf_counter() - started, 3)
+    out.result(
+        payload,
+        f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
+        f"{summary['answers']:,} answers, {summary['bounties']:,} bounties in "
+        f"{summary['topics']} topics",
+        f"next: atp qa ingest {output} -o SITE",
+    )

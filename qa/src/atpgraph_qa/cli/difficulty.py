@@ -6,8 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from atpgraph.cli.console import session, table, typed_command
-from atpgraph.cli.options import Json, Quiet, Report, Seed, Top, opt
+from atpgraph.cli.console import Session, table, typed_command
+from atpgraph.cli.options import Report, Seed, Top, opt
 from atpgraph_qa.cli.options import EgaMode, SitePath, Tau, names
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ class HalvesMode(StrEnum):
 
 
 def difficulty(
+    out: Session,
     site: SitePath,
     evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
     methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
@@ -40,47 +41,44 @@ def difficulty(
     model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
     top: Top = 10,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Which questions are harder, by several methods; with --evaluate, how often they are right."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.errors import InputError
-        from atpgraph_qa.advisor.model_folder import ModelFolder
-        from atpgraph_qa.data.columns import write_columns
-        from atpgraph_qa.data.site import Site
-        from atpgraph_qa.difficulty.evaluation import evaluate_site, question_scores
+    from atpgraph.errors import InputError
+    from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.data.columns import write_columns
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.difficulty.evaluation import evaluate_site, question_scores
 
-        opened = Site(site)
-        trained = None if model is None else ModelFolder.open(model).expertise_of(opened)
-        options: dict[str, Any] = {
-            "methods": None if methods is None else names(methods),
-            "ega": ega.value,
-            "tau_days": tau,
-            "random_state": seed,
-            "expertise": trained,
-        }
-        if evaluate:
-            found = evaluate_site(
-                opened,
-                halves_by=halves.value,
-                n_bootstrap=bootstrap,
-                min_tag_questions=min_tag,
-                **options,
-            )
-            if report is not None:
-                from atpgraph_qa.reports.difficulty import write_report
-
-                out.note(f"report: {write_report(found, report, typed_command())}")
-            out.result(found.to_dict(), *_tables(found))
-            return
+    opened = Site(site)
+    trained = None if model is None else ModelFolder.open(model).expertise_of(opened)
+    options: dict[str, Any] = {
+        "methods": None if methods is None else names(methods),
+        "ega": ega.value,
+        "tau_days": tau,
+        "random_state": seed,
+        "expertise": trained,
+    }
+    if evaluate:
+        found = evaluate_site(
+            opened,
+            halves_by=halves.value,
+            n_bootstrap=bootstrap,
+            min_tag_questions=min_tag,
+            **options,
+        )
         if report is not None:
-            raise InputError("--report needs --evaluate: there is nothing to report without it.")
-        ids, columns = question_scores(opened, **options)
-        if output is not None:
-            write_columns(output, {"question": ids, **columns})
-        values = {name: column.tolist() for name, column in columns.items()}
-        out.result({"questions": ids.tolist(), "methods": values}, *_extremes(ids, columns, top))
+            from atpgraph_qa.reports.difficulty import write_report
+
+            out.note(f"report: {write_report(found, report, typed_command())}")
+        out.result(found.to_dict(), *_tables(found))
+        return
+    if report is not None:
+        raise InputError("--report needs --evaluate: there is nothing to report without it.")
+    ids, columns = question_scores(opened, **options)
+    if output is not None:
+        write_columns(output, {"question": ids, **columns})
+    values = {name: column.tolist() for name, column in columns.items()}
+    out.result({"questions": ids.tolist(), "methods": values}, *_extremes(ids, columns, top))
 
 
 def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:

@@ -6,8 +6,8 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from atpgraph.cli.console import session, table, typed_command
-from atpgraph.cli.options import Json, Quiet, Report, Seed, Top, opt
+from atpgraph.cli.console import Session, table, typed_command
+from atpgraph.cli.options import Report, Seed, Top, opt
 from atpgraph_qa.cli.options import SitePath, TestShare, Text, milliseconds, names, policy
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
+    out: Session,
     site: SitePath,
     protocol: Annotated[str, opt("paper, time, or names of single protocols.")] = "paper,time",
     methods: Annotated[
@@ -35,31 +36,28 @@ def evaluate(
     text: Text = "auto",
     report: Report = None,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Compare ways of choosing who should answer a question."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph_qa.data.site import Site
-        from atpgraph_qa.evaluation.evaluation import evaluate_routing
-        from atpgraph_qa.evaluation.protocols import Split
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.evaluation.evaluation import evaluate_routing
+    from atpgraph_qa.evaluation.protocols import Split
 
-        found = evaluate_routing(
-            Site(site),
-            protocols=names(protocol),
-            methods=None if methods == "quick" else names(methods),
-            split=Split(test_share, milliseconds(split), active_days=active_days),
-            truth=truth,
-            text=text,
-            random_state=seed,
-        )
-        for sentence in found.skipped.values():
-            out.note(sentence)
-        if report is not None:
-            from atpgraph_qa.reports.routing import write_report
+    found = evaluate_routing(
+        Site(site),
+        protocols=names(protocol),
+        methods=None if methods == "quick" else names(methods),
+        split=Split(test_share, milliseconds(split), active_days=active_days),
+        truth=truth,
+        text=text,
+        random_state=seed,
+    )
+    for sentence in found.skipped.values():
+        out.note(sentence)
+    if report is not None:
+        from atpgraph_qa.reports.routing import write_report
 
-            out.note(f"report: {write_report(found, report, typed_command())}")
-        out.result(found.to_dict(), *_tables(found))
+        out.note(f"report: {write_report(found, report, typed_command())}")
+    out.result(found.to_dict(), *_tables(found))
 
 
 def _tables(found: RoutingReport) -> list[Any]:
@@ -101,6 +99,7 @@ def _by_earlier_answers(groups: list[dict[str, Any]], methods: list[str]) -> Any
 
 
 def load(
+    out: Session,
     site: SitePath,
     spread: Annotated[str, opt("Values to try, separated by commas.")] = "0.5,1,2",
     per_day: Annotated[int | None, opt("Try this cap.")] = None,
@@ -111,30 +110,27 @@ def load(
     test_share: TestShare = 0.2,
     report: Report = None,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """What spreading the load, caps and newcomers cost in MRR, on the last questions of a site."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph_qa.advisor.policies import Dispatcher
-        from atpgraph_qa.data.site import Site
-        from atpgraph_qa.evaluation.load import COLUMNS, load_cost
-        from atpgraph_qa.evaluation.protocols import Split
+    from atpgraph_qa.advisor.policies import Dispatcher
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.evaluation.load import COLUMNS, load_cost
+    from atpgraph_qa.evaluation.protocols import Split
 
-        policies = _policies(spread, per_day, per_week, inactive_days, newcomers)
-        found = load_cost(
-            Site(site),
-            {name: Dispatcher(rule) for name, rule in policies.items()},
-            top=top,
-            split=Split(test_share),
-            random_state=seed,
-        )
-        if report is not None:
-            from atpgraph_qa.reports.load import write_report
+    policies = _policies(spread, per_day, per_week, inactive_days, newcomers)
+    found = load_cost(
+        Site(site),
+        {name: Dispatcher(rule) for name, rule in policies.items()},
+        top=top,
+        split=Split(test_share),
+        random_state=seed,
+    )
+    if report is not None:
+        from atpgraph_qa.reports.load import write_report
 
-            out.note(f"report: {write_report(found, report, str(site), typed_command())}")
-        title = f"{found.n_questions:,} questions, {top} people asked each"
-        out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
+        out.note(f"report: {write_report(found, report, str(site), typed_command())}")
+    title = f"{found.n_questions:,} questions, {top} people asked each"
+    out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
 
 
 def _policies(

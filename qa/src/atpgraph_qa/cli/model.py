@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from atpgraph.cli.console import session, table
-from atpgraph.cli.options import Json, Quiet, Seed, Top, opt
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import Seed, Top, opt
 from atpgraph_qa.cli.options import EgaMode, SiteOrModel, SitePath, Tau, Text, names, policy
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 
 
 def train(
+    out: Session,
     site: SitePath,
     output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
     ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.consecutive,
@@ -28,8 +29,6 @@ def train(
     method: Annotated[str, opt("How to break cycles.", "--method", "-m")] = "h-voting",
     text: Text = "auto",
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
@@ -37,30 +36,29 @@ def train(
     that expertise and difficulty come from; routing has its own, chosen on several sites. A model
     that is there is replaced at the end.
     """
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.util.memory import peak_megabytes
-        from atpgraph_qa.advisor.advisor import Advisor
-        from atpgraph_qa.advisor.model_folder import check_writable_model
-        from atpgraph_qa.data.site import Site
+    from atpgraph.util.memory import peak_megabytes
+    from atpgraph_qa.advisor.advisor import Advisor
+    from atpgraph_qa.advisor.model_folder import check_writable_model
+    from atpgraph_qa.data.site import Site
 
-        check_writable_model(output)
-        started = time.perf_counter()
-        advisor = Advisor.fit(
-            Site(site), text=text, ega=ega.value, tau_days=tau, n_components=dim, kernel=kernel,
-            method=method, random_state=seed,
-        )  # fmt: skip
-        advisor.save(output)
-        payload = {
-            "site": site,
-            "model": output,
-            "text": model.name if (model := advisor.history.records.text_model) else "bm25",
-            **_sizes(advisor),
-            "seconds": round(time.perf_counter() - started, 3),
-            "peak_memory_mb": round(peak_megabytes(), 1),
-        }
-        rows = [(name.replace("_", " "), value) for name, value in payload.items()]
-        hint = f'next: atp qa route {output} --title "…"'
-        out.result(payload, table(("what", "value"), rows), hint)
+    check_writable_model(output)
+    started = time.perf_counter()
+    advisor = Advisor.fit(
+        Site(site), text=text, ega=ega.value, tau_days=tau, n_components=dim, kernel=kernel,
+        method=method, random_state=seed,
+    )  # fmt: skip
+    advisor.save(output)
+    payload = {
+        "site": site,
+        "model": output,
+        "text": model.name if (model := advisor.history.records.text_model) else "bm25",
+        **_sizes(advisor),
+        "seconds": round(time.perf_counter() - started, 3),
+        "peak_memory_mb": round(peak_megabytes(), 1),
+    }
+    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
+    hint = f'next: atp qa route {output} --title "…"'
+    out.result(payload, table(("what", "value"), rows), hint)
 
 
 def _sizes(advisor: Advisor) -> dict[str, int]:
@@ -76,6 +74,7 @@ def _sizes(advisor: Advisor) -> dict[str, int]:
 
 
 def route(
+    out: Session,
     source: SiteOrModel,
     title: Annotated[str, opt("Title of the question.")] = "",
     body: Annotated[str, opt("Its text, plain or HTML.")] = "",
@@ -110,43 +109,40 @@ def route(
     ] = None,
     log: Annotated[Path | None, opt("File of who was asked, for caps and spread.")] = None,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph.errors import InputError
-        from atpgraph.util.files import check_writable
-        from atpgraph_qa.advisor.advisor import Advisor
-        from atpgraph_qa.advisor.newcomers import read_newcomers
-        from atpgraph_qa.advisor.policies import AskLog
-        from atpgraph_qa.data.site import Site
-        from atpgraph_qa.data.store import is_site
-        from atpgraph_qa.timeline.query import Question
+    from atpgraph.errors import InputError
+    from atpgraph.util.files import check_writable
+    from atpgraph_qa.advisor.advisor import Advisor
+    from atpgraph_qa.advisor.newcomers import read_newcomers
+    from atpgraph_qa.advisor.policies import AskLog
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.data.store import is_site
+    from atpgraph_qa.timeline.query import Question
 
-        question = Question(title, body, tuple(names(tags)), asker, at)
-        if not (title.strip() or body.strip() or question.tags):
-            raise InputError("A question needs --title, --body or --tags.")
-        rules = policy(opt_out, inactive_days, per_day, per_week, spread, newcomers)
-        if log is not None:
-            check_writable(log)
-        asked = AskLog() if log is None else AskLog.read(log)
-        people = [] if welcome is None else read_newcomers(welcome)
-        if is_site(source):
-            out.note(f"training first; 'atp qa train {source} -o MODEL' does it once for all")
-            advisor = Advisor.fit(Site(source), random_state=seed)
-        else:
-            advisor = Advisor.load(source)
-        advisor = advisor.welcome(people)
-        for user in advisor.unplaced():
-            out.note(f"newcomer {user} cannot be placed: nothing they say is known here")
-        suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
-        if log is not None:
-            asked.write(log)
-        for sentence in (*suggestions.notes, suggestions.abstains):
-            if sentence:
-                out.note(sentence)
-        out.result(suggestions.to_dict(), *_lines(suggestions))
+    question = Question(title, body, tuple(names(tags)), asker, at)
+    if not (title.strip() or body.strip() or question.tags):
+        raise InputError("A question needs --title, --body or --tags.")
+    rules = policy(opt_out, inactive_days, per_day, per_week, spread, newcomers)
+    if log is not None:
+        check_writable(log)
+    asked = AskLog() if log is None else AskLog.read(log)
+    people = [] if welcome is None else read_newcomers(welcome)
+    if is_site(source):
+        out.note(f"training first; 'atp qa train {source} -o MODEL' does it once for all")
+        advisor = Advisor.fit(Site(source), random_state=seed)
+    else:
+        advisor = Advisor.load(source)
+    advisor = advisor.welcome(people)
+    for user in advisor.unplaced():
+        out.note(f"newcomer {user} cannot be placed: nothing they say is known here")
+    suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
+    if log is not None:
+        asked.write(log)
+    for sentence in (*suggestions.notes, suggestions.abstains):
+        if sentence:
+            out.note(sentence)
+    out.result(suggestions.to_dict(), *_lines(suggestions))
 
 
 def _lines(suggestions: Suggestions) -> list[str]:
@@ -158,28 +154,26 @@ def _lines(suggestions: Suggestions) -> list[str]:
 
 
 def experts(
+    out: Session,
     source: SiteOrModel,
     tag: Annotated[str | None, opt("Expertise in this tag.", show_default="overall")] = None,
     top: Top = 20,
     seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """The users with the most expertise, overall or in a tag."""
-    with session(json=json, quiet=quiet) as out:
-        from atpgraph_qa.advisor.model_folder import ModelFolder
-        from atpgraph_qa.data.site import Site
-        from atpgraph_qa.data.store import is_site
-        from atpgraph_qa.expertise import Expertise
+    from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.data.store import is_site
+    from atpgraph_qa.expertise import Expertise
 
-        model = None if is_site(source) else ModelFolder.open(source)
-        expertise = model.expertise() if model else Expertise.fit(Site(source), random_state=seed)
-        if tag is None:
-            users, scores = expertise.experts(top)
-        else:
-            posts = model.posts() if model else Site(source)
-            users, scores = expertise.tag_experts(posts, tag, top)
-        rows = list(zip(users.tolist(), scores.tolist(), strict=True))
-        listed = [{"user": user, "expertise": score} for user, score in rows]
-        payload = {"source": source, "tag": tag, "experts": listed}
-        out.result(payload, table(("user", "expertise"), [(str(u), score) for u, score in rows]))
+    model = None if is_site(source) else ModelFolder.open(source)
+    expertise = model.expertise() if model else Expertise.fit(Site(source), random_state=seed)
+    if tag is None:
+        users, scores = expertise.experts(top)
+    else:
+        posts = model.posts() if model else Site(source)
+        users, scores = expertise.tag_experts(posts, tag, top)
+    rows = list(zip(users.tolist(), scores.tolist(), strict=True))
+    listed = [{"user": user, "expertise": score} for user, score in rows]
+    payload = {"source": source, "tag": tag, "experts": listed}
+    out.result(payload, table(("user", "expertise"), [(str(u), score) for u, score in rows]))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, session, table
-from atpgraph.cli.options import Json, Quiet, arg, opt
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import arg, opt
 
 if TYPE_CHECKING:
     from atpgraph_qa.service.settings import Settings
@@ -25,6 +25,7 @@ File = Annotated[Path, arg("The backup.")]
 
 @app.command()
 def run(
+    out: Session,
     model: Model = None,
     config: Config = None,
     database: Database = None,
@@ -32,8 +33,6 @@ def run(
     host: Host = None,
     port: Port = None,
     demo: Annotated[bool, opt("Serve a simulated community with live traffic.", "--demo")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Serve suggestions: API, webhooks and a page, on a history that follows the site.
 
@@ -41,40 +40,37 @@ def run(
     variables, then these options. The service starts in shadow mode: it asks nobody until the mode
     is switched, on the page or by policy.mode.
     """
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder, host=host, port=port)
-        if demo:
-            _demo(out, settings, folder)
-        else:
-            _serve(out, settings, model)
+    settings = read_settings(config, database, folder, host=host, port=port)
+    if demo:
+        _demo(out, settings, folder)
+    else:
+        _serve(out, settings, model)
 
 
 @app.command()
 def check(
+    out: Session,
     model: Model = None,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
     host: Host = None,
     port: Port = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check the settings and the model."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder, host=host, port=port)
-        from atpgraph_qa.advisor.model_folder import ModelFolder
+    settings = read_settings(config, database, folder, host=host, port=port)
+    from atpgraph_qa.advisor.model_folder import ModelFolder
 
-        if model is not None:
-            ModelFolder.open(model)
-        shown = settings.shown()
-        rows = [
-            (section, name, _text(value))
-            for section, values in shown.items()
-            for name, value in values.items()
-        ]
-        payload = {"checked": True, "model": model, "settings": shown}
-        out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
+    if model is not None:
+        ModelFolder.open(model)
+    shown = settings.shown()
+    rows = [
+        (section, name, _text(value))
+        for section, values in shown.items()
+        for name, value in values.items()
+    ]
+    payload = {"checked": True, "model": model, "settings": shown}
+    out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
 
 
 def read_settings(
@@ -175,45 +171,42 @@ def _announce(out: Session, url: str, token: str) -> None:
 
 @app.command()
 def backup(
+    out: Session,
     file: File,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write everything the service knows into one file, also while it runs.
 
     The file holds personal data and secrets' digests: keep it as you keep the database.
     """
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.backup import backup as write
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.backup import backup as write
 
-        counts = write(settings, file)
-        out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
+    counts = write(settings, file)
+    out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
 
 
 @app.command()
 def restore(
+    out: Session,
     file: File,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Fill an empty database and work folder from a backup; also from SQLite to PostgreSQL."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.backup import restore as read
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.backup import restore as read
 
-        counts = read(settings, file)
-        out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
+    counts = read(settings, file)
+    out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
 
 
 @app.command()
 def tokens(
+    out: Session,
     name: Annotated[
         str | None, arg("What a new token is for; without it, tokens are listed.")
     ] = None,
@@ -222,63 +215,58 @@ def tokens(
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """List tokens, make one (also if all others are lost; it is shown this once), or revoke one."""
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph.errors import InputError
-        from atpgraph_qa.service.engine import now_ms
-        from atpgraph_qa.service.service import database_url
-        from atpgraph_qa.service.store import audit
-        from atpgraph_qa.service.store import tokens as known
-        from atpgraph_qa.service.store.database import Database as Store
+    settings = read_settings(config, database, folder)
+    from atpgraph.errors import InputError
+    from atpgraph_qa.service.engine import now_ms
+    from atpgraph_qa.service.service import database_url
+    from atpgraph_qa.service.store import audit
+    from atpgraph_qa.service.store import tokens as known
+    from atpgraph_qa.service.store.database import Database as Store
 
-        wanted = known.check_scopes(part.strip() for part in scopes.split(","))
-        Path(settings.store.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = Store(database_url(settings))
-        try:
-            store.migrate()
-            with store.write() as connection:
-                payload: dict[str, Any] = {}
-                said: Any = ""
-                if revoke is not None:
-                    if not known.revoke_token(connection, revoke, now_ms()):
-                        raise InputError(f"There is no token {revoke}.")
-                    audit.note(connection, now_ms(), "command line", f"revoked token {revoke}")
-                    payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
-                elif name is None:
-                    listed = known.list_tokens(connection)
-                    rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
-                    payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
-                else:
-                    number, made = known.create_token(connection, name, wanted, now_ms())
-                    audit.note(connection, now_ms(), "command line", f"made token {number}")
-                    payload = {"id": number, "name": name, "scopes": list(wanted), "token": made}
-                    said = made
-        finally:
-            store.close()
-        out.result(payload, said)
+    wanted = known.check_scopes(part.strip() for part in scopes.split(","))
+    Path(settings.store.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store(database_url(settings))
+    try:
+        store.migrate()
+        with store.write() as connection:
+            payload: dict[str, Any] = {}
+            said: Any = ""
+            if revoke is not None:
+                if not known.revoke_token(connection, revoke, now_ms()):
+                    raise InputError(f"There is no token {revoke}.")
+                audit.note(connection, now_ms(), "command line", f"revoked token {revoke}")
+                payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
+            elif name is None:
+                listed = known.list_tokens(connection)
+                rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
+                payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
+            else:
+                number, made = known.create_token(connection, name, wanted, now_ms())
+                audit.note(connection, now_ms(), "command line", f"made token {number}")
+                payload = {"id": number, "name": name, "scopes": list(wanted), "token": made}
+                said = made
+    finally:
+        store.close()
+    out.result(payload, said)
 
 
 @app.command()
 def repair(
+    out: Session,
     config: Config = None,
     database: Database = None,
     folder: Folder = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Take events dated in the future out of use, after a sender's clock was wrong.
 
     Stop the service first. Start it again with the model: it rebuilds the history from the model
     and the other events.
     """
-    with session(json=json, quiet=quiet) as out:
-        settings = read_settings(config, database, folder)
-        from atpgraph_qa.service.engine import now_ms
-        from atpgraph_qa.service.repair import repair as run
+    settings = read_settings(config, database, folder)
+    from atpgraph_qa.service.engine import now_ms
+    from atpgraph_qa.service.repair import repair as run
 
-        counts = run(settings, now_ms())
-        out.result(counts, table(("taken out of use", "count"), counts.items()))
+    counts = run(settings, now_ms())
+    out.result(counts, table(("taken out of use", "count"), counts.items()))

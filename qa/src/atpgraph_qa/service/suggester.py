@@ -315,6 +315,8 @@ class Suggester:
 
     def name(self, user: int) -> str:
         """Return what people call somebody."""
+        if user < 0:
+            return "somebody"  # who was forgotten
         return self.engine.directory[user].handle or f"user {user}"
 
     def note_ask(self, person: int, kind: str) -> None:
