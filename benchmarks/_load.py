@@ -120,7 +120,12 @@ def load(given: argparse.Namespace) -> dict[str, Any]:
         found: dict[str, Any] = direct(folder, given.people, given.text)
         site = Site(found.pop("questions"), found.pop("users"))
         found["past"] = site.live(Path(place) / "work", given.past)
-        with service(found.pop("model"), Path(place) / "work") as (pid, url, token):
+        found["readers"] = given.readers
+        rules = {
+            "SERVER_READERS": str(given.readers),
+            "POLICY_INACTIVE_DAYS": f"{found.pop('inactive_days'):.0f}",
+        }
+        with service(found.pop("model"), Path(place) / "work", **rules) as (pid, url, token):
             play = Play(pid, url, token, site)
             play.run(20, 5, given.events)  # compile and fill caches
             found["alone"] = play.run(given.trial, 4, 0)
@@ -137,7 +142,7 @@ def trials(play: Play, given: argparse.Namespace) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = []
     low, high = 0.0, 0.0
     while len(runs) < given.trials:
-        rate = (low + high) / 2 if high else max(2 * low, LEAST)
+        rate = (low + high) / 2 if high else max(2 * low, given.start)
         if high and high - low < max(1.0, 0.1 * high):
             break
         runs.append(play.run(given.trial, rate, given.events))
@@ -145,7 +150,7 @@ def trials(play: Play, given: argparse.Namespace) -> list[dict[str, Any]]:
             low = rate
         else:
             high = rate
-        if high == LEAST or low >= MOST:
+        if high == given.start or low >= MOST:
             break
     return runs
 
@@ -159,7 +164,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     """Make the model if it is not there; how long `Advisor.ask` takes, and what to send."""
     from route import Texts, make_questions, make_site, train
 
-    from atpgraph_qa import Advisor
+    from atpgraph_qa import Advisor, Policy
 
     texts, site, model = Texts(0), folder / "site", folder / f"model-{text}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -173,13 +178,15 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     wall, processor = [], []
     for question in questions[:200]:
         began, used = time.perf_counter(), time.process_time()
-        advisor.ask(question, top=2)
+        advisor.ask(question, Policy(inactive_days=180.0, least_answers=3), top=2)
         wall.append(1000 * (time.perf_counter() - began))
         processor.append(1000 * (time.process_time() - used))
     history = advisor.history
     answered = np.flatnonzero(history.n_given)
     return {
         "model": model,
+        # As of the last post, however long ago the community ended.
+        "inactive_days": 180.0 + (1000 * time.time() - history.last_ms) / 86_400_000,
         "people": len(answered),
         "text": text,
         "ask_ms": float(np.median(wall)),
@@ -315,7 +322,8 @@ def tell_load(found: dict[str, Any]) -> str:
     best = f"Of the trials, {max(good):g} a second held" if good else "No rate that was tried held"
     used = 1000 * alone["server_cores"] / alone["rate"]
     return (
-        f"{found['people']:,} people who answered, text: {found['text']}; SQLite; "
+        f"{found['people']:,} people who answered, those of the last 180 days with three answers "
+        f"are ranked, by {found['readers']} readers; text: {found['text']}; SQLite; "
         f"{found.get('past', 0):,} events before the start; "
         f"{run['events']:g} events a second beside the routes: of ten, a question, which is "
         "routed as well, two answers, an acceptance and six votes. The last row is the "

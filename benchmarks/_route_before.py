@@ -71,7 +71,7 @@ def main() -> None:
         people.append([person.user for person in found.people])
     profile = cProfile.Profile(time.process_time)
     for question in questions[half:]:
-        profile.runcall(advisor.ask, question, policy)
+        profile.runcall(advisor.ask, question, policy, top=10)
     functions: dict[str, float] = {}
     for (file, _, name), (_, _, _, total, _) in pstats.Stats(profile).stats.items():
         key = f"{Path(file).name}:{name}"

@@ -37,15 +37,26 @@ def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, s
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+    """Return the memory of a process and its children: shared pages count for each in part."""
+    return sum(
+        int(Path(f"/proc/{each}/smaps_rollup").read_text().partition("Pss:")[2].split()[0]) / 1024
+        for each in _family(pid)
+    )
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the processor time of a process and its children."""
+    total = 0
+    for each in _family(pid):
+        fields = Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def _family(pid: int) -> list[int]:
+    """Return a process and its children."""
+    told = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    return [pid, *map(int, told.split())]
 
 
 def small_model(folder: Path) -> Path:

@@ -110,7 +110,7 @@ def tell_stages(found: dict[str, Any]) -> str:
     runs = found["runs"]
     table = markdown(
         ("ms of the processor", *(f"after {run['events']:,} events" for run in runs)),
-        [(stage, *(run["ms"][stage] for run in runs)) for stage in STAGES],
+        [(stage, *(run["ms"][stage] for run in runs)) for stage in runs[0]["ms"]],
     )
     return (
         f"{found['people']:,} people who answered, text: {found['text']}; means of "

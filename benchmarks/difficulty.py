@@ -81,7 +81,7 @@ def more_signals(site: Site) -> dict[str, Float64Array]:
     for question, person in enumerate(asker.tolist()):
         if person < 0:
             continue
-        mine = records.by_owner.find(person, records.answers.owner)
+        mine = records.by_owner.find([person], records.answers.owner)
         mine = mine[records.answers.given_ms[mine] < asked_ms[question]]
         given[question], won[question] = len(mine), accepted[mine].sum()
         start = min(first.setdefault(person, int(asked_ms[question])), *_first(records, mine))

@@ -62,6 +62,7 @@ def main() -> None:
         "speed": "",
         "growth": f" --edges {options.edges}",
     }.get(options.section, f" --graph {Path(options.graph).name} --seeds {options.seeds}")
+    about += f" --queries {options.queries}" if options.section == "time" else ""
     name = Path(options.graph).name.split(".")[0].lower()
     name = name.replace(":", "-")
     suffix = f"-{name}" if options.section in ("evidence", "calibration", "time") else ""

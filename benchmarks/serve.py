@@ -35,7 +35,7 @@ from typing import Any
 import httpx2 as httpx
 from _common import ROOT, cpu_model
 from _faults import kills, outage, tell_kills, tell_outage
-from _load import load, tell_load
+from _load import LEAST, load, tell_load
 from _service import service, small_model
 from _stages import stages, tell_stages
 
@@ -65,8 +65,8 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             text = told.raise_for_status().text
     statuses: Counter[str] = Counter()
     for line in text.splitlines():
-        if line.startswith("atp_requests_total{"):
-            statuses[line.partition('status="')[2][:3]] += int(line.rpartition(" ")[2])
+        if line.startswith("atp_request_seconds_count{"):
+            statuses[line.partition('status="')[2][:3]] += round(float(line.rpartition(" ")[2]))
     return {"statuses": dict(sorted(statuses.items())), "exit": done.returncode,
             "operations": count, "seed": given.seed}  # fmt: skip
 
@@ -135,6 +135,8 @@ def main() -> None:
     parser.add_argument("--text", default="static", help="bm25, static or dense; auto is static")
     parser.add_argument("--trials", type=int, default=8, help="at most so many rates are tried")
     parser.add_argument("--trial", type=float, default=30, help="seconds of a trial")
+    parser.add_argument("--start", type=float, default=LEAST, help="rate of the first trial")
+    parser.add_argument("--readers", type=int, default=2, help="processes that rank")
     parser.add_argument("--routes", type=float, help="rate of the long run, not the best trial")
     parser.add_argument("--seconds", type=float, help="of the long run (600), of the outage (60)")
     parser.add_argument("--events", type=float, default=50)

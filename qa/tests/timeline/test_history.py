@@ -29,7 +29,9 @@ def test_an_index_of_a_part_finds_all(keys: list[int], indexed: int, known: int)
     index = Grouped.of(part, int(part.max(initial=-1)) + 1)  # later keys may be larger
     for key in range(7):
         expected = np.flatnonzero(column[:known] == key)
-        assert index.find(key, column[:known]).tolist() == expected.tolist()
+        assert index.find([key], column[:known]).tolist() == expected.tolist()
+    several = np.flatnonzero(np.isin(column[:known], [1, 3, 4]))
+    assert index.find([1, 3, 4], column[:known]).tolist() == several.tolist()
 
 
 @pytest.mark.parametrize("share", [0.2, 0.7, 1.0])

@@ -30,20 +30,14 @@ from atpgraph.linkpred.baselines import (
     ThreeSteps,
 )
 from atpgraph.linkpred.predictor import LinkPredictor
-from atpgraph.linkpred.protocols.method import EmbeddingMethod, Method, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod, Method
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 from atpgraph.util.registry import Registry
 
 
+@dataclass(eq=False)
 class PlainATP(EmbeddingMethod):
     """:class:`atpgraph.ATP` for links, as a row of a benchmark.
-
-    Parameters
-    ----------
-    n_components : int
-    kernel : str
-        f, the weight of a reachable pair.
-    random_state : int
 
     Examples
     --------
@@ -54,11 +48,13 @@ class PlainATP(EmbeddingMethod):
     True
     """
 
-    def __init__(self, n_components: int = 64, kernel: str = "log", random_state: int = 0) -> None:
-        self.n_components = check_components(n_components)
-        self.kernel = kernel
-        self.random_state = random_state
-        self.name = f"ATP-{kernel}"
+    n_components: int = 64
+    kernel: str = "log"  # f, the weight of a reachable pair
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.name = f"ATP-{self.kernel}"
 
     def fit(self, graph: DiGraph) -> Self:
         """Run the four steps of ATP."""

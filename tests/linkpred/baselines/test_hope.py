@@ -108,6 +108,6 @@ def test_worked_example_of_the_atp_paper() -> None:
     assert CommonNeighbours().fit(graph).score(pair, back).tolist() == [2, 2]
     # Where (B, E) is an edge, breaking cycles removes the figure's four edges and finds the way.
     whole = DiGraph.from_edges([tuple(edge) for edge in [*edges, "BE"]], nodes="ABCDEF")
-    removed = {u + v for u, v in break_cycles(whole).removed_edges}
+    removed = {u + v for u, v in break_cycles(whole, "h-voting").removed_edges}
     assert removed == {"CB", "DB", "EC", "ED"}
     assert LevelDifference().fit(whole).score(pair, back).tolist() == [2, -2]

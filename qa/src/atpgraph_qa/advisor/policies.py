@@ -573,4 +573,6 @@ def _day_name(day: date) -> str:
 
 def _by_code(values: Any, codes: Int64Array) -> Any:
     """Return the values of some user codes, 0 for −1."""
-    return np.where(codes >= 0, values[np.maximum(codes, 0)], 0) if len(values) else 0 * codes
+    found = values[codes] if len(values) else np.zeros_like(codes)
+    found[codes < 0] = 0
+    return found

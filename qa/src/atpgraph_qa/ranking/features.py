@@ -114,10 +114,12 @@ class Features:
 
     def _order(self, codes: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return positions of known people as they lie in memory, and their rows."""
-        known = np.flatnonzero(codes >= 0)
-        rows = self._week.rows(codes[known])
-        order = np.argsort(rows)
-        return known[order], rows[order]
+        position = np.full(len(self._week.row), -1, dtype=np.int64)
+        late = codes >= len(position) - 1  # they share the last row
+        known = np.flatnonzero((codes >= 0) & ~late)
+        position[self._week.row[codes[known]]] = known  # a sort, as no two have the same row
+        order = np.append(position[position >= 0], np.flatnonzero(late))
+        return order, self._week.rows(codes[order])
 
     def _blocks(self) -> Iterator[tuple[Int64Array, Float32Array, Float32Array]]:
         """Give features of the weekly statistics: their places, rows, and a factor each."""
@@ -203,7 +205,7 @@ class Features:
     def _near(self, count: int, place: Int32Array) -> Float32Array:
         """Return how much people answered of the few questions nearest by words."""
         query, history = self.query, self.query.history
-        answers = history.answers_to(np.sort(query.nearest))
+        answers = history.answers_to(query.nearest)
         at = place[history.answers.owner[answers]]
         at[history.answers.owner[answers] < 0] = -1
         match = query.match[history.answers.question[answers[at >= 0]]]

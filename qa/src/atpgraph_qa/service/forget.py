@@ -61,6 +61,7 @@ def forget_rows(
     report["feedback"] = _blank(connection, feedback, "person", user, note="")
     report["messages"] = _messages(connection, touched, user, titles)
     report["suggestions"] = _suggestions(connection, touched, user, titles)
+    report["rankings"] = _blank_rankings(connection, user)
     waiting = connection.execute(select(topic_parts.c.topic, topic_parts.c.payload)).all()
     gone = [row.topic for row in waiting if json.loads(row.payload).get("asker") == user]
     _drop(connection, topic_parts, topic_parts.c.topic.in_(gone))
@@ -115,26 +116,40 @@ def _edits(connection: Connection, question: int) -> None:
 
 
 def _suggestions_about(connection: Connection, user: int, asked: Collection[int]) -> set[int]:
-    """Return the suggestions that name a person or quote one of their questions.
+    """Return the suggestions of a person to ask, or that quote one of their questions.
 
-    The lists are JSON in one form, so a person is found by what surrounds their id; only these rows
-    are parsed.
+    Lists are JSON in one form, so a person is found by what surrounds their id.
     """
-    lists = ((suggestions.c.people, f'"user": {user},'), (suggestions.c.ranking, f'n": {user},'),
-             (suggestions.c.decisions, f'n": {user},'), (suggestions.c.baseline, f" {user},"),
-             (suggestions.c.baseline, f"[{user},"), (suggestions.c.baseline, f" {user}]"),
-             (suggestions.c.baseline, f"[{user}]"),
-             (suggestions.c.notes, f"User {user} "))  # fmt: skip
-    named: list[ColumnElement[bool]] = [_has(connection, *pair) for pair in lists]
-    found = set(
-        connection.execute(
-            select(suggestions.c.id).where(or_(suggestions.c.outcome == user, *named))
-        ).scalars()
-    )
+    named = _has(connection, suggestions.c.people, f'"user": {user},')
+    found = set(connection.execute(select(suggestions.c.id).where(named)).scalars())
     for table in (feedback, asks):  # somebody else may have been asked in their place
         query = select(table.c.suggestion).where(table.c.person == user)
         found |= {number for number in connection.execute(query).scalars() if number is not None}
     return found | _quoting(connection, asked)
+
+
+def _blank_rankings(connection: Connection, user: int) -> int:
+    """Put nobody in the place of a person in rankings and decisions; return how many rows.
+
+    The database does it: thousands of suggestions may rank somebody. Places stay as they were.
+    """
+    t, nobody = suggestions.c, str(NOBODY)
+    forms = [
+        (column, f'"person": {user},', f'"person": {nobody},')
+        for column in (t.ranking, t.decisions)
+    ]
+    for before in ("[", " "):
+        for after in (",", "]"):
+            form = f"{before}{user}{after}", f"{before}{nobody}{after}"
+            forms.append((t.baseline, *form))
+    named = or_(t.outcome == user, *(_has(connection, column, old) for column, old, _ in forms))
+    ids = list(connection.execute(select(t.id).where(named)).scalars())
+    for start in range(0, len(ids), _AT_ONCE):
+        which = update(suggestions).where(t.id.in_(ids[start : start + _AT_ONCE]))
+        for column, old, new in forms:
+            connection.execute(which.values({column.name: func.replace(column, old, new)}))
+        connection.execute(which.where(t.outcome == user).values(outcome=None))
+    return len(ids)
 
 
 def _quoting(connection: Connection, asked: Collection[int]) -> set[int]:
@@ -166,37 +181,21 @@ def _rows(connection: Connection, table: Table, column: Any, ids: Collection[int
 def _suggestions(
     connection: Connection, touched: Collection[int], user: int, asked: Collection[int]
 ) -> int:
-    changed = 0
+    """Remove a person, and what quotes their questions, from the people to ask."""
+    changed, quoted = 0, set(asked)
     for row in _rows(connection, suggestions, suggestions.c.id, touched):
-        values: dict[str, Any] = {}
-        for name in ("people", "ranking", "decisions", "baseline"):
-            old = json.loads(getattr(row, name))
-            new = [_without(entry, asked) for entry in old if _who(entry) != user]
-            if new != old:
-                values[name] = json.dumps(new)
-        old = json.loads(row.notes)
-        notes = [note for note in old if f"User {user} " not in note]
-        if len(notes) < len(old):
-            values["notes"] = json.dumps(notes)
-        if row.outcome == user:
-            values["outcome"] = None
-        if values:
+        old, notes = json.loads(row.people), json.loads(row.notes)
+        new = [
+            {**p, "reasons": [r for r in p["reasons"] if not quoted.intersection(r["questions"])]}
+            for p in old
+            if p["user"] != user
+        ]
+        kept = [note for note in notes if f"User {user} " not in note]
+        if new != old or kept != notes:
             change = update(suggestions).where(suggestions.c.id == row.id)
-            connection.execute(change.values(**values))
+            connection.execute(change.values(people=json.dumps(new), notes=json.dumps(kept)))
             changed += 1
     return changed
-
-
-def _who(entry: Any) -> int:
-    return entry if isinstance(entry, int) else entry.get("user", entry.get("person"))
-
-
-def _without(entry: Any, asked: Collection[int]) -> Any:
-    """Return an entry without reasons that quote questions of the person."""
-    if not isinstance(entry, dict) or "reasons" not in entry:
-        return entry
-    reasons = [r for r in entry["reasons"] if not set(r.get("questions", ())) & set(asked)]
-    return {**entry, "reasons": reasons}
 
 
 def _messages(

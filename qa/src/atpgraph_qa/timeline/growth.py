@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar, overload
 
@@ -98,6 +99,10 @@ class TextLines(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._ends) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        raw = self._data.tobytes()
+        return (raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(self._ends.tolist()))
 
     @overload
     def __getitem__(self, place: int) -> str: ...

@@ -182,18 +182,16 @@ class History:
         return len(self.records.votes) > 0
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
-        """The answers given so far to some questions, question by question."""
-        index, column = self.records.base.by_question, self.answers.question
-        found = [index.find(position, column) for position in positions.tolist()]
-        return np.concatenate(found) if found else positions[:0]
+        """The answers given so far to some questions, by date."""
+        return self.records.base.by_question.find(positions.tolist(), self.answers.question)
 
     def asked_by(self, code: int) -> Int64Array:
         """Positions of the questions that a user asked so far, by date."""
-        return self.records.base.by_asker.find(code, self.questions.asker)
+        return self.records.base.by_asker.find([code], self.questions.asker)
 
     def answers_by(self, code: int) -> Int64Array:
         """The answers that a user gave so far, by date."""
-        return self.records.base.by_owner.find(code, self.answers.owner)
+        return self.records.base.by_owner.find([code], self.answers.owner)
 
     def answerers(self, position: int) -> Int64Array:
         """Codes of the people who answered a question."""
@@ -255,7 +253,7 @@ class History:
     def tagged(self, code: int) -> Int64Array:
         """The questions asked so far that have a tag."""
         base, tags = self.records.base, self.tags
-        uses = base.by_tag.find(code, tags.tags)
+        uses = base.by_tag.find([code], tags.tags)
         first = int(np.searchsorted(uses, base.by_tag.size))
         late = np.searchsorted(tags.indptr, uses[first:], side="right") - 1
         return np.append(base.tag_uses[uses[:first]], late)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
@@ -397,14 +397,16 @@ class Grouped:
         group(keys, indptr, positions)
         return cls(indptr, positions[: indptr[-1]], len(keys))
 
-    def find(self, key: int, keys: Int64Array) -> Int64Array:
-        """Return where a key stands in a column that is longer, or shorter, by its last part."""
-        start, end = self.indptr[key : key + 2] if key < len(self.indptr) - 1 else (0, 0)
-        known = self.positions[start:end]
-        if len(keys) < self.size:
-            return known[: int(np.searchsorted(known, len(keys)))]
-        late = np.flatnonzero(keys[self.size :] == key)
-        return np.concatenate([known, self.size + late]) if len(late) else known
+    def find(self, wanted: Sequence[int], keys: Int64Array) -> Int64Array:
+        """Return where keys stand, ascending, in a column longer, or shorter, by its last part."""
+        inside = [key for key in wanted if key < len(self.indptr) - 1]
+        parts = [self.positions[self.indptr[key] : self.indptr[key + 1]] for key in inside]
+        if len(keys) > self.size:
+            parts.append(self.size + np.flatnonzero(np.isin(keys[self.size :], wanted)))
+        found = np.concatenate(parts) if parts else self.positions[:0]
+        if len(parts) > 1:
+            found.sort()
+        return found[: int(np.searchsorted(found, len(keys)))]
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from atpgraph.hierarchy import levels
 from atpgraph.linkpred.evidence import Local, PageRank
 from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.factor import Product, matrix_factors, singular_factors
-from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
@@ -36,13 +37,9 @@ PROXIMITIES = Registry(
 )
 
 
+@dataclass(eq=False)
 class AdjacencySVD(EmbeddingMethod):
     """The best rank-k approximation of the adjacency matrix: A ≈ (U√Σ)(V√Σ)ᵀ.
-
-    Parameters
-    ----------
-    n_components : int
-    random_state : int, Generator or None
 
     Examples
     --------
@@ -54,9 +51,9 @@ class AdjacencySVD(EmbeddingMethod):
 
     name = "SVD of A"
 
-    def __init__(self, n_components: int = 64, *, random_state: RandomState = 0) -> None:
-        self.n_components = check_components(n_components)
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    random_state: RandomState = 0
 
     def fit(self, graph: DiGraph) -> Self:
         """Factor the adjacency matrix."""
@@ -66,6 +63,7 @@ class AdjacencySVD(EmbeddingMethod):
         return self
 
 
+@dataclass(eq=False)
 class HOPE(EmbeddingMethod):
     """High-order proximity preserved embedding: the truncated SVD of S = M_g⁻¹ M_l.
 
@@ -84,17 +82,9 @@ class HOPE(EmbeddingMethod):
     series Σ (βA)ˡ x until its terms vanish, which they do since β is below 1 / radius. (The paper's
     generalized SVD of the pair M_l, M_g gives the same vectors.)
 
-    Parameters
-    ----------
-    n_components : int
-    proximity : {"katz", "common-neighbours", "adamic-adar", "rooted-pagerank"}
-    beta : float, optional
-        Decay of Katz. The default, as in the authors' code, is 0.5 / spectral radius of A; the
-        radius of a graph with a cycle is at least 1, and an acyclic one (radius 0, where every β
-        converges) is treated as if it were 1.
-    alpha : float
-        Chance that the walk of rooted PageRank goes on.
-    random_state : int, Generator or None
+    The default of β, as in the authors' code, is 0.5 / spectral radius of A; the radius of a graph
+    with a cycle is at least 1, and an acyclic one (radius 0, where every β converges) is treated as
+    if it were 1.
 
     Attributes
     ----------
@@ -114,23 +104,18 @@ class HOPE(EmbeddingMethod):
     0.5714
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        proximity: str = "katz",
-        *,
-        beta: float | None = None,
-        alpha: float = 0.5,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.name = f"HOPE-{PROXIMITIES[proximity]}"
-        if not 0 <= alpha < 1:
-            raise InputError(f"alpha is {alpha}; it must be in [0, 1).")
-        self.n_components = check_components(n_components)
-        self.proximity = proximity
-        self.beta = beta
-        self.alpha = alpha
-        self.random_state = random_state
+    n_components: int = 64
+    proximity: str = "katz"
+    _: KW_ONLY
+    beta: float | None = None  # decay of Katz
+    alpha: float = 0.5  # chance that the walk of rooted PageRank goes on
+    random_state: RandomState = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.name = f"HOPE-{PROXIMITIES[self.proximity]}"
+        if not 0 <= self.alpha < 1:
+            raise InputError(f"alpha is {self.alpha}; it must be in [0, 1).")
 
     def fit(self, graph: DiGraph) -> Self:
         """Factor the proximity of the graph."""
@@ -210,21 +195,13 @@ def spectral_radius(graph: DiGraph, rng: np.random.Generator) -> float:
         return float(np.asarray(core.sum(axis=1)).max())
 
 
+@dataclass(eq=False)
 class STRAP(EmbeddingMethod):
     """Sparse transpose proximity: s_u·t_v ≈ log((π(u, v) + πᵀ(v, u)) · 2 / δ) where it is positive.
 
     π(u, v) is the personalized PageRank of v from u, πᵀ(v, u) that of u from v on the reversed
     graph. Both are found by local push to within δ / 2, smaller entries are zero, and the sparse
     matrix of logarithms is factored by a truncated SVD.
-
-    Parameters
-    ----------
-    n_components : int
-    alpha : float
-        Chance that a walk stops.
-    delta : float
-        Smallest proximity that counts, δ.
-    random_state : int, Generator or None
 
     References
     ----------
@@ -240,20 +217,18 @@ class STRAP(EmbeddingMethod):
 
     name = "STRAP"
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        alpha: float = 0.5,
-        delta: float = 1e-5,
-        random_state: RandomState = 0,
-    ) -> None:
-        if not 0 < alpha < 1 or not 0 < delta < 1:
-            raise InputError(f"alpha is {alpha} and delta {delta}; both must be between 0 and 1.")
-        self.n_components = check_components(n_components)
-        self.alpha = alpha
-        self.delta = delta
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    alpha: float = 0.5  # chance that a walk stops
+    delta: float = 1e-5  # smallest proximity that counts
+    random_state: RandomState = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.alpha < 1 or not 0 < self.delta < 1:
+            raise InputError(
+                f"alpha is {self.alpha} and delta {self.delta}; both must be between 0 and 1."
+            )
 
     def fit(self, graph: DiGraph) -> Self:
         """Compute the proximities and factor their logarithms."""
@@ -279,15 +254,9 @@ class STRAP(EmbeddingMethod):
         return sp.csr_array((values.astype(np.float64), nodes, ends), shape=(n, n))
 
 
+@dataclass(eq=False)
 class SVDM(EmbeddingMethod):
     """Source vectors U√Σ and target vectors V√Σ of M, f(difference of levels) for every path.
-
-    Parameters
-    ----------
-    n_components : int
-    kernel : str
-        f, see :class:`~atpgraph.ATP`.
-    random_state : int
 
     Examples
     --------
@@ -297,11 +266,13 @@ class SVDM(EmbeddingMethod):
     True
     """
 
-    def __init__(self, n_components: int = 64, kernel: str = "log", random_state: int = 0) -> None:
-        self.n_components = check_components(n_components)
-        self.kernel = kernel
-        self.random_state = random_state
-        self.name = f"SVDM-{kernel}"
+    n_components: int = 64
+    kernel: str = "log"  # f, see :class:`~atpgraph.ATP`
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.name = f"SVDM-{self.kernel}"
 
     def fit(self, graph: DiGraph) -> Self:
         """Break cycles, compute levels and paths, and decompose M."""
@@ -329,6 +300,7 @@ def _product(matrix: ImplicitMatrix, table: Float64Array) -> Product:
     return times
 
 
+@dataclass(eq=False)
 class NRP(EmbeddingMethod):
     """Node-reweighted PageRank: s_u·t_v ≈ f_u · out_u · PPR(u, v) · b_v.
 
@@ -339,19 +311,6 @@ class NRP(EmbeddingMethod):
 
     min Σ_u (Σ_{v≠u} f_u X_u·Y_v b_v − out_u)² + Σ_v (Σ_{u≠v} f_u X_u·Y_v b_v − in_v)²
     + λ Σ_u (f_u² + b_u²).
-
-    Parameters
-    ----------
-    n_components : int
-    alpha : float
-        Chance that a walk stops, α.
-    steps : int
-        Terms of the PageRank sum, ℓ₁.
-    epochs : int
-        Rounds of reweighting, ℓ₂.
-    regularization : float
-        λ.
-    random_state : int, Generator or None
 
     Attributes
     ----------
@@ -378,24 +337,18 @@ class NRP(EmbeddingMethod):
 
     name = "NRP"
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        alpha: float = 0.15,
-        steps: int = 20,
-        epochs: int = 10,
-        regularization: float = 10.0,
-        random_state: RandomState = 0,
-    ) -> None:
-        if not 0 < alpha < 1:
-            raise InputError(f"alpha is {alpha}; it must be between 0 and 1.")
-        self.n_components = check_components(n_components)
-        self.alpha = alpha
-        self.steps = steps
-        self.epochs = epochs
-        self.regularization = regularization
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    alpha: float = 0.15  # chance that a walk stops
+    steps: int = 20  # terms of the PageRank sum, the paper's ℓ₁
+    epochs: int = 10  # rounds of reweighting, ℓ₂
+    regularization: float = 10.0  # λ
+    random_state: RandomState = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha is {self.alpha}; it must be between 0 and 1.")
 
     def fit(self, graph: DiGraph) -> Self:
         """Factor personalized PageRank, then reweight."""

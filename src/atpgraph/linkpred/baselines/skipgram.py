@@ -7,13 +7,14 @@ time. One thread learns, so the same seed gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.method import EmbeddingMethod, check_components
+from atpgraph.linkpred.protocols.method import EmbeddingMethod
 from atpgraph.util.arrays import Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import fast_kernel
 from atpgraph.util.random import RandomState, generator
@@ -21,23 +22,12 @@ from atpgraph.util.random import RandomState, generator
 CHUNK = 2**18
 
 
+@dataclass(eq=False)
 class LINE(EmbeddingMethod):
     """Second-order LINE: maximize Σ_(u,v) ln σ(s_u·t_v) + K · E_w ln σ(−s_u·t_w).
 
-    Edges are drawn by weight, noise nodes w in proportion to degree^¾.
-
-    Parameters
-    ----------
-    n_components : int
-    negatives : int
-        Noise nodes per edge, K.
-    samples_per_edge : float
-        Number of steps divided by the number of edges. The authors' program takes a fixed number
-        of steps to be chosen for each graph; 100 per edge is a choice made here, not tuned, and the
-        result depends on it.
-    learning_rate : float
-        At the start; falls linearly to (almost) 0.
-    random_state : int, Generator or None
+    Edges are drawn by weight, noise nodes w in proportion to degree^¾. The authors' program takes a
+    number of steps to be chosen for each graph; the result depends on it.
 
     Notes
     -----
@@ -64,20 +54,12 @@ class LINE(EmbeddingMethod):
 
     name = "LINE"
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        negatives: int = 5,
-        samples_per_edge: float = 100.0,
-        learning_rate: float = 0.025,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_components = check_components(n_components)
-        self.negatives = negatives
-        self.samples_per_edge = samples_per_edge
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    negatives: int = 5  # noise nodes per edge, K
+    samples_per_edge: float = 100.0  # steps per edge; a choice made here, not tuned
+    learning_rate: float = 0.025  # at the start; falls linearly to (almost) 0
+    random_state: RandomState = 0
 
     def fit(self, graph: DiGraph) -> Self:
         """Train on edges drawn at random."""
@@ -114,6 +96,7 @@ class LINE(EmbeddingMethod):
             yield graph.sources[edges], graph.targets[edges]
 
 
+@dataclass(eq=False)
 class APP(EmbeddingMethod):
     """Asymmetric proximity preserving embedding: s_u·t_v follows ln PPR(u, v) + constant.
 
@@ -121,21 +104,6 @@ class APP(EmbeddingMethod):
     end v is a draw from the rooted PageRank of u. Each pair (u, v) is a positive example of
     skip-gram with negative sampling, s_u the source and t_v the target vector. Noise nodes are
     uniform, under which the optimum is ln(n · PPR(u, v)) − ln K.
-
-    Parameters
-    ----------
-    n_components : int
-    walks : int
-        Walks from every node.
-    stop : float
-        Chance to stop after each step (the paper's jumping factor).
-    max_steps : int
-        Longest walk.
-    negatives : int
-        Noise nodes per pair, K.
-    learning_rate : float
-        At the start; falls linearly to (almost) 0.
-    random_state : int, Generator or None
 
     Notes
     -----
@@ -163,26 +131,19 @@ class APP(EmbeddingMethod):
 
     name = "APP"
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        walks: int = 200,
-        stop: float = 0.5,
-        max_steps: int = 10,
-        negatives: int = 5,
-        learning_rate: float = 0.25,
-        random_state: RandomState = 0,
-    ) -> None:
-        if not 0 < stop <= 1:
-            raise InputError(f"stop is {stop}; it must be in (0, 1].")
-        self.n_components = check_components(n_components)
-        self.walks = walks
-        self.stop = stop
-        self.max_steps = max_steps
-        self.negatives = negatives
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    walks: int = 200  # from every node
+    stop: float = 0.5  # chance to stop after each step (the paper's jumping factor)
+    max_steps: int = 10
+    negatives: int = 5  # noise nodes per pair, K
+    learning_rate: float = 0.25  # at the start; falls linearly to (almost) 0
+    random_state: RandomState = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.stop <= 1:
+            raise InputError(f"stop is {self.stop}; it must be in (0, 1].")
 
     def fit(self, graph: DiGraph) -> Self:
         """Train on the ends of random walks."""

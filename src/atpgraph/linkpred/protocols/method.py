@@ -68,8 +68,14 @@ class EmbeddingMethod:
     """
 
     name: str
+    n_components: int
     source_: FloatArray
     target_: FloatArray
+
+    def __post_init__(self) -> None:
+        """Validate the dimension of a method that is a dataclass."""
+        if self.n_components < 1:
+            raise InputError(f"The dimension is {self.n_components}; it must be at least 1.")
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Inner products of source and target vectors."""
@@ -83,10 +89,3 @@ class EmbeddingMethod:
         """Inner products with the target vectors of all nodes."""
         scores: FloatArray = self.source_[u] @ self.target_.T
         return scores
-
-
-def check_components(n_components: int) -> int:
-    """The dimension, if it is valid."""
-    if n_components < 1:
-        raise InputError(f"The dimension is {n_components}; it must be at least 1.")
-    return n_components

@@ -17,6 +17,7 @@ ALTER TABLE suggestions ADD COLUMN asked_answered BOOLEAN;
 CREATE INDEX suggestions_quality ON suggestions (
   created_ms, round, shadow, state, asked, asked_answered, resolved_ms, place, baseline_place
 );
+CREATE INDEX asks_quality ON asks (kind, at_ms, shadow, person);
 CREATE TABLE calibration (
   day BIGINT NOT NULL, shadow BOOLEAN NOT NULL, bin INTEGER NOT NULL, people BIGINT NOT NULL,
   stated DOUBLE PRECISION NOT NULL, observed BIGINT NOT NULL, PRIMARY KEY (day, shadow, bin)
