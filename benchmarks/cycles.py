@@ -192,14 +192,14 @@ def growth(report: Report) -> None:
     report.add(markdown(columns, rows))
 
 
-def real_graphs(report: Report) -> None:
-    """The paper's method, and two of ours, on the SNAP graphs."""
+def real_graphs(report: Report, methods: list[str]) -> None:
+    """Edges removed from the SNAP graphs."""
     if data_dir() is None:
         report.add("## Real graphs\n\nNot measured: no data folder (set ATP_DATA).")
         return
     rows = []
     for name in REAL_GRAPHS:
-        for method in ("h-voting", "bayes", "sift"):
+        for method in methods:
             f = in_subprocess(__file__, {"task": "real", "graph": name, "method": method})
             rows.append([name, f["edges"], method, f["removed"], f["wall"], f["cpu"], f["mb"]])
     report.add("## Real graphs\n\nBest of 3, a process each; reading the file is not counted.")
@@ -207,8 +207,8 @@ def real_graphs(report: Report) -> None:
     report.add(markdown(columns, rows))
 
 
-def quality(report: Report) -> None:
-    """F1 against the planted edges, all methods."""
+def quality(report: Report, methods: list[str]) -> None:
+    """F1 against the planted edges."""
     name, graph, planted = planted_graph()
     fresh = [noisy_hierarchy(1500, 15_000, 500, random_state=1000 + s) for s in range(5)]
     rows = []
@@ -216,7 +216,7 @@ def quality(report: Report) -> None:
     fresh_breakers = [
         (CycleBreaker(g, seed, time_limit=2.0), p) for seed, (g, p) in enumerate(fresh)
     ]
-    for method in METHODS:
+    for method in methods:
         started = time.perf_counter()
         CycleBreaker(graph, 0, time_limit=2.0).run(method)
         seconds = time.perf_counter() - started
@@ -311,7 +311,7 @@ def _auc(name: str) -> list[list[float]]:
     return found
 
 
-def minima(report: Report, limit: float, ip_limit: int) -> None:
+def minima(report: Report, methods: list[str], limit: float, ip_limit: int) -> None:
     """Removed edges over the proven minimum on the FASP benchmarks, igraph beside ours."""
     folder = (data_dir() or Path()) / "fasp"
     if not folder.is_dir():
@@ -325,7 +325,7 @@ def minima(report: Report, limit: float, ip_limit: int) -> None:
         "igraph eades": lambda graph: (igraph_cut(graph, "eades", 60), False),
         "igraph ip": lambda graph: (igraph_cut(graph, "ip", ip_limit), True),
     }
-    for method in METHODS:
+    for method in methods:
 
         def run(graph: DiGraph, method: str = method) -> tuple[int, bool]:
             found = CycleBreaker(graph, 0, time_limit=limit).run(method)
@@ -419,6 +419,7 @@ def main() -> None:
     """Run every part, or one measurement for the parent process."""
     parser = arguments((__doc__ or "").split("\n")[0])
     parser.add_argument("--sections", default="twin,flow,growth,real,quality")
+    parser.add_argument("--methods", default=",".join(METHODS), help="of real, quality, minima")
     parser.add_argument(
         "--cap", type=float, default=8.0, help="seconds for each naive loop; inf runs it to its end"
     )
@@ -431,16 +432,19 @@ def main() -> None:
         print(json.dumps(job(json.loads(options.job))))
         return
     command = f"python benchmarks/cycles.py --sections {options.sections} --cap {options.cap:g}"
+    methods = options.methods.split(",")
+    if len(methods) < len(METHODS):
+        command += f" --methods {options.methods}"
     if "minima" in options.sections:
         command += f" --limit {options.limit:g} --ip-limit {options.ip_limit}"
     report = Report("Breaking cycles: measurements", command, options.output)
     sections = {
         "twin": lambda report: against_the_twin(report, options.cap),
-        "minima": lambda report: minima(report, options.limit, options.ip_limit),
+        "minima": lambda report: minima(report, methods, options.limit, options.ip_limit),
         "flow": flow_solvers,
         "growth": growth,
-        "real": real_graphs,
-        "quality": quality,
+        "real": lambda report: real_graphs(report, methods),
+        "quality": lambda report: quality(report, methods),
         "auto": lambda report: auto(report, options.before, options.largest),
     }
     for section in options.sections.split(","):

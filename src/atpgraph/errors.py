@@ -7,7 +7,7 @@ from typing import cast
 
 
 class AtpError(Exception):
-    """Anything atpgraph refuses to do, said in one sentence.
+    """Base class of the errors that atpgraph raises, each with a message of one sentence.
 
     The command line prints the sentence and exits with :attr:`exit_code`; no traceback.
     """

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy import select
 
 from atpgraph_qa import Advisor
 from atpgraph_qa.service import logs
+from atpgraph_qa.service.backup import backup
 from atpgraph_qa.service.store import tables, tokens
 from atpgraph_qa.service.store.database import Database
 from atpgraph_qa.service.store.tables import METADATA
@@ -299,6 +301,12 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
             assert word.encode("utf-16-le") not in raw, path
             assert word.encode("utf-32-le") not in raw, path
         assert user.to_bytes(8, "little") not in raw, path
+    backup(front.service.settings, folder_of(front) / "later.zip")
+    with zipfile.ZipFile(folder_of(front) / "later.zip") as archive:
+        for name in archive.namelist():
+            raw = archive.read(name)
+            for word in (f"user:{user}", f": {user},", handle, "in my own words"):
+                assert word.encode() not in raw, name
     (snapshot,) = (folder_of(front) / "snapshots").iterdir()
     advisor = Advisor.load(snapshot)
     assert advisor.history.codes([user])[0] < 0

@@ -71,7 +71,7 @@ def plot_levels(thing: Any, *, method: str = "auto", random_state: RandomState =
 
 
 def plot_objective(model: Any) -> Figure:
-    """Draw the objective of the factorisation after each iteration.
+    """Draw the objective of the factorization after each iteration.
 
     Parameters
     ----------

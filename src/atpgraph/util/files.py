@@ -1,4 +1,4 @@
-"""The one writer: a file or a folder appears whole or not at all.
+"""Write files and folders whole or not at all.
 
 Work goes into a temporary neighbor whose name begins with a dot, and one rename puts it in place.
 While a writer lives it holds a lock on its neighbor; the next writer to the same place removes
@@ -47,7 +47,7 @@ _KINDS = (
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before long work, a path that could not be written in the end.
+    """Raise an InputError before long work if a path cannot be written in the end.
 
     Returns the file that would be written: where a symbolic link leads, else `path` itself.
     ``"-"``, standard output, always can.
@@ -159,7 +159,7 @@ def _to_standard_output(file: Path) -> None:
 
 
 def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Path:
-    """Refuse, before long work, a folder that :func:`atomic_folder` could not replace."""
+    """Return the folder to write; an InputError if :func:`atomic_folder` cannot replace it."""
     target, mode = _resolved(path)
     if mode is None:
         return target

@@ -37,7 +37,7 @@ class Stage:
         self._number = number
 
     def advance(self, amount: float = 1.0) -> None:
-        """Say that `amount` more is done."""
+        """Advance the stage by `amount`."""
         if self._reporter is not None:
             self._reporter.advance(self._number, amount)
 

@@ -114,12 +114,25 @@ def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def _warn_of_age(out: Session, last_ms: int) -> None:
+    """Say that the newest post is old, and so hardly anybody may be asked."""
+    import time
+
+    days = (1000 * time.time() - last_ms) / 86_400_000
+    if days > 30:
+        out.note(
+            f"the newest post known is {days:,.0f} days old: whoever has not answered for "
+            "policy.inactive_days is not asked"
+        )
+
+
 def _serve(out: Session, settings: Settings, model: Path | None) -> None:
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
+    _warn_of_age(out, service.engine.current().history.last_ms)
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 

@@ -32,7 +32,7 @@ from atpgraph_qa.service.forget import erase_question_rows
 from atpgraph_qa.service.forget_history import erase_questions
 from atpgraph_qa.service.limiter import RankingLimiter
 from atpgraph_qa.service.settings import MODES, Settings
-from atpgraph_qa.service.store import audit, events, suggestions
+from atpgraph_qa.service.store import audit, events, outbox, suggestions
 from atpgraph_qa.service.store.asks import load_asks
 from atpgraph_qa.service.store.database import Database, get_meta, put_meta
 from atpgraph_qa.service.store.events import (
@@ -368,7 +368,7 @@ class Engine:
                 if first:
                     person = event.user if event.user >= 0 else None
                     suggestions.resolve(connection, event.question, person, now)
-                    self.suggester.stop_messages(connection, event.question)
+                    outbox.cancel(connection, event.question)
             case Accepted():
                 giver = suggestions.accept_answer(connection, event.question, event.answer)
                 if giver is not None:

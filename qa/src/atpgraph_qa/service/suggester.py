@@ -93,10 +93,6 @@ class Suggester:
         """End the suggestions of a question that takes no more answers."""
         about = tables.suggestions.c.question == question
         suggestions.end_suggestions(connection, about, "withdrawn", self.clock())
-        self.stop_messages(connection, question)
-
-    def stop_messages(self, connection: Connection, question: int) -> None:
-        """Do not send what is still waiting about a question."""
         outbox.cancel(connection, question)
 
     def _values(self, advice: Advice) -> dict[str, Any]:

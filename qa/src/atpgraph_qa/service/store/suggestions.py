@@ -30,7 +30,6 @@ STATES = (
     "withdrawn",
 )  # fmt: skip
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
-VERDICTS = ("accepted", "declined", "reassigned", "comment")
 # Edges of confidence between which people are counted, to compare it with what happened.
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 _LISTS = ("people", "ranking", "baseline", "decisions", "notes")
