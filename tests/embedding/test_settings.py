@@ -40,7 +40,7 @@ def test_there_are_at_most_ten_parameters() -> None:
 
 
 def test_signs_tell_the_purposes_apart() -> None:
-    paths = ATP(8).fit(GRAPH)
+    paths = ATP(8, method="h-voting").fit(GRAPH)
     links = ATP(8, purpose="paper", zero_weight="auto").fit(GRAPH)
     paper = ATP(8, purpose="paper").fit(GRAPH)
     assert paths.source_.min() < 0

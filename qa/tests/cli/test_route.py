@@ -150,7 +150,7 @@ def test_policies(dump: Path, model: Path, tmp_path: Path) -> None:
     assert len(people(*later)) == 3
     assert people("--inactive-days", 1, "--at", "2030-01-01") == []
     sentence = noted("qa", "route", model, *title[:2], "--inactive-days", 1, "--at", "2030-01-01")
-    assert "The policy leaves nobody to ask." in sentence
+    assert "nobody to ask: 41 of 41 have not answered for 1 days" in sentence
     log.write_text("{")
     said = run("qa", "route", model, *title[:2], "--log", log, "-q", code=2)
     assert "is not a record of who was asked" in said

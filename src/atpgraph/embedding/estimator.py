@@ -240,7 +240,7 @@ class ATP(Estimator):
 
     def _fit(self, graph: DiGraph, run: Run) -> None:
         self.timings_ = {}
-        as_published = self.method == "auto" and self.purpose == "paper"
+        as_published = self.method == "auto" and self.purpose != "reachability"
         method = "h-voting" if as_published else self.method
         with self._timed("cycles"):
             removed, self.method_ = run.removed(

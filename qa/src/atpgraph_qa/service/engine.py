@@ -44,7 +44,6 @@ from atpgraph_qa.service.store.events import (
     Stored,
 )
 from atpgraph_qa.service.store.people import load_people
-from atpgraph_qa.service.suggester import Suggester
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query, Question
@@ -68,6 +67,10 @@ class Ranked:
 
     person: int
     confidence: float
+
+
+Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
+Work = Callable[[Connection], Asks]
 
 
 @dataclass(frozen=True)
@@ -118,13 +121,14 @@ class Engine:
         self.model = ""
         self.seq = 0
         self.waiting = 0
+        # Computes what an event causes before the transaction that stores it; see Suggester.
+        self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
         with database.write() as connection:
             folder = Path(settings.store.folder)
             self.forgotten_people = ForgottenPeople.load(connection, folder)
             self.directory = load_people(connection)
             self.mode = _mode(connection, settings)
             self.asks = load_asks(connection, clock(), shadow=self.mode == "shadow")
-        self.suggester = Suggester(self)
 
     @property
     def shadow(self) -> bool:
@@ -294,7 +298,7 @@ class Engine:
     def _apply(self, rows: Sequence[Stored]) -> None:
         before, first = self.current(), rows[0].event
         advisor, refused, change = self._observed(before, rows)
-        work = None if refused else self.suggester.prepare(first, before)
+        work = None if refused else self.prepare(first, before)
         asked: list[tuple[int, int]] = []
         with self.database.write(acting=True) as connection:
             for row in rows:
@@ -376,7 +380,8 @@ class Engine:
             case Edited():
                 suggestions.change_question(connection, event.question, **event.changes())
             case Closed():
-                self.suggester.withdraw(connection, event.question)
+                suggestions.withdraw(connection, event.question, now)
+                outbox.cancel(connection, event.question)
                 suggestions.change_question(connection, event.question, closed_ms=event.at_ms)
                 if event.deleted:
                     erase_question_rows(connection, event.question)

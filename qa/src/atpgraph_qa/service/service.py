@@ -28,6 +28,7 @@ from atpgraph_qa.service.store import audit, tables, tokens
 from atpgraph_qa.service.store.database import Database, DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.store.events import Arrival, mark_seen, name_of
 from atpgraph_qa.service.store.people import learn_handle, save_person
+from atpgraph_qa.service.suggester import Suggester
 from atpgraph_qa.timeline.events import Asked
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -76,7 +77,7 @@ class Service:
             self.database.take_charge()
             self._first_token()
             self.engine = Engine(self.database, settings, clock)
-            self.suggester = self.engine.suggester
+            self.suggester = Suggester(self.engine)
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
             self.engine.current().warm_up()  # ready means that the first route need not wait

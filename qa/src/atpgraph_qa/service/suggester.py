@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -13,6 +13,7 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
+from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
 from atpgraph_qa.service.links import opt_out_link, question_link
 from atpgraph_qa.service.store import audit, outbox, suggestions, tables
 from atpgraph_qa.service.store.asks import Ask, save_asks
@@ -20,11 +21,6 @@ from atpgraph_qa.service.store.events import Edited, Event, Reopened
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
-if TYPE_CHECKING:
-    from atpgraph_qa.service.engine import Advice, Engine
-
-Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
-Work = Callable[[Connection], Asks]
 MODERATORS = ("slack",)  # adapters that tell moderators; the others ask people
 
 
@@ -42,6 +38,7 @@ class Suggester:
         self.engine = engine
         self.database, self.clock = engine.database, engine.clock
         self.rules = engine.settings.policy
+        engine.prepare = self.prepare
 
     # --- from events -----------------------------------------------------------------------------
 
@@ -88,12 +85,6 @@ class Suggester:
             return self._put_forward(connection, last["id"], question, values["people"], made)
 
         return work
-
-    def withdraw(self, connection: Connection, question: int) -> None:
-        """End the suggestions of a question that takes no more answers."""
-        about = tables.suggestions.c.question == question
-        suggestions.end_suggestions(connection, about, "withdrawn", self.clock())
-        outbox.cancel(connection, question)
 
     def _values(self, advice: Advice) -> dict[str, Any]:
         found = advice.found

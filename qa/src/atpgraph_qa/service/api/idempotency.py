@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.api.problems import problem
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.store.database import DatabaseGoneError, insert_into
-from atpgraph_qa.service.store.tables import idempotency
+from atpgraph_qa.service.store.database import DatabaseGoneError
+from atpgraph_qa.service.store.tables import idempotency, insert_into
 
 HEADER = b"idempotency-key"
 _STUCK_MS = 60_000  # an attempt that did not end by then died with its process

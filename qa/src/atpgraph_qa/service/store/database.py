@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.util.files import fcntl
+from atpgraph_qa.service.store.suggestions import fill_reports
 from atpgraph_qa.service.store.tables import migrations
 
 _LOCK = 0x617470  # of PostgreSQL's advisory locks: "atp"
@@ -115,8 +115,6 @@ class Database:
                     for statement in _statements(script.replace("{serial}", serial)):
                         connection.exec_driver_sql(statement)
                     if version == 3:
-                        from atpgraph_qa.service.store.suggestions import fill_reports
-
                         fill_reports(connection)
                     connection.execute(
                         text("INSERT INTO schema_version VALUES (:v)"), {"v": version}
@@ -185,11 +183,6 @@ def make_private(path: Path) -> None:
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         with contextlib.suppress(OSError):  # another system, or another's file
             each.chmod(0o700 if each.is_dir() else 0o600)
-
-
-def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
 def put_meta(connection: Connection, name: str, value: str) -> None:

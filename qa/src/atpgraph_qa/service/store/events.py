@@ -16,8 +16,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.store.database import Database, get_meta, insert_into, make_private
-from atpgraph_qa.service.store.tables import events, forgotten, meta, seen_hooks
+from atpgraph_qa.service.store.database import Database, get_meta, make_private
+from atpgraph_qa.service.store.tables import events, forgotten, insert_into, meta, seen_hooks
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 LOG = logging.getLogger("atpgraph.serve")

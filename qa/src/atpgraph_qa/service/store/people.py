@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection, select
 
 from atpgraph_qa.advisor.people import Directory, Person
-from atpgraph_qa.service.store.database import insert_into
-from atpgraph_qa.service.store.tables import people
+from atpgraph_qa.service.store.tables import insert_into, people
 
 
 def load_people(connection: Connection) -> Directory:

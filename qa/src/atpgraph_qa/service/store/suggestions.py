@@ -15,11 +15,11 @@ from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.store.database import insert_into
 from atpgraph_qa.service.store.tables import (
     answers,
     calibration,
     feedback,
+    insert_into,
     questions,
     quotes,
     suggestions,
@@ -181,6 +181,11 @@ def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int)
         .values(state=state, changed_ms=now_ms, escalate_ms=None)
     )
     return int(ended.rowcount)
+
+
+def withdraw(connection: Connection, question: int, now_ms: int) -> None:
+    """End the suggestions of a question that takes no more answers."""
+    end_suggestions(connection, suggestions.c.question == question, "withdrawn", now_ms)
 
 
 def add_feedback(connection: Connection, suggestion: int, verdict: str, **values: Any) -> None:

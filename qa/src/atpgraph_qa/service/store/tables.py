@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     Integer,
     MetaData,
     Table,
     Text,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 METADATA = MetaData()
 
@@ -106,3 +109,8 @@ def migrations() -> list[tuple[int, str]]:
     folder = files("atpgraph_qa.service.store").joinpath("migrations")
     found = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
     return sorted((int(entry.name[:4]), entry.read_text(encoding="utf-8")) for entry in found)
+
+
+def insert_into(connection: Connection, table: Table) -> Any:
+    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
