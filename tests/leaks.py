@@ -190,12 +190,15 @@ class LeakCheck:
             for resource, owner in self.owners.items()
             if resource in now and (owner.ends == "module" or owner.fixture in used)
         }
-        for ends in ("module", "session"):
-            if ends in lasting - ended:
-                for resource in self._left(ended) - self.owners.keys():
-                    self.owners[resource] = Owner(item.nodeid, ends)
+        lasting -= ended
+        ends = "module" if "module" in lasting else "session"
         deadline = time.monotonic() + PATIENCE
-        while (left := self._left(ended)) and time.monotonic() < deadline:
+        while left := self._left(ended):
+            if lasting:  # looked at in every turn: it opens more while we wait
+                for resource in left - self.owners.keys():
+                    self.owners[resource] = Owner(item.nodeid, ends)
+            if time.monotonic() > deadline:
+                break
             time.sleep(0.02)
         for resource in sorted(left):
             owner = self.owners.pop(resource, None)
