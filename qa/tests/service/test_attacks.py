@@ -179,7 +179,10 @@ def test_a_second_request_has_a_deadline_too_and_slow_readers_none(
         made.settimeout(10)
         for _ in range(3):  # a connection may wait between requests
             made.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert made.recv(4000).startswith(b"HTTP/1.1 200")
+            answer = b""
+            while b"alive" not in answer:  # headers and body may come apart
+                answer += made.recv(4000)
+            assert answer.startswith(b"HTTP/1.1 200")
             time.sleep(0.7)
         made.sendall(b"GET /livez HTT")
         assert _rest(made) == b""
