@@ -11,10 +11,10 @@ INSTALL_bench := -e '.[bench]' -e ./qa
 INSTALL_docs := -e '.[docs]' -e ./qa
 INSTALL_dist := build twine
 BUILD := hatchling editables
-EVERYTHING := $(INSTALL_demo) $(INSTALL_test) $(INSTALL_bench) $(INSTALL_docs) $(INSTALL_dist) $(BUILD)
+EVERYTHING := '-e .[plot,test,bench,docs]' '-e ./qa[test]' $(INSTALL_dist) $(BUILD)
 
 # Everything that is installed is pinned for each Python version: a commit that passes today passes in
-# a year. `make pins` updates a file. For a Python without one, or after `PINS=`, pip takes the newest
+# a year. `make pins` updates the files. For a Python without one, or after `PINS=`, pip takes the newest
 # versions. pip reads the second variable from 25.3 on; before, the first applies to builds, too.
 MINOR = import sys; print("%d%d" % sys.version_info[:2])
 PINS := $(wildcard requirements/py$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -c '$(MINOR)').txt)
@@ -43,7 +43,7 @@ demo: $(VENV)/.installed-demo ## install, then show the main job on generated da
 	@$(BIN)/python examples/demo.py
 
 # On all cores. conftest.py keeps together what shares a fixture that takes long, and sets the order.
-SPREAD := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+SPREAD := --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 test: $(VENV)/.installed-test ## install, then lint, types and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -73,8 +73,7 @@ test-min: dist ## test the wheels on the oldest versions of their dependencies, 
 		|| { echo "the oldest versions need Python 3.11: make test-min PYTHON=python3.11"; exit 1; }
 	rm -rf $(MIN)
 	$(PYTHON) -m venv $(MIN)
-	$(PYTHON) tools/lowest.py test > $(MIN)/lowest.txt
-	$(MIN)/bin/python $(PIP) install --constraint $(MIN)/lowest.txt \
+	$(MIN)/bin/python $(PIP) install --constraint requirements/min.txt \
 		"$$(ls dist/atpgraph-*.whl)[test]" "$$(ls dist/atpgraph_qa-*.whl)[test]"
 	tar -xzf dist/atpgraph-*.tar.gz -C $(MIN)
 	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests qa/tests
@@ -83,10 +82,11 @@ test-newest: ## `make test` without pins, in an environment of its own: what is 
 	rm -rf $(VENV)-newest
 	$(MAKE) test PINS= VENV=$(VENV)-newest
 
-pins: ## pin the newest versions that work together, for the Python of PYTHON=…
+pins: ## pin the newest versions that work together, for every Python, and the oldest ones
 	rm -rf $(VENV)-pins
 	$(PYTHON) -m venv $(VENV)-pins
-	$(VENV)-pins/bin/python tools/pins.py $(EVERYTHING)
+	$(VENV)-pins/bin/python $(PIP) install uv
+	PATH="$(CURDIR)/$(VENV)-pins/bin:$$PATH" $(VENV)-pins/bin/python tools/pins.py $(EVERYTHING)
 	rm -rf $(VENV)-pins
 
 attack: $(VENV)/.installed-test ## 100,000 damaged inputs and 500 kills, about 20 core-minutes; goes on where it was stopped

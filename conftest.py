@@ -49,19 +49,33 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LeakCheck(), "leaks")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the tests of a file, or of a folder in TOGETHER, in one process, slow groups first."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    ranks = {group: rank for rank, group in enumerate(SLOW)}
-    order = {}
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        group = next((TOGETHER[folder] for folder in TOGETHER if file.startswith(folder)), file)
-        item.add_marker(pytest.mark.xdist_group(group))
-        order[item] = ranks.get(group, len(SLOW))
-    if config.getoption("numprocesses", None) or "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=order.__getitem__)
+def group_of(nodeid: str) -> str:
+    """Return the group of a test: its folder in TOGETHER, else its file."""
+    file = nodeid.partition("::")[0]
+    return next((TOGETHER[folder] for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start slow groups first if several processes test at once."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        ranks = {group: rank for rank, group in enumerate(SLOW)}
+        items.sort(key=lambda item: ranks.get(group_of(item.nodeid), len(SLOW)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Run all tests of a group in one process, so that its fixtures are set up once.
+
+    Not with marks and ``--dist loadgroup``: that changes node ids, and from pytest 9.2 on it
+    silently does nothing.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

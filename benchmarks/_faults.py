@@ -33,11 +33,15 @@ def kills(given: argparse.Namespace) -> dict[str, Any]:
 
             url = stack.enter_context(Cluster.start()).empty_database()
         model = given.model or small_model(place)
-        found = crash(place / "work", model, given.kills, database=url, seed=given.seed)
+        found = crash(
+            place / "work", model, given.kills, database=url, seed=given.seed,
+            readers=given.readers,
+        )  # fmt: skip
         found.check()
     wall, used = (np.array(part) for part in zip(*found.starts[1:], strict=True))
     return {
         "kills": given.kills, "early": given.kills + 1 - len(found.starts), "seed": given.seed,
+        "readers": given.readers,
         "acknowledged": len(found.site.taken), "stored": len(found.stored),
         "sent_again": found.site.repeated, "routes": found.site.routed,
         "suggestions": len(found.suggestions), "messages": len(found.outbox),
@@ -51,6 +55,7 @@ def tell_kills(found: dict[str, Any]) -> str:
     """The section of the table."""
     rows = [
         ("kills, of them while starting", f"{found['kills']}, {found['early']}"),
+        ("processes that rank besides the service", found.get("readers", 0)),
         ("events acknowledged; stored", f"{found['acknowledged']:,}; {found['stored']:,}"),
         ("acknowledged events lost", 0),
         ("events known before, sent again after a crash", found["sent_again"]),

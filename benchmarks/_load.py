@@ -231,10 +231,9 @@ class Site:
 
         Two people were asked about every question; suggestions and projections are left out.
         """
-        from atpgraph_qa.service import schemas
+        from atpgraph_qa.service import events, schemas, tables
+        from atpgraph_qa.service.database import FILE, Database
         from atpgraph_qa.service.engine import APPLIED
-        from atpgraph_qa.service.service import DATABASE
-        from atpgraph_qa.service.store import asks, database, events
 
         if not n:
             return 0
@@ -243,19 +242,20 @@ class Site:
             "/v1/acceptances": schemas.AcceptanceIn, "/v1/votes": schemas.VoteIn,
         }  # fmt: skip
         folder.mkdir()
-        store, now = database.Database(f"sqlite:///{folder / DATABASE}"), time.time()
+        store, now = Database(f"sqlite:///{folder / FILE}"), time.time()
         store.migrate()
         told = (self.event(number, now - 3600 * (1 - number / n)) for number in range(n))
         arrivals = [kinds[path].model_validate(body).arrival() for path, body in told]
         asked = [
-            asks.Ask(int(person), arrival.event.at_ms, "suggestion", shadow=True)
+            {"person": int(person), "at_ms": arrival.event.at_ms, "kind": "suggestion"}
             for arrival in arrivals[::10]
             for person in self.rng.choice(self.users, 2)
         ]
         with store.write() as connection:
             numbers = events.append(store, connection, arrivals, round(1000 * now))
-            asks.save_asks(connection, asked)
-            database.put_meta(connection, APPLIED, str(max(filter(None, numbers))))
+            for ask in asked:
+                tables.add(connection, tables.asks, **ask, shadow=True)
+            tables.put_meta(connection, APPLIED, max(filter(None, numbers)))
         store.close()
         return n
 

@@ -24,7 +24,11 @@ def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, s
     given = {f"ATP_SERVE_{name}": value for name, value in {**WIDE, **settings}.items()}
     command = [sys.executable, "-m", "atpgraph", "server", "run", str(model),
                "--folder", str(folder), "--port", "0", "--json", "--quiet"]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **given}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'qa' / 'src'}",
+        **given,
+    }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or every start compiles every module
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:

@@ -7,7 +7,6 @@ import cProfile
 import pstats
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ ROUTES = 60
 # Stages and the functions whose time they are, those in the second list not counted.
 STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "vector of the text": (("meaning.py:vector",), ()),
-    "closeness to every question": (("meaning.py:closeness",), ()),
+    "closeness to questions": (("meaning.py:dots",), ()),
     "words, BM25": (("corpus.py:query", "corpus.py:worth", "corpus.py:bm25"), ()),
     "tags, nearest questions, asker": (
         ("query.py:tag_shares", "query.py:nearest", "features.py:_helpers", "features.py:_near"),
@@ -45,10 +44,10 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
     """Routes after so many events, ten events between any two; processor time by stage."""
     from atpgraph_qa import Advisor, Question
     from atpgraph_qa.service import schemas
+    from atpgraph_qa.service.database import Database
     from atpgraph_qa.service.engine import Engine, now_ms
+    from atpgraph_qa.service.events import Stored
     from atpgraph_qa.service.settings import Settings
-    from atpgraph_qa.service.store.database import Database
-    from atpgraph_qa.service.store.events import Stored
 
     found: dict[str, Any] = {"text": given.text, "routes": ROUTES, "runs": []}
     with tempfile.TemporaryDirectory() as place:
@@ -57,9 +56,9 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
         found["people"] = made["people"]
         database = Database(f"sqlite:///{place}/service.sqlite")
         database.migrate()
-        settings = Settings()
-        rules = replace(settings.policy, inactive_days=100_000.0)
-        engine = Engine(database, replace(settings, policy=rules))
+        settings = Settings().changed("store", {"folder": place}, "stages")
+        settings = settings.changed("policy", {"inactive_days": 100_000.0}, "stages")
+        engine = Engine(database, settings)
         engine.start_from(Advisor.load(made["model"]), "", 0)
         done = 0
 
@@ -69,10 +68,10 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
             paths = "/v1/questions", "/v1/answers", "/v1/acceptances", "/v1/votes"
             told = [site.event(done + k, now_ms() / 1000) for k in range(n)]
             rows = [
-                Stored(0, "", kinds[paths.index(path)].model_validate(body).arrival().event)
+                Stored(0, kinds[paths.index(path)].model_validate(body).arrival().event, {})
                 for path, body in told
             ]
-            engine.advisor, _ = engine._observed(engine.current(), rows)
+            engine.advisor = engine._observed(engine.current(), rows)[0]
             asked = site.rng.choice(site.users, 2 * (n // 10)).tolist()
             engine.asks.record(asked, now_ms())
             done += n

@@ -23,13 +23,13 @@ from atpgraph.util.arrays import Float64Array, Int8Array, Int64Array
 from atpgraph_qa import Expertise, Scores, Site, bounty_truth, halves, pairwise_accuracy
 from atpgraph_qa.competition import competition_graph
 from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.difficulty.accuracy import BountyTruth
 from atpgraph_qa.difficulty.signal_model import (
     atp_signals,
     fit_weights,
     signal_matrix,
     simple_signals,
 )
-from atpgraph_qa.difficulty.truth import BountyTruth
 from atpgraph_qa.timeline.records import Records
 
 NEAREST = 10

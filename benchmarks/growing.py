@@ -21,6 +21,7 @@ from _common import Report, arguments, data_dir, markdown
 from _families import PAIR_SEED
 
 from atpgraph import ATP, DiGraph, noisy_hierarchy, read_edgelist
+from atpgraph.closure import collect_paths
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding.fidelity import Fidelity, evaluate
 from atpgraph.embedding.path_sample import PathSample
@@ -68,7 +69,8 @@ def measure(dag: DiGraph, share: float, batches: int) -> tuple[list[object], lis
         grown = grown.add_edges(DiGraph.from_edges(pairs[part]))
         spent.append(time.process_time() - started)
     refit, again = fitted(dag)
-    sample = PathSample.of(dag, levels(dag), effort=2.0, random_state=PAIR_SEED)
+    paths = collect_paths(dag, levels(dag))
+    sample = PathSample.of(paths, effort=2.0, random_state=PAIR_SEED)
     reports = [judged(sample, dag, model).to_dict() for model in (again, grown, first)]
     lines = [
         [name.replace("_", " "), *(report[name] for report in reports), grew - value]

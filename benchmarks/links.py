@@ -3,6 +3,7 @@
     python benchmarks/links.py evidence --graph wiki-vote --seeds 3
     python benchmarks/links.py calibration --graph wordnet.txt.gz    # or taxonomy:30000
     python benchmarks/links.py time --graph cit-hepph --seeds 5
+    python benchmarks/links.py before --graph wiki-vote --old OLD/src --seeds 3 --queries 500
     python benchmarks/links.py attributes --seeds 5
     python benchmarks/links.py speed
     python benchmarks/links.py growth [--edges 100000,1000000]
@@ -11,9 +12,10 @@
 tenth of the edges uniformly, fits the rest, and compares stated with observed shares: probabilities
 of hidden edges and other pairs, half of those near misses, each counted as often as it occurs among
 all pairs; and hit rates of the lists of random nodes. `time` takes labels for arXiv numbers, as
-those of cit-HepPh are. Graphs are files or names of `atp data list`; a folder of DirLinkBench's
-splits stands for the graph that its first split observes. `speed` and `growth` run every fit in a
-process of its own that has compiled its kernels.
+those of cit-HepPh are. `before` compares the predictor with that of 0.2.0 on the same splits; OLD
+is a folder made by `git archive 18187a6 src | tar -x -C OLD`. Graphs are files or names of `atp
+data list`; a folder of DirLinkBench's splits stands for the graph that its first split observes.
+`speed` and `growth` run every fit in a process of its own that has compiled its kernels.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ def main() -> None:
         "evidence": evidence,
         "calibration": calibration,
         "time": over_time,
+        "before": before,
         "attributes": attributes,
         "speed": speed,
         "growth": growth,
@@ -52,6 +55,7 @@ def main() -> None:
     parser.add_argument("--graph", default="wiki-vote")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--queries", type=int, default=2000, help="targets ranked in each test")
+    parser.add_argument("--old", help="the folder src of 0.2.0, for `before`")
     parser.add_argument("--edges", default="100000,1000000,5000000")
     if "--job" in sys.argv:
         print(json.dumps(job(**json.loads(sys.argv[-1]))))
@@ -62,10 +66,11 @@ def main() -> None:
         "speed": "",
         "growth": f" --edges {options.edges}",
     }.get(options.section, f" --graph {Path(options.graph).name} --seeds {options.seeds}")
-    about += f" --queries {options.queries}" if options.section == "time" else ""
+    about += f" --queries {options.queries}" if options.section in ("time", "before") else ""
     name = Path(options.graph).name.split(".")[0].lower()
     name = name.replace(":", "-")
-    suffix = f"-{name}" if options.section in ("evidence", "calibration", "time") else ""
+    graphs = ("evidence", "calibration", "time", "before")
+    suffix = f"-{name}" if options.section in graphs else ""
     report = Report(
         f"Links: {options.section}",
         f"python benchmarks/links.py {options.section}{about}",
@@ -243,7 +248,7 @@ def over_time(report: Any, options: Any) -> None:
     """The newest sources: half of their edges known, and none."""
     from _common import markdown
 
-    from atpgraph.linkpred.protocols.method import fit_method, under
+    from atpgraph.linkpred.protocols.judging import fit_method, under
     from atpgraph.linkpred.protocols.splits import make_time_split
     from atpgraph.linkpred.registry import choose
 
@@ -287,6 +292,33 @@ def over_time(report: Any, options: Any) -> None:
     )
     heads = ["row", "half known, MRR", "recall@100", "cold, MRR", "recall@100"]
     report.add(markdown(heads, lines))
+
+
+def before(report: Any, options: Any) -> None:
+    """The predictor of 0.2.0 and this one, under every protocol."""
+    from _common import markdown
+
+    from atpgraph.evaluation.comparison import compare
+
+    asked = [options.graph, "--methods", "links", "--seeds", str(options.seeds), "--queries"]
+    asked += [str(options.queries), "--json", "--quiet"]
+    found = []
+    for source, command in ((options.old, ["linkpred"]), (None, ["links", "compare"])):
+        env = os.environ | ({"PYTHONPATH": str(Path(source).resolve())} if source else {})
+        typed = [sys.executable, "-m", "atpgraph", *command, *asked]
+        done = subprocess.run(typed, stdout=subprocess.PIPE, text=True, check=True, env=env)
+        found.append(json.loads(done.stdout)["methods"]["links"]["protocols"])
+    old, new = found
+    rows = []
+    for protocol, metric in (PROTOCOLS | {"dirlinkbench": "hits@100"}).items():
+        if protocol in old and protocol in new:
+            values = [side[protocol][metric]["values"] for side in (new, old)]
+            gap = compare(*values).difference
+            means = [f"{np.mean(side):.4f}" for side in reversed(values)]
+            rows.append([f"{protocol} {metric.upper()}", *means,
+                         f"{gap.mean:+.4f} ({gap.low:+.4f} … {gap.high:+.4f})"])  # fmt: skip
+    report.add(f"{options.seeds} splits, the same for both; the difference with its 95 % interval.")
+    report.add(markdown(["protocol", "0.2.0", "now", "difference"], rows))
 
 
 def arxiv_time(number: int) -> int:

@@ -34,12 +34,11 @@ from _words import invent_words, write_texts
 
 from atpgraph.util.arrays import Float32Array
 from atpgraph_qa import Advisor, Policy, Question, Site, simulate_community
-from atpgraph_qa.data.arrow import load_arrow, table_schema
-from atpgraph_qa.data.store import new_version
+from atpgraph_qa.data.store import load_arrow, new_version, table_schema
 from atpgraph_qa.ranking.training import TrainingPlan
 from atpgraph_qa.simulation.community import Community
 from atpgraph_qa.text.choice import text_model
-from atpgraph_qa.text.onnx import OnnxText
+from atpgraph_qa.text.model import OnnxText
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 
@@ -135,7 +134,7 @@ def write_site(community: Community, texts: Texts, folder: Path) -> Site:
             nothing(len(post), "number"),
         ]
         writer.write("votes", arrow.table(columns, schema=table_schema("votes")))
-        writer.commit({"files": {}, "missing": {}})
+        writer.information = {"files": {}, "missing": {}}
     return Site(folder)
 
 

@@ -148,7 +148,7 @@ def units(options: Any) -> Told:
         spent = [time.process_time()]
         paths = collect_paths(dag, level)
         spent.append(time.process_time())
-        fit_panels(*paths.sides, level, table, max_iter=1, random_state=0)
+        fit_panels(paths, table, max_iter=1, random_state=0)
         spent.append(time.process_time())
         rows.append([edges, paths.n_pairs, *(f"{x:.1f}" for x in np.diff(spent))])
     columns = ["edges", "reachable pairs, about", "sketches of 16, both sides"]

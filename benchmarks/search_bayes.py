@@ -73,7 +73,7 @@ def outcome(space: Workspace, planted: np.ndarray, constants: Constants) -> Outc
     probability, position = downward_probability(
         space.core,
         space.cost,
-        space.agony_score,
+        space.node_score("sa"),
         space.rng("bayes"),
         coldness=constants.coldness,
         n_chains=chains,

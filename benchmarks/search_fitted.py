@@ -27,6 +27,7 @@ from atpgraph_qa import (
     simulate_community,
     write_dump,
 )
+from atpgraph_qa.difficulty.accuracy import BountyTruth
 from atpgraph_qa.difficulty.signal_model import (
     atp_signals,
     equal_weights,
@@ -34,7 +35,6 @@ from atpgraph_qa.difficulty.signal_model import (
     signal_matrix,
     simple_signals,
 )
-from atpgraph_qa.difficulty.truth import BountyTruth
 
 SIZES = (10, 20, 30, 50, 75, 100, 150, 200)
 

@@ -26,7 +26,7 @@ from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.names import GROUPS, NAMES
 from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import Examples, TrainingPlan, collect
-from atpgraph_qa.timeline.candidates import Pool
+from atpgraph_qa.timeline.query import Pool
 from atpgraph_qa.timeline.records import Records
 
 STARTS = (0.4, 0.55, 0.7, 0.85)

@@ -20,8 +20,7 @@ from _common import Report, arguments, markdown
 
 from atpgraph_qa import Site
 from atpgraph_qa.baselines.registry import METHODS
-from atpgraph_qa.baselines.structural import PaperAtp
-from atpgraph_qa.baselines.structure import AtpSettings
+from atpgraph_qa.baselines.structural import AtpSettings, PaperAtp
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Protocol, Split, make_protocol
 from atpgraph_qa.timeline.records import Records
@@ -34,7 +33,7 @@ STEPS: list[dict[str, list[Any]]] = [
     {"zero_weight": ["auto", 0.0, 0.01, 0.1, 1.0]},
     {"n_components": [4, 8, 16, 32, 64]},
     {"recent": [1, 3, 5, 10]},
-    {"neighbours": [3, 10, 30, 100]},
+    {"neighbors": [3, 10, 30, 100]},
 ]
 
 

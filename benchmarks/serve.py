@@ -2,7 +2,7 @@
 
     python benchmarks/serve.py load [--folder DIR] [--past 30000] [--trial 30] [--seconds 600]
     python benchmarks/serve.py stages [--folder DIR]
-    python benchmarks/serve.py kills [--kills 100] [--database sqlite]
+    python benchmarks/serve.py kills [--kills 100] [--database sqlite] [--readers 2]
     python benchmarks/serve.py outage [--seconds 60]
     python benchmarks/serve.py requests [--requests 5000]
 
@@ -23,9 +23,11 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -43,7 +45,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def fuzz(given: argparse.Namespace) -> dict[str, Any]:
-    """Schemathesis: no answer of 500 or above but 503."""
+    """Schemathesis, found on the PATH: no answer of 500 or above but 503."""
     with tempfile.TemporaryDirectory() as place:
         model = given.model or small_model(Path(place))
         with service(model, Path(place) / "work") as (_, url, token):
@@ -53,7 +55,7 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             ).json()
             count = sum(len(path) for path in document["paths"].values())
             command = [
-                str(Path(sys.executable).parent / "schemathesis"), "run", f"{url}/openapi.json",
+                shutil.which("schemathesis") or "schemathesis", "run", f"{url}/openapi.json",
                 "-H", f"Authorization: Bearer {token}", "--checks", "not_a_server_error", "-n",
                 str(-(-given.requests // count)), "--phases", "examples,fuzzing",
                 "--suppress-health-check", "all", "--seed", str(given.seed),
@@ -61,14 +63,19 @@ def fuzz(given: argparse.Namespace) -> dict[str, Any]:
             ]  # fmt: skip
             # Not the tokens: it would revoke its own, and see nothing but refusals from then on.
             done = subprocess.run(command, check=False, cwd=place)
-            told = httpx.get(f"{url}/metrics", headers=headers, timeout=60, trust_env=False)
-            text = told.raise_for_status().text
+            for _ in range(60):  # an event that cannot be applied would hold up all later ones
+                told = httpx.get(f"{url}/metrics", headers=headers, timeout=60, trust_env=False)
+                text = told.raise_for_status().text
+                waiting = float(text.partition("\natp_events_waiting ")[2].split()[0])
+                if not waiting:
+                    break
+                time.sleep(0.5)
     statuses: Counter[str] = Counter()
     for line in text.splitlines():
         if line.startswith("atp_request_seconds_count{"):
             statuses[line.partition('status="')[2][:3]] += round(float(line.rpartition(" ")[2]))
     return {"statuses": dict(sorted(statuses.items())), "exit": done.returncode,
-            "operations": count, "seed": given.seed}  # fmt: skip
+            "operations": count, "waiting": waiting, "seed": given.seed}  # fmt: skip
 
 
 def tell_fuzz(found: dict[str, Any]) -> str:
@@ -79,7 +86,8 @@ def tell_fuzz(found: dict[str, Any]) -> str:
     return (
         f"{sum(statuses.values()):,} requests counted by the service over {found['operations']} "
         f"operations (all but those on tokens: it would revoke its own), seed {found['seed']}: "
-        f"{seen}; {bad} of 500 or above. Schemathesis exits with {found['exit']}."
+        f"{seen}; {bad} of 500 or above. Events that could not be applied: "
+        f"{found.get('waiting', 0):.0f}. Schemathesis exits with {found['exit']}."
     )
 
 
@@ -136,7 +144,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=8, help="at most so many rates are tried")
     parser.add_argument("--trial", type=float, default=30, help="seconds of a trial")
     parser.add_argument("--start", type=float, default=LEAST, help="rate of the first trial")
-    parser.add_argument("--readers", type=int, default=2, help="processes that rank")
+    parser.add_argument("--readers", type=int, help="processes that rank (2; for kills, 0)")
     parser.add_argument("--routes", type=float, help="rate of the long run, not the best trial")
     parser.add_argument("--seconds", type=float, help="of the long run (600), of the outage (60)")
     parser.add_argument("--events", type=float, default=50)
@@ -148,6 +156,8 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a small trained model, to save time")
     given = parser.parse_args()
     given.seconds = given.seconds or {"load": 600.0, "outage": 60.0}.get(given.section, 0.0)
+    if given.readers is None:
+        given.readers = 0 if given.section == "kills" else 2
     name = f"kills-{given.database}" if given.section == "kills" else given.section
     keep(name, SECTIONS[name][1](given), RESULTS)
 

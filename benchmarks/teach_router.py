@@ -38,8 +38,8 @@ from atpgraph_qa.text import axes as text_axes
 from atpgraph_qa.text.axes import Axes, write_axes
 from atpgraph_qa.text.choice import BM25, DENSE, STATIC, text_model
 from atpgraph_qa.text.store import question_text, text_vectors
-from atpgraph_qa.timeline.candidates import Pool
 from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Pool
 from atpgraph_qa.timeline.records import Records
 
 PACKAGE = Path(atpgraph.__file__).parent / "cqa"

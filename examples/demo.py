@@ -29,8 +29,7 @@ from atpgraph import ATP, DiGraph, LinkPredictor, Reachability, as_graph, break_
 from atpgraph.datasets import python_imports
 from atpgraph.graph.scc import cyclic_core
 from atpgraph.plot import plot_hierarchy, save
-from atpgraph.report import Bar, Section, bar_chart, page, table, write_page
-from atpgraph.report.charts import figure, grid
+from atpgraph.report import Bar, Section, bar_chart, figure, grid, page, table, write_page
 from atpgraph.report.pages.embedding import vector_map
 from atpgraph.util.jit import on_compilation
 from atpgraph_qa import Advisor, Newcomer, Policy, Site, ingest, simulate_community, write_dump
@@ -39,7 +38,7 @@ from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Split, best_answerer, make_protocol
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
-from atpgraph_qa.reports.routing import protocol_html
+from atpgraph_qa.reports import protocol_html
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
 

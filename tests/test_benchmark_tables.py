@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from atpgraph.graph._write import write_edgelist
+from atpgraph.graph.edgelist import write_edgelist
 from atpgraph.graph.generators import noisy_hierarchy
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"

@@ -37,7 +37,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATP_CACHE", str(tmp_path / "cache"))
     (tmp_path / "work" / "here").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work" / "here")
-    monkeypatch.setitem(datasets.DATASETS._items, "tiny", TINY)
+    monkeypatch.setitem(datasets.DATASETS, "tiny", TINY)
 
 
 @pytest.mark.parametrize("inside", ["graphs", "."])
@@ -99,7 +99,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{httpd.server_port}/tiny.txt.gz"
-    monkeypatch.setitem(datasets.DATASETS._items, "tiny", replace(TINY, url=url))
+    monkeypatch.setitem(datasets.DATASETS, "tiny", replace(TINY, url=url))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     yield folder
     httpd.shutdown()

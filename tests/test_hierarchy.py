@@ -43,3 +43,8 @@ def test_deep_and_wide() -> None:
     assert levels(star(60_000)).sum() == 60_001
     assert levels(DiGraph.from_codes([], [], 0)).tolist() == []
     assert levels(chain(2)).dtype == np.int32
+
+
+def test_any_kind_of_graph_will_do() -> None:
+    graph = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "c")])
+    assert levels(graph).tolist() == levels([("a", "b"), ("b", "c")]).tolist() == [1, 2, 3]

@@ -96,6 +96,15 @@ def test_what_make_installs_is_pinned_within_the_bounds(version: str) -> None:
     assert {"build", "twine", "hatchling", "editables"} <= set(pinned)
 
 
+def test_the_oldest_versions_are_the_lower_bounds() -> None:
+    lines = (ROOT / "requirements" / "min.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines[1:])
+    for name, bound in bounds("test").items():
+        oldest = pinned[name.lower()]
+        assert numbers(oldest)[: len(numbers(bound))] == numbers(bound), name
+        assert not any(numbers(oldest)[len(numbers(bound)) :]), name
+
+
 def test_lower_bounds_may_be_post_releases() -> None:
     assert bounds("dense")["wordllama"] == "0.4.0.post1"
 

@@ -74,10 +74,10 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a folder"):
         WorkFolder(tmp_path / "full" / "diary.txt", {})
     (tmp_path / "work" / "job.json").write_text("{")
-    with pytest.raises(InputError, match="delete the folder to begin anew"):
+    with pytest.raises(InputError, match="delete the folder and start over"):
         folder(tmp_path, dim=3)
     (tmp_path / "work" / "job.json").write_text(json.dumps([1]))
-    with pytest.raises(InputError, match="delete the folder to begin anew"):
+    with pytest.raises(InputError, match="delete the folder and start over"):
         folder(tmp_path, dim=3)
 
 
@@ -124,5 +124,5 @@ def test_a_damaged_stage_is_refused(tmp_path: Path, file: str, content: bytes | 
         raw[-8] ^= 1
         content = bytes(raw)
     damaged.write_bytes(content)
-    with pytest.raises(InputError, match=r"delete .* to begin anew"):
+    with pytest.raises(InputError, match=r"delete .* and start over"):
         folder(tmp_path).get("count")

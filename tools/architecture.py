@@ -140,8 +140,8 @@ QA_PARTS: tuple[tuple[Part, ...], ...] = tuple(
         (("timeline", "what was known at a moment: prefixes of tables that only grow"),),
         (("ranking", "features of people, the ranker and its training"),),
         (("baselines", "other ways of ranking, trivial ones and those of the paper"),),
-        (("evaluation", "protocols, metrics, the load of a policy"),),
         (("advisor", "suggestions with reasons, policies, newcomers, model folders"),),
+        (("evaluation", "protocols, metrics, the load of a policy"),),
         (
             ("reports", "HTML pages about routing and difficulty"),
             ("service", "the web service: API, events, policies, deliveries, page"),

@@ -1,10 +1,9 @@
-"""Print the oldest versions of dependencies that both pyproject.toml files allow, for pip.
+"""Print the oldest versions of dependencies that both pyproject.toml files allow.
 
-    python tools/lowest.py [EXTRA ...] > lowest.txt
-    pip install -c lowest.txt 'dist/atpgraph-….whl[EXTRA,…]' 'dist/atpgraph_qa-….whl[EXTRA,…]'
+    python tools/lowest.py [EXTRA ...]
 
-Every ``name>=version`` becomes ``name==version``; constraints name no extras. ``make test-min``
-runs the tests on them.
+Every ``name>=version`` becomes ``name==version``; constraints name no extras. tools/pins.py adds
+the indirect dependencies, and ``make test-min`` runs the tests on the result.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,-]+\])?>=([0-9][0-9a-z.]*)
 
 
 def lowest(project: dict, extras: list[str]) -> list[str]:
-    """Lines for a file of constraints.
+    """Return constraints for the dependencies of one project and of some of its extras.
 
     Examples
     --------
@@ -38,13 +37,17 @@ def lowest(project: dict, extras: list[str]) -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
+def read_bounds(extras: list[str]) -> list[str]:
+    """Return constraints for both projects."""
     root = Path(__file__).resolve().parent.parent
     files = (root / "pyproject.toml", root / "qa" / "pyproject.toml")
     projects = [tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in files]
     known = [name for project in projects for name in project["optional-dependencies"]]
-    unknown = [name for name in sys.argv[1:] if name not in known]
+    unknown = [name for name in extras if name not in known]
     if unknown:
         raise SystemExit(f"no extra {unknown[0]!r}; there are {', '.join(known)}")
-    found = [line for project in projects for line in lowest(project, sys.argv[1:])]
-    print("\n".join(dict.fromkeys(found)))
+    return list(dict.fromkeys(line for project in projects for line in lowest(project, extras)))
+
+
+if __name__ == "__main__":
+    print("\n".join(read_bounds(sys.argv[1:])))

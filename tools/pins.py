@@ -1,54 +1,48 @@
-"""Pin the newest versions that work together, for the Python that runs this.
+"""Pin what the Makefile installs: one constraints file for each Python version, and the oldest.
 
     python tools/pins.py REQUIREMENT ...
 
-Takes requirements as ``pip install`` does, resolves them together without installing anything, and
-writes ``requirements/py312.txt`` (on Python 3.12): a constraints file for pip with every direct and
-indirect dependency. ``make pins`` passes everything that the Makefile installs.
+Resolves the requirements (as in a requirements file, one argument per line) with uv, which needs
+no other Python for that, and writes ``requirements/py311.txt`` and so on with the newest versions
+that work together. ``requirements/min.txt`` gets the lower bounds of both pyproject.toml files,
+with versions of indirect dependencies that go with them, for ``make test-min``.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
+from lowest import read_bounds
+
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = "# What `make` installs on Python {python}. Written by `make pins`; do not edit.\n"
+VERSIONS = ("3.11", "3.12", "3.13")
+HEADER = "# What `{command}` installs on Python {python}. Written by `make pins`; do not edit.\n"
 
 
-def resolve(requirements: list[str]) -> dict:
-    """Return pip's report on what it would install into an empty environment."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        command += ["--dry-run", "--ignore-installed", "--report", str(report), *requirements]
-        subprocess.run(command, cwd=ROOT, check=True)
-        return json.loads(report.read_text(encoding="utf-8"))
+def resolve(requirements: Iterable[str], python: str, bounds: Iterable[str] = ()) -> list[str]:
+    """Return lines ``name==version`` for everything needed, without our own two packages."""
+    command = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
+    command += ["--python-version", python, "-"]
+    text = "\n".join([*requirements, *bounds])
+    done = subprocess.run(
+        command, cwd=ROOT, input=text, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [line for line in done.stdout.splitlines() if "==" in line]
 
 
-def pins(report: dict) -> list[str]:
-    """Return the sorted lines ``name==version`` of a report, without our own packages (folders).
-
-    Examples
-    --------
-    >>> rich = {"metadata": {"name": "Rich", "version": "13.5"}, "download_info": {}}
-    >>> ours = {"metadata": {"name": "atpgraph"}, "download_info": {"dir_info": {"editable": True}}}
-    >>> pins({"install": [rich, ours]})
-    ['rich==13.5']
-    """
-    found = [item for item in report["install"] if "dir_info" not in item["download_info"]]
-    named = [(item["metadata"]["name"], item["metadata"]["version"]) for item in found]
-    return sorted(f"{name.lower().replace('_', '-')}=={version}" for name, version in named)
+def write(name: str, command: str, python: str, lines: list[str]) -> None:
+    """Write a constraints file."""
+    content = HEADER.format(command=command, python=python) + "\n".join(lines) + "\n"
+    (ROOT / "requirements" / name).write_text(content, encoding="utf-8")
+    print(f"{len(lines)} versions in requirements/{name}")
 
 
 if __name__ == "__main__":
-    major, minor = sys.version_info[:2]
-    lines = pins(resolve(sys.argv[1:]))
-    file = ROOT / "requirements" / f"py{major}{minor}.txt"
-    file.parent.mkdir(exist_ok=True)
-    content = HEADER.format(python=f"{major}.{minor}") + "\n".join(lines) + "\n"
-    file.write_text(content, encoding="utf-8")
-    print(f"{len(lines)} versions in {file.relative_to(ROOT)}")
+    for version in VERSIONS:
+        name = f"py{version.replace('.', '')}.txt"
+        write(name, "make", version, resolve(sys.argv[1:], version))
+    oldest = resolve(["-e .[test]", "-e ./qa[test]"], "3.11", read_bounds(["test"]))
+    write("min.txt", "make test-min", "3.11", oldest)

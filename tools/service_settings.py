@@ -17,17 +17,17 @@ def tables() -> str:
     """One section for each section of the file."""
     lines: list[str] = []
     last = ""
-    for section, item, value in Settings().items():
-        if section != last:
-            about = (type(getattr(Settings(), section)).__doc__ or "").strip()
-            lines += ["", f"## [{section}]", "", about, "", "| setting | default | what |"]
+    for item in Settings().items():
+        if item.section != last:
+            about = (type(getattr(Settings(), item.section)).__doc__ or "").strip()
+            lines += ["", f"## [{item.section}]", "", about, "", "| setting | default | what |"]
             lines += ["|---|---|---|"]
-            last = section
-        shown = {True: "`true`", False: "`false`"}.get(value) if value in (True, False) else None
-        if shown is None or not isinstance(value, bool):
-            shown = f"`{value}`" if value not in ("", ()) else "–"
-        secret = " Secret: better in the environment." if item.metadata["secret"] else ""
-        lines.append(f"| `{item.name}` | {shown} | {item.metadata['help']}{secret} |")
+            last = item.section
+        value = ", ".join(item.value) if isinstance(item.value, tuple) else item.value
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        secret = " Secret: better in the environment." if item.secret else ""
+        default = f"`{shown}`" if shown else "–"
+        lines.append(f"| `{item.name}` | {default} | {item.help}{secret} |")
     return "\n".join(lines).strip() + "\n"
 
 

@@ -24,7 +24,7 @@ import svg
 from atpgraph import ATP, DiGraph, agony, levels, noisy_hierarchy
 from atpgraph.closure import closure_forest, kernel_table
 from atpgraph.cycles.circulation import largest_circulation
-from atpgraph.cycles.offline_scc import closes_cycle
+from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.util.palette import BLUE, GREEN, INK, LINE, MUTED, ORANGE, PALE_BLUE, QUIET, RED, WASH
 
 DOCS = Path(__file__).resolve().parent.parent
@@ -179,7 +179,7 @@ def offline() -> str:
     graph = DiGraph.from_edges(arrivals)
     pairs = [tuple(graph.codes(list(edge)).tolist()) for edge in arrivals]
     u, v = (np.array(side) for side in zip(*pairs, strict=True))
-    closes = closes_cycle(graph.n_nodes, u, v, np.arange(len(u)))
+    closes = closes_in_order(graph.n_nodes, u, v, np.arange(len(u)))
     rows = _subproblems(graph.n_nodes, pairs)
     left, width, top, height = 170, 78, 78, 34
     parts = [

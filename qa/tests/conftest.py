@@ -40,7 +40,7 @@ def records(site: Site) -> Records:
 @pytest.fixture(scope="session")
 def latest(records: Records) -> History:
     """Everything, right after the last post."""
-    return History.latest(records, shared=True)
+    return History.latest(records)
 
 
 @pytest.fixture(scope="session")

@@ -134,7 +134,6 @@ def test_site_as_arrays(tmp_path):
     assert site.bounties.question.tolist() == [0, 1]
     assert site.bounties.amount.tolist() == [50, 200]
     assert site.bounties.user.tolist() == [10, 12]
-    assert site.bounties.awarded_answer.tolist() == [1]
     assert site.users.id.tolist() == [10, 12]
     assert site.users.reputation.tolist() == [1, 99]
     assert [site.tags.of(q) for q in range(3)] == [["one", "two"], ["two"], []]

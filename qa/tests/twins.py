@@ -14,9 +14,9 @@ import numpy as np
 
 import atpgraph_qa.ranking.features as f
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.candidates import active_users
+from atpgraph_qa.timeline.corpus import Tail
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import Query, active_users
 
 
 def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
@@ -26,6 +26,7 @@ def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None
 
 def plain_side_by_side(
     near: np.ndarray,
+    questions: np.ndarray,
     match: np.ndarray,
     share: np.ndarray,
     match_scale: np.float32,
@@ -33,7 +34,7 @@ def plain_side_by_side(
     similar: np.ndarray,
 ) -> None:
     """Twin of ``put_side_by_side``."""
-    near = near if len(near) else np.zeros_like(match)
+    match, share = match[questions], share[questions]
     columns = [near, (match * match_scale) ** 2, share * share_scale, np.zeros_like(match)]
     similar[:] = np.stack(columns, axis=1)
 
@@ -75,28 +76,35 @@ def _plain_answers(
 
 def plain_late(
     owner: np.ndarray,
-    question: np.ndarray,
+    similar: np.ndarray,
     worth: np.ndarray,
     place: np.ndarray,
-    similar: np.ndarray,
     sums: np.ndarray,
 ) -> None:
     """Twin of ``add_late``."""
-    _plain_answers(np.append(place, -1)[owner], question, worth, similar, sums)
+    at, rows = np.append(place, -1)[owner], np.arange(len(owner))
+    _plain_answers(at, rows, worth, similar, sums)
 
 
-def plain_term(
+def plain_matches(
+    indptr: np.ndarray,
     rows: np.ndarray,
     counts: np.ndarray,
-    present: np.ndarray,
-    length: np.ndarray,
-    slope: float,
-    factor: np.float32,
+    n_rows: int,
+    tail: Tail,
+    wanted: np.ndarray,
+    factors: np.ndarray,
+    norm: np.ndarray,
+    weights: np.ndarray,
     scores: np.ndarray,
 ) -> None:
-    """Twin of ``add_term``."""
-    part = (counts * 2.2 / (counts + (1.2 * 0.25 + slope * length[rows]))).astype(np.float32)
-    np.add.at(scores, rows, np.where(present[rows], factor * part, np.float32(0.0)))
+    """Twin of ``add_matches``, for a corpus that was counted at once."""
+    assert len(scores) <= n_rows
+    for code, factor in zip(wanted.tolist(), factors, strict=True):
+        part = slice(indptr[code], indptr[code + 1])
+        here = rows[part] < len(scores)
+        at, count = rows[part][here], counts[part][here]
+        np.add.at(scores, at, factor * (count * 2.2 / (count + norm[at])).astype(np.float32))
 
 
 @contextmanager
@@ -106,7 +114,7 @@ def plain_kernels() -> Iterator[None]:
     with ExitStack() as stack:
         for name, twin in (
             ("timeline.history.sum_by_owner", plain_sums),
-            ("timeline.corpus.add_term", plain_term),
+            ("timeline.corpus.add_matches", plain_matches),
             ("ranking.features.put_side_by_side", plain_side_by_side),
             ("ranking.features.add_posts", plain_posts),
             ("ranking.features.add_late", plain_late),

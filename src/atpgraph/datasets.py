@@ -12,6 +12,7 @@ those SNAP publishes; where a checksum of the edges is known, a download has to 
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.metadata
 import os
@@ -188,6 +189,7 @@ def edge_checksum(graph: DiGraph) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
+@functools.cache
 def python_imports() -> DiGraph:
     """Return which module of the installed Python's standard library imports which.
 

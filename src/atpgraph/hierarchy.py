@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from atpgraph.graph.digraph import DiGraph
+from typing import Any
+
+from atpgraph.graph.convert import as_graph
 from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import Int32Array
 
 
-def levels(dag: DiGraph) -> Int32Array:
-    """Level of every node: 1 + the number of edges of the longest path into it.
+def levels(dag: Any) -> Int32Array:
+    """Return the level of every node: 1 + the number of edges of the longest path into it.
 
     Parameters
     ----------
-    dag : DiGraph
+    dag : anything :func:`atpgraph.as_graph` takes
         A graph without cycles (and without self-loops).
 
     Returns
     -------
     int32 array of n entries
-        Levels from 1. Along every edge u → v the level rises: ``levels[u] < levels[v]``.
+        Levels from 1, in the order of the labels of ``as_graph(dag)``. Along every edge u → v the
+        level rises: ``levels[u] < levels[v]``.
 
     Raises
     ------
@@ -27,7 +30,7 @@ def levels(dag: DiGraph) -> Int32Array:
 
     Examples
     --------
-    >>> levels(DiGraph.from_edges([("a", "b"), ("b", "c"), ("a", "c")])).tolist()
+    >>> levels([("a", "b"), ("b", "c"), ("a", "c")]).tolist()
     [1, 2, 3]
     """
-    return peel(dag)[1]
+    return peel(as_graph(dag))[1]

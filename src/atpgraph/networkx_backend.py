@@ -115,15 +115,11 @@ def _others(G: BackendGraph, digraph: DiGraph, node: Any) -> set[Any]:
 
 def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """Yield the strongly connected components, each after those that it reaches."""
-    for group in _groups(G):
-        yield set(G.labels(group))
-
-
-def _groups(G: BackendGraph) -> list[Int64Array]:
     component = components_of(G.digraph)
     order = np.argsort(component, kind="stable")
-    ends = np.cumsum(np.bincount(component)) if len(component) else np.zeros(0, dtype=np.int64)
-    return np.split(order, ends)[:-1]
+    for group in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
+        if len(group):
+            yield set(G.labels(group))
 
 
 def condensation(G: BackendGraph, scc: Any = None) -> nx.DiGraph:
@@ -240,7 +236,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True, or why converting the graph would cost more than it saves."""
     graph = args[0] if args else kwargs["G"]
-    if isinstance(graph, BackendGraph) or _converted(graph):
+    if isinstance(graph, BackendGraph) or graph.__networkx_cache__.get("backends", {}).get(NAME):
         return True
     if graph.number_of_edges() < _FEW_EDGES:
         return "the graph is small"
@@ -250,10 +246,6 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
         if asked <= _PATIENCE:
             return "few questions have been asked about this graph"
     return True
-
-
-def _converted(graph: nx.Graph) -> bool:
-    return bool(graph.__networkx_cache__.get("backends", {}).get(NAME))
 
 
 def on_start_tests(items: list[Any]) -> None:

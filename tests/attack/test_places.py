@@ -10,7 +10,8 @@ import site
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,19 @@ def empty(tmp_path) -> Path:
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that other users can enter.
+
+    Not below pytest's own: whenever another pytest starts on this machine, it closes
+    ``pytest-of-<user>`` to everybody else.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 def _node(kind: int) -> Callable[[Path], None]:
@@ -133,16 +147,13 @@ def test_a_full_disk(world, empty, name, kilobytes) -> None:
 
 @pytest.mark.skipif(not ROOT, reason="only root can become somebody else")
 @pytest.mark.parametrize("name", ["embed", "export-npy", "ingest", "route"])
-def test_a_folder_of_somebody_else(world, tmp_path, name) -> None:
+def test_a_folder_of_somebody_else(world, public, name) -> None:
     """Another user without a home: a sentence where nothing may be written, else the result."""
-    folder = tmp_path / "theirs"
+    world = Path(shutil.copytree(world, public / "world"))
+    folder = public / "theirs"
     folder.mkdir(mode=0o755)
     for place in (world, *world.rglob("*")):
         place.chmod(0o755 if place.is_dir() else 0o644)
-    for place in (world, folder):
-        for above in place.parents:
-            if "pytest-" in str(above):  # closed to others by pytest
-                above.chmod(0o755)
 
     def nobody() -> None:
         os.environ["HOME"] = "/nonexistent"
@@ -157,7 +168,6 @@ def test_a_folder_of_somebody_else(world, tmp_path, name) -> None:
     os.chown(folder, 65534, 65534)
     done = run(*WRITERS[name].typed(world, folder), setup=nobody)
     assert (done.code, done.complaint()) == (0, ""), done
-    shutil.rmtree(folder)
 
 
 ALONE = """
@@ -183,7 +193,7 @@ SOMEBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 
 
 @pytest.mark.skipif(not ROOT or not shutil.which("setpriv"), reason="needs root and setpriv")
-def test_a_fresh_start_by_somebody_without_a_home(tmp_path) -> None:
+def test_a_fresh_start_by_somebody_without_a_home(public) -> None:
     """Not a fork of ours: an interpreter of theirs imports, compiles and keeps the kernels."""
     interpreter = _for_everybody()
     if interpreter is None:
@@ -192,16 +202,13 @@ def test_a_fresh_start_by_somebody_without_a_home(tmp_path) -> None:
     readable = [*SOMEBODY, "test", "-r", places[0], "-a", "-r", places[-1]]
     if subprocess.run(readable, check=False).returncode:
         pytest.skip("others may not read what is installed here")
-    for above in tmp_path.parents:
-        if "pytest-" in str(above):  # closed to others by pytest
-            above.chmod(0o755)
-    os.chown(tmp_path, 65534, 65534)
-    around = {"HOME": "/nonexistent", "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin",
+    os.chown(public, 65534, 65534)
+    around = {"HOME": "/nonexistent", "TMPDIR": str(public), "PATH": "/usr/bin:/bin",
               "PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
     typed = [*SOMEBODY, interpreter, "-c", ALONE]
     done = subprocess.run(typed, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    kept = tmp_path / "atpgraph-65534"
+    kept = public / "atpgraph-65534"
     assert f"compiling kernels; kept in {kept}" in done.stderr
     assert kept.stat().st_uid == 65534
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atpgraph.cli._app import app
-from atpgraph.graph._write import write_edgelist
+from atpgraph.graph.edgelist import write_edgelist
 from atpgraph.graph.generators import gnm
 
 runner = CliRunner()
@@ -57,7 +57,7 @@ def test_table(graph):
         (["nowhere.txt"], "neither a file nor a dataset"),
         (["GRAPH", "--methods", "magic"], "no method 'magic'"),
         (["GRAPH", "--protocol", "lucky"], "no protocol 'lucky'"),
-        (["GRAPH", "--dim", "many"], "--dim is 'many'"),
+        (["GRAPH", "--dim", "many"], "--dim has 'many'"),
         (["GRAPH", "--fraction", "2"], "between 0 and 1"),
     ],
 )

@@ -94,5 +94,23 @@ def test_help_shows_no_type_after_flags() -> None:
         assert "<bool>" not in atp(*command, "--help").stdout
 
 
+def test_suggestions_read_the_file_as_it_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "cites.csv"
+    file.write_text("when;citing paper;cited paper\n2020;a;b\n2021;b;c\n")
+    typed = ["--source", "citing paper", "--target", "cited paper"]
+    suggested = atp(file, *typed).stdout
+    assert "--source 'citing paper' --target 'cited paper'" in " ".join(suggested.split())
+    assert atp("levels", file, *typed).exit_code == 0
+
+
+def test_a_first_line_that_looks_like_a_header_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text("parent,term\nanimal,cat\nanimal,dog\n")
+    assert "the first line, parent,term, is read as an edge" in atp(file).stderr
+    assert "as an edge" not in atp(file, "--header").stderr
+    file.write_text("animal,cat\nanimal,dog\n")
+    assert "as an edge" not in atp(file).stderr
+
+
 def test_a_mistyped_node_gets_a_suggestion(graph: Path) -> None:
     assert "no node 'libx'; did you mean 'lib" in atp("reach", graph, "app", "libx").stderr

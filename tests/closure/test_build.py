@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atpgraph.closure import _blocks, build, closure_forest, closure_forests, estimate_closure
+from atpgraph.closure import build, closure_forest, closure_forests, estimate_closure
 from atpgraph.errors import BudgetError
 from tests.dags import chain, random_dag
 
@@ -35,14 +35,6 @@ def test_two_forests_share_one_budget() -> None:
     with pytest.raises(BudgetError):
         closure_forests(dag, memory=max(peaks) + 1000)
     assert closure_forests(dag, memory=sum(peaks))[0].n_nodes == 3000
-
-
-def test_blocks_follow_the_budget() -> None:
-    assert _blocks.block_width(100_000, 10**12, 4) == (16, 4)
-    words, threads = _blocks.block_width(100_000, 20_000_000, 4)
-    assert (words, threads) == (1, 4)
-    assert _blocks.block_width(10, 10**12, 2)[0] == 1
-    assert _blocks.block_width(100_000, 6_000_000, 4) == (1, 1)
 
 
 def test_estimate_of_a_chain_is_exact() -> None:

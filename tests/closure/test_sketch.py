@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph.closure import ReachSketch, reach_sketch, sketch
+from atpgraph.closure import Positions, ReachSketch, reach_sketch, sketch
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
-from atpgraph.hierarchy import levels
 from atpgraph.util.threads import Workers
 from tests.dags import chain, closure_matrix, dags, random_dag, star
 
@@ -69,7 +68,7 @@ def test_threads_and_tasks_do_not_matter(dag: DiGraph, monkeypatch: pytest.Monke
 def test_a_deep_graph_takes_few_steps() -> None:
     dag = chain(100_000)
     for threads in (1, 2):
-        assert len(sketch.Sketcher(dag, levels(dag)).steps(64, threads)) < 10
+        assert len(sketch._steps(Positions.of(dag), 64, threads)) < 10
 
 
 @given(dags(min_nodes=2), st.integers(2, 5))
@@ -80,7 +79,7 @@ def test_popularity_is_of_the_paths_drawn(dag: DiGraph, count: int) -> None:
         reach * (np.minimum(count, reach.sum(axis=1)) / np.maximum(reach.sum(axis=1), 1))[:, None]
     )
     expected = drawn.sum(axis=0) / max(drawn.sum(), 1e-300)
-    np.testing.assert_allclose(up.popularity(down, count), expected, atol=1e-12)
+    np.testing.assert_allclose(sketch.popularity(up, down, count), expected, atol=1e-12)
 
 
 def test_what_is_refused() -> None:
@@ -98,15 +97,15 @@ def test_it_says_what_it_is() -> None:
 
 def test_positions_that_nobody_asks_about_are_left_out() -> None:
     dag = random_dag(3000, 12_000, 1)
-    sketcher = sketch.Sketcher(dag)
+    view = Positions.of(dag)
     ranks = np.random.default_rng(0).permutation(3000).astype(np.int32)
-    sizes = closure_matrix(dag).sum(axis=1)[sketcher.view.nodes]
+    sizes = closure_matrix(dag).sum(axis=1)[view.nodes]
     unasked = sizes > 300  # and so are all that reach them
     room = np.full((3000, 8), -7, dtype=np.int32)
     for threads in (1, 3):
         with Workers(threads) as workers:
-            every = sketcher.by_rank(ranks, 8, workers)
-            some = sketcher.by_rank(ranks, 8, workers, unasked, room)
+            every = sketch.sketch_ranks(view, ranks, 8, workers)
+            some = sketch.sketch_ranks(view, ranks, 8, workers, unasked, room)
         assert some[0] is room
         for one, other in zip(every, some, strict=True):
             np.testing.assert_array_equal(one[~unasked], other[~unasked])

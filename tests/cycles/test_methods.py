@@ -76,7 +76,7 @@ def test_named_strategies_equal_their_twins_up_to_ties(
 ) -> None:
     """Run the twin with the ties drawn as the product draws them."""
     space = Workspace(graph, seed)
-    node_score = space.agony_score if score == "sa" else space.trueskill_score
+    node_score = space.node_score(score)
     core = space.core
 
     def ranks(name: str, key: np.ndarray) -> np.ndarray:

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from atpgraph.cycles.ordering import WeightedRows, _count_gaps, _sweep, downward_probability
+from atpgraph.cycles.ordering import _count_gaps, _sweep, downward_probability
 from atpgraph.graph import DiGraph
+from atpgraph.graph.traversal import TwoWayRows
 
 
 @pytest.mark.parametrize("coldness", [0.5, 2.0])
@@ -40,12 +41,12 @@ def test_probabilities_are_those_of_all_orders(coldness: float) -> None:
 
 
 def test_an_edge_points_down_as_far_as_its_odds_say() -> None:
-    rows = WeightedRows.of(DiGraph.from_codes([0], [1], 2), np.ones(1))
+    rows = TwoWayRows.of(DiGraph.from_codes([0], [1], 2))
     excess = np.array([1.0, -0.5])  # beyond the coldness, for gaps below and above a half
     position, state = np.array([0.2, 0.6]), np.array([7], dtype=np.uint64)
     gaps = np.zeros(2)
     for _ in range(40_000):
-        _sweep(rows, position, 1.0, excess, state)
+        _sweep(rows, np.ones(1), position, 1.0, excess, state)
         _count_gaps(rows, position, gaps)
     # Of all pairs of positions, half point up, 3/8 down by less than a half, 1/8 by more.
     mass = np.array([0.375, 0.125]) * np.exp(-1.0 - excess)

@@ -41,6 +41,7 @@ _FENCE = re.compile(r"^(\s*)```+\s*(\S*)(.*)$")
 _MARK = re.compile(r"^\s*<!--\s*(not run|needs|exits)\b:?\s*(.*?)\s*-->\s*$")
 _INCLUDED = re.compile(r"--8<--\n(.+)\n--8<--\n")
 _SHELL = re.compile(r"[|<>&;$`*]")
+_COMMENT = re.compile(r"\s#.*")
 _CHECKER = doctest.OutputChecker()
 
 
@@ -146,15 +147,38 @@ class Runner:
     def command(self, command: str) -> tuple[int, str, str]:
         """Exit code, standard output and standard error of a command.
 
-        ``atp`` by itself runs in this process, which saves the imports; anything else in a shell,
-        where ``atp`` is the command of this checkout.
+        ``atp``, alone or in a plain pipe, runs in this process, which saves the imports; anything
+        else in a shell, where ``atp`` is the command of this checkout.
         """
-        if command.startswith("atp ") and not _SHELL.search(command):
-            from atpgraph.cli._app import app
+        typed, *into = command.rsplit(" > ", 1)
+        typed, *source = typed.split(" < ", 1)
+        stages = [_COMMENT.sub("", stage) for stage in typed.split(" | ")]
+        plain = not _SHELL.search("".join([*stages, *source, *into]))
+        if not plain or not any(stage.startswith("atp ") for stage in stages):
+            return self.shell(command)
+        data = (self.folder / source[0].strip()).read_bytes() if source else b""
+        code, errors = 0, ""
+        for stage in stages:
+            if stage.startswith("atp "):
+                from atpgraph.cli._app import app
 
-            words = shlex.split(command, comments=True)[1:]
-            result = CliRunner().invoke(app, words, prog_name="atp")
-            return result.exit_code, result.stdout, result.stderr
+                words = shlex.split(stage)[1:]
+                result = CliRunner().invoke(app, words, input=data, prog_name="atp")
+                code, data = code or result.exit_code, result.stdout_bytes
+                errors += result.stderr
+            else:
+                done = subprocess.run(
+                    ["bash", "-c", stage], cwd=self.folder, input=data, capture_output=True
+                )
+                code, data = code or done.returncode, done.stdout
+                errors += done.stderr.decode()
+        if into:
+            (self.folder / into[0].strip()).write_bytes(data)
+            data = b""
+        return code, data.decode(), errors
+
+    def shell(self, command: str) -> tuple[int, str, str]:
+        """Run a command in a shell."""
         shim = self.folder / ".bin" / "atp"
         if not shim.exists():
             shim.parent.mkdir()

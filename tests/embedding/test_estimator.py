@@ -162,6 +162,11 @@ def test_transform(fitted: ATP) -> None:
         fitted.transform(["nobody"])
 
 
+def test_transform_takes_a_single_label() -> None:
+    model = ATP(n_components=4, max_iter=2).fit([("a", "b"), ("b", "c")])
+    assert model.transform("b").tolist() == model.transform(["b"]).tolist()
+
+
 @pytest.mark.parametrize("edges", [[("a", "b"), ("b", "c")], [[1, 2], [2, 3]], np.array([[1, 2]])])
 def test_fit_transform_is_fit_then_transform(edges: object) -> None:
     model = ATP(n_components=2)

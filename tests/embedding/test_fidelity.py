@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph import ATP
+from atpgraph.closure import collect_paths
 from atpgraph.embedding.fidelity import Fidelity, evaluate
 from atpgraph.embedding.path_sample import DISTANCES, PathSample
 from atpgraph.graph import DiGraph, generators
@@ -33,7 +34,7 @@ def distances(dag: DiGraph) -> np.ndarray:
 
 
 def sampled(dag: DiGraph, **options: object) -> PathSample:
-    return PathSample.of(dag, **options)  # type: ignore[arg-type]
+    return PathSample.of(collect_paths(dag, levels(dag)), **options)  # type: ignore[arg-type]
 
 
 @given(dags(max_nodes=60), st.integers(0, 100), st.sampled_from([1.0, 0.02]))
@@ -86,7 +87,7 @@ def test_the_sample_is_uniform_over_the_closure_whatever_the_degrees() -> None:
             weight = side.paths.weight
             totals.append(side.n_pairs)
             shares.append(weight[start == n - 1].sum() / weight.sum())
-            twos.append(side.by_distance["2"].weight.sum() / reach.sum())
+            twos.append(side.by_distance["distance_2"].weight.sum() / reach.sum())
     assert np.mean(totals) == pytest.approx(reach.sum(), rel=0.03)
     assert np.mean(shares) == pytest.approx(hub, abs=0.02)
     assert np.mean(twos) == pytest.approx(far, abs=0.05)
@@ -229,3 +230,15 @@ def test_missed_edges_are_not_hidden_by_far_pairs() -> None:
     assert found.distance_2 == 1.0
     assert found.lines()[0].name == "edges"
     assert found.is_poor
+
+
+def test_a_tree_takes_few_rounds_and_zero_is_placed_where_false_paths_end() -> None:
+    n = 3000
+    child = np.arange(1, n)
+    parent = (child * np.random.default_rng(2).random(n - 1)).astype(int)
+    model = ATP().fit(DiGraph.from_codes(parent, child, n))
+    assert model.n_iter_ < 20
+    assert model.zero_ > 0
+    found = model.fidelity_
+    assert min(found.f1, found.edges, found.closure) > 0.99
+    assert ATP(max_iter=22).fit(model.graph_).n_iter_ == 22

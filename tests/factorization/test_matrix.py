@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from atpgraph.closure import closure_forests
-from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.factorization.nnls import ImplicitMatrix
 from atpgraph.hierarchy import levels
 from tests.dags import chain, random_dag, star
 

@@ -12,7 +12,7 @@ from atpgraph.errors import InputError
 from atpgraph.factorization import factorize
 from atpgraph.factorization import nnls as nnls_module
 from atpgraph.factorization._nnls_rows import Solve
-from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.factorization.nnls import ImplicitMatrix
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
 from tests.dags import chain, dags, random_dag, star

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from atpgraph.closure import PanelRound, PanelSource, collect_paths, kernel_table
-from atpgraph.closure.sketch import Sketcher
+from atpgraph.closure.panel import Positions
 from atpgraph.factorization import Descent, Factorization, fit_panels
 from atpgraph.factorization._panel_rows import (
     GROUP,
@@ -29,8 +29,8 @@ from tests.dags import chain, closure_matrix, dags, random_dag
 def fit(dag: DiGraph, k: int = 32, kernel: object = "log", **options) -> Factorization:
     level = levels(dag)
     table = kernel_table(kernel, int(level.max(initial=1)))
-    sides = collect_paths(dag, level).sides
-    return fit_panels(*sides, level, table, n_components=k, **{"random_state": 0} | options)
+    paths = collect_paths(dag, level)
+    return fit_panels(paths, table, n_components=k, **{"random_state": 0} | options)
 
 
 def a_round(
@@ -41,7 +41,7 @@ def a_round(
     table = kernel_table("log", int(level.max())).astype(np.float32)
     with Workers(1) as workers:
         sizes, ancestors = reach.sum(axis=1), reach.sum(axis=0)
-        paths = PanelSource(Sketcher(dag, level), sizes, ancestors, ancestors + 0.0)
+        paths = PanelSource(Positions.of(dag, level), sizes, ancestors, ancestors + 0.0)
         return reach, level, table, paths.renew(4, rng, workers)
 
 
@@ -131,8 +131,8 @@ def test_first_vectors_do_what_plain_lines_do(seed: int, used: int) -> None:
     for first, stop in ((0, 25), (25, n)):
         landmarks = Landmarks(known, weights, base, calm, trust, margin, noise, free)
         side = Side(made, np.ones(n, dtype=np.bool_), level, table)
-        seed_here = np.uint64(rng.integers(1, 2**63))
-        first_vectors(first, stop, seed_here, panel, landmarks, side, made, seen)
+        task = first, stop, int(rng.integers(1, 2**63))
+        first_vectors(panel, landmarks, side, made, seen, task)
     climbs = np.abs(level[known] - level[:, None])
     wanted = base + np.where(reach[:, known], table[climbs] + margin, 0) @ weights
     np.testing.assert_allclose(made[:, free:], wanted[:, free:], rtol=1e-4, atol=1e-3)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from atpgraph import ATP, DiGraph, InputError, as_graph, read_edgelist
 from atpgraph.errors import BudgetError
-from atpgraph.graph import _dialect, edgelist
+from atpgraph.graph import _dialect, _text
 from atpgraph.graph._numbering import Numbering
 from atpgraph.graph.csr import sorted_rows
 from atpgraph.graph.edgelist import read_pairs
@@ -67,9 +67,9 @@ def test_pieces_of_any_size_give_the_same(tmp_path, text, size):
     path.write_bytes((end.join([first, *map(separator.join, rows)]) + end).encode())
     whole = outcome(path, delimiter=separator)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edgelist, "_BLOCK", size)
-        patch.setattr(edgelist, "_LEAST_BLOCK", size)
-        for module in (edgelist, _dialect):  # no more is looked at ahead than the first line
+        patch.setattr(_text, "BLOCK", size)
+        patch.setattr(_text, "LEAST_BLOCK", size)
+        for module in (_text, _dialect):  # no more is looked at ahead than the first line
             patch.setattr(module, "PROBE", len(first))
         assert outcome(path, delimiter=separator) == whole
 
@@ -92,25 +92,22 @@ def test_counting_sort_equals_its_slow_twin(edges):
     assert sums.tolist() == [total[edge] for edge in sorted(total)]
 
 
-@given(st.lists(st.sampled_from(["0", "5", "-7", "a", "ab", "ba", "", "é"]), max_size=30))
+@given(
+    st.lists(
+        st.sampled_from(["0", "-7", "a", "ab", "ba", "", "é", "a long name", "a long nome"]),
+        max_size=30,
+    )
+)
 def test_numbering_equals_its_slow_twin(names):
     names = names[: len(names) // 2 * 2]
-    data = bytearray(b"?" + "".join(names).encode())
-    ids, lengths, at = [], [], 1
-    for name in names:
-        raw = name.encode()
-        number = name.lstrip("-").isdigit()
-        ids.append(int(name) if number else at)
-        lengths.append(-1 if number else len(raw))
-        at += len(raw)
+    data = np.frombuffer(b"?" + "".join(names).encode(), dtype=np.uint8)
+    ends = np.cumsum([1, *(len(name.encode()) for name in names)])
+    spans = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 4)
     numbering = Numbering()
-    codes = numbering.number(
-        np.frombuffer(data, dtype=np.uint8),
-        np.array(ids, dtype=np.int64).reshape(-1, 2),
-        np.array(lengths, dtype=np.int32).reshape(-1, 2),
-    )
+    codes = numbering.number(data, spans)
     order = list(dict.fromkeys(names))
     assert codes.reshape(-1).tolist() == [order.index(name) for name in names]
+    assert numbering.labels().tolist() == order
     assert [numbering.text(code) for code in range(len(numbering))] == order
 
 

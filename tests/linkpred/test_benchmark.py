@@ -12,6 +12,7 @@ from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, RankingTest, evaluate, make_split
 from atpgraph.linkpred.baselines import DegreeProduct, PreferentialAttachment
+from atpgraph.linkpred.baselines.trivial import Formula
 from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
 from tests.linkpred.helpers import hierarchy
@@ -63,12 +64,16 @@ def test_methods_see_the_training_graph_only() -> None:
     graph = hierarchy()
     seen: list[DiGraph] = []
 
-    class Spy(DegreeProduct):
-        def fit(self, graph: DiGraph) -> Spy:
+    class Spy(Formula):
+        def fit(self, graph: DiGraph, **given: object) -> Spy:
             seen.append(graph)
             return super().fit(graph)
 
-    run(graph, [Row("spy", "ours", lambda k, seed: Spy(), False)], seeds=[5])
+    run(
+        graph,
+        [Row("spy", "ours", lambda k, seed: Spy("spy", lambda x: x["in_v"]), False)],
+        seeds=[5],
+    )
     split = make_split(graph, random_state=5)
     (train,) = seen
     assert train.n_edges == graph.n_edges - len(split.positives)
@@ -76,21 +81,13 @@ def test_methods_see_the_training_graph_only() -> None:
 
 
 def test_a_failing_method_gets_a_row_and_the_rest_goes_on() -> None:
-    class Broken(DegreeProduct):
-        name = "broken"
-
-        def fit(self, graph: DiGraph) -> Broken:
+    class Broken(Formula):
+        def fit(self, graph: DiGraph, **given: object) -> Broken:
             raise MemoryError("too large")
 
-    class NotANumber(DegreeProduct):
-        name = "nan"
-
-        def score(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-            return np.full(len(u), np.nan)
-
     made = [
-        Row("broken", "ours", lambda k, seed: Broken(), False),
-        Row("nan", "ours", lambda k, seed: NotANumber(), False),
+        Row("broken", "ours", lambda k, seed: Broken("broken", lambda x: x["in_v"]), False),
+        Row("nan", "ours", lambda k, seed: Formula("nan", lambda x: np.nan * x["in_v"]), False),
         Row("fine", "ours", lambda k, seed: DegreeProduct(), False),
     ]
     found = run(hierarchy(), made, seeds=2)

@@ -10,8 +10,9 @@ from atpgraph import LinkPredictor
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
-from atpgraph.linkpred.evidence import Collection, Settings
-from atpgraph.linkpred.learning import Examples, Plan, _sample, fit_pairs, hide
+from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.parts import Settings
+from atpgraph.linkpred.learning import Examples, Plan, draw_sample, fit_pairs, hide
 from atpgraph.linkpred.ranking import fit_curve, fit_log_ratio
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from tests.linkpred.helpers import hierarchy
@@ -70,7 +71,7 @@ def test_candidates_stand_for_all_nodes() -> None:
     hidden = hide(graph, 0.1, np.random.default_rng(0))
     evidence = Collection(["paths", "degrees"], Settings(4)).fit(hidden.rest)
     everyone = np.ones(graph.n_nodes, dtype=bool)
-    sample = _sample(hidden, evidence, Plan(), everyone, np.random.default_rng(1))
+    sample = draw_sample(hidden, evidence, Plan(), everyone, np.random.default_rng(1))
     choices = sample.choices
     other = np.ones(len(choices.x), dtype=bool)
     other[choices.chosen] = False

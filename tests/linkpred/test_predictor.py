@@ -15,7 +15,7 @@ from atpgraph.errors import InputError, NotFittedError
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, Split, make_split
-from atpgraph.linkpred.evidence import SpectralScore
+from atpgraph.linkpred.evidence.parts import Settings, SpectralScore
 from atpgraph.linkpred.learning import hide
 
 
@@ -301,7 +301,7 @@ def test_odd_questions_get_a_sentence(model: LinkPredictor) -> None:
 
 def test_singular_vectors_that_the_solver_has_to_draw_are_the_same_again() -> None:
     tree = DiGraph.from_codes(np.arange(1, 100), np.arange(1, 100) // 2, 100)
-    first, again = (SpectralScore(4).fit(tree) for _ in range(2))
+    first, again = (SpectralScore(Settings(2)).fit(tree) for _ in range(2))
     np.testing.assert_array_equal(first.source_, again.source_)
     np.testing.assert_array_equal(first.target_, again.target_)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from atpgraph.closure import closure_forest, closure_forests, kernel_table
 from atpgraph.errors import InputError
-from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.factorization.nnls import ImplicitMatrix
 from atpgraph.graph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred.baselines import SVDM

@@ -13,8 +13,8 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred import RankingTest
 from atpgraph.linkpred.baselines import RecentItemCosine, RecentPopularity
 from atpgraph.linkpred.benchmark import run
-from atpgraph.linkpred.evidence import Recency
 from atpgraph.linkpred.evidence.attributes import read_times
+from atpgraph.linkpred.evidence.parts import Recency, Settings
 from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.splits import make_time_split
 
@@ -54,8 +54,8 @@ def test_recent_links_are_counted_before_the_source_chooses() -> None:
     rng = np.random.default_rng(3)
     graph = DiGraph.from_codes(rng.integers(30, size=200), rng.integers(30, size=200), 30)
     times = rng.permutation(graph.n_edges).astype(float)
-    clock = Clock(times, graph)
-    found = Recency(clock, graph).fit(graph).pairs(*np.divmod(np.arange(900), 30))
+    clock = Clock.of(times, graph)
+    found = Recency(Settings(clock=clock)).fit(graph).pairs(*np.divmod(np.arange(900), 30))
     share = times / graph.n_edges
     for u in range(30):
         own = times[graph.sources == u]

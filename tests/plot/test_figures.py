@@ -19,8 +19,15 @@ from typer.testing import CliRunner, Result
 from atpgraph import ATP, DiGraph, InputError, break_cycles, levels, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
 from atpgraph.embedding.projection import projection
-from atpgraph.plot import plot, plot_hierarchy, plot_levels, plot_map, plot_objective, save
-from atpgraph.plot.hierarchy import MAX_NODES
+from atpgraph.plot import (
+    MAX_NODES,
+    plot,
+    plot_hierarchy,
+    plot_levels,
+    plot_map,
+    plot_objective,
+    save,
+)
 from atpgraph.util.palette import RED
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,20 +13,16 @@ from hypothesis import strategies as st
 
 from atpgraph.report import (
     Bar,
-    Dots,
     Line,
-    Point,
     Section,
     bar_chart,
-    column_chart,
-    dot_chart,
-    histogram,
     line_chart,
+    method_colors,
     page,
-    scatter_chart,
     table,
     write_page,
 )
+from atpgraph.util.palette import N_COLORS
 
 finite = st.floats(1e-6, 1e6)
 
@@ -65,11 +61,11 @@ def test_bars_without_intervals_have_no_whiskers() -> None:
     assert "whisker" not in chart
 
 
-@given(st.lists(st.tuples(finite, st.floats(0, 1)), min_size=1, max_size=25), st.booleans())
-def test_points(values: list[tuple[float, float]], x_log: bool) -> None:
-    points = [Point(f"method {i}", x, y) for i, (x, y) in enumerate(values)]
-    root = parse(scatter_chart(points, title="t", x_label="x", y_label="y", x_log=x_log))
-    assert sum(mark.get("class") == "point" for mark in root.iter()) == len(values)
+@given(st.lists(st.tuples(finite, st.floats(0, 1)), min_size=2, max_size=25), st.booleans())
+def test_points_are_lines_of_one_point(values: list[tuple[float, float]], x_log: bool) -> None:
+    points = [Line(f"method {i}", [x], [y]) for i, (x, y) in enumerate(values)]
+    root = parse(line_chart(points, title="t", x_label="x", y_label="y", x_log=x_log))
+    assert sum(mark.tag == "circle" for mark in root.iter()) == len(values)
     assert inside(root)
 
 
@@ -88,12 +84,17 @@ def test_lines_and_legend() -> None:
     assert chart.index("var(--muted)") < chart.index("var(--c0)")
 
 
-@pytest.mark.parametrize("shares", [[0.0, 0.0], [0.25, 0.75]])
-def test_histogram(shares: list[float]) -> None:
-    root = parse(histogram([0.0, 0.5, 1.0], [("all", shares, 0)], title="t"))
+@given(st.lists(st.integers(0, 100_000), min_size=1, max_size=200), st.booleans(), st.booleans())
+def test_an_area_has_a_step_for_every_value(values: list[int], log: bool, small: bool) -> None:
+    steps = Line("all", range(len(values) + 1), values, style="area")
+    root = parse(line_chart([steps], title="t", x_label="level", y_log=log, small=small))
     area = next(mark for mark in root.iter() if mark.get("class") == "area")
-    numbers = [float(n) for n in re.findall(r"-?[\d.]+", area.attrib["d"])]
-    assert all(math.isfinite(n) for n in numbers)
+    tops = [float(y) for y in re.findall(r"L-?[\d.]+ (-?[\d.]+)H", area.attrib["d"])]
+    assert len(tops) == len(values)
+    assert all(math.isfinite(y) for y in tops)
+    assert inside(root)
+    for (a, x), (b, y) in itertools.pairwise(zip(values, tops, strict=True)):
+        assert (a - b) * (x - y) <= 0  # higher steps for larger values
 
 
 def test_page_loads_nothing_and_escapes() -> None:
@@ -105,25 +106,24 @@ def test_page_loads_nothing_and_escapes() -> None:
     assert not re.search(r"https?://|<script|src=", html)
 
 
-@given(st.lists(st.integers(0, 100_000), min_size=1, max_size=200), st.booleans())
-def test_columns(values: list[int], log: bool) -> None:
-    root = parse(column_chart(values, title="t", x_label="level", y_label="nodes", log=log))
-    drawn = [mark for mark in root.iter() if mark.get("class") == "bar"]
-    assert len(drawn) == sum(value > 0 for value in values)
-    assert inside(root)
-    heights = [float(mark.attrib["height"]) for mark in drawn]
-    shown = [value for value in values if value > 0]
-    for (a, x), (b, y) in itertools.pairwise(zip(shown, heights, strict=True)):
-        assert (a - b) * (x - y) >= 0
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), max_size=40))
+def test_dots(points: list[tuple[float, float]]) -> None:
+    x, y = zip(*points, strict=True) if points else ((), ())
+    root = parse(line_chart([Line("all", x, y, "s0", style="dots")], title="t", x_label="x"))
+    (way,) = [mark for mark in root.iter() if mark.get("class") == "dots"]
+    assert way.attrib["d"].count("h0") == len(points)
 
 
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9), st.integers(0, 4)), max_size=40))
-def test_dots(points: list[tuple[float, float, int]]) -> None:
-    x, y, step = zip(*points, strict=True) if points else ((), (), ())
-    root = parse(dot_chart(Dots(x, y, step), title="t", x_label="x", y_label="y"))
-    ways = [mark for mark in root.iter() if mark.get("class") == "dots"]
-    assert len(ways) == len(set(step))
-    assert sum(way.attrib["d"].count("h0") for way in ways) == len(points)
+names = st.permutations([f"m{i}" for i in range(12)])
+
+
+@given(st.lists(names, min_size=1, max_size=5), st.integers(1, 20))
+def test_colors_are_distinct_and_go_to_the_best(rankings: list[list[str]], most: int) -> None:
+    colors = method_colors(rankings, most)
+    assert sorted(colors.values()) == list(range(len(colors)))
+    assert len(colors) == min(most, N_COLORS)
+    if len(rankings) <= len(colors):
+        assert {ranking[0] for ranking in rankings} <= set(colors)
 
 
 def test_a_diagonal_is_where_both_axes_agree() -> None:

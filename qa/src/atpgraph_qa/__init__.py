@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.difficulty.accuracy import (
         Accuracy,
+        BountyTruth,
         Comparator,
         Scores,
+        bounty_truth,
         by_tag,
         evaluate,
+        halves,
         pairwise_accuracy,
     )
     from atpgraph_qa.difficulty.evaluation import DifficultyReport, evaluate_site, question_scores
-    from atpgraph_qa.difficulty.truth import BountyTruth, bounty_truth, halves
     from atpgraph_qa.evaluation.evaluation import evaluate_routing
     from atpgraph_qa.expertise import Expertise
     from atpgraph_qa.simulation.community import Community, simulate_community
@@ -47,9 +49,9 @@ if TYPE_CHECKING:
         Asked,
         Event,
         Forgotten,
+        Newcomer,
         Voted,
     )
-    from atpgraph_qa.timeline.newcomer import Newcomer
     from atpgraph_qa.timeline.query import Question
 
 __all__ = [
@@ -93,44 +95,21 @@ __all__ = [
     "write_dump",
 ]
 
-__getattr__ = lazy_names(
-    globals(),
-    {
-        "competition": [
-            "Competition",
-            "EdgeTypes",
-            "SiteStatistics",
-            "competition_graph",
-            "site_statistics",
-        ],
-        "data.ingest": ["IngestReport", "ingest"],
-        "data.site": ["Site"],
-        "difficulty.evaluation": ["DifficultyReport", "evaluate_site", "question_scores"],
-        "difficulty.accuracy": [
-            "Accuracy",
-            "Comparator",
-            "Scores",
-            "by_tag",
-            "evaluate",
-            "pairwise_accuracy",
-        ],
-        "difficulty.truth": ["BountyTruth", "bounty_truth", "halves"],
-        "expertise": ["Expertise"],
-        "advisor.advisor": ["Advisor"],
-        "advisor.policies": ["AskLog", "Policy"],
-        "advisor.suggest": ["Suggestion", "Suggestions"],
-        "evaluation.evaluation": ["evaluate_routing"],
-        "timeline.events": [
-            "Accepted",
-            "Answered",
-            "Asked",
-            "Event",
-            "Forgotten",
-            "Voted",
-        ],
-        "timeline.newcomer": ["Newcomer"],
-        "timeline.query": ["Question"],
-        "simulation.community": ["Community", "simulate_community"],
-        "simulation.dump": ["write_dump"],
-    },
-)
+_NAMES_IN = {
+    "advisor.advisor": "Advisor",
+    "advisor.policies": "AskLog Policy",
+    "advisor.suggest": "Suggestion Suggestions",
+    "competition": "Competition EdgeTypes SiteStatistics competition_graph site_statistics",
+    "data.ingest": "IngestReport ingest",
+    "data.site": "Site",
+    "difficulty.accuracy": "Accuracy BountyTruth Comparator Scores bounty_truth by_tag evaluate "
+    "halves pairwise_accuracy",
+    "difficulty.evaluation": "DifficultyReport evaluate_site question_scores",
+    "evaluation.evaluation": "evaluate_routing",
+    "expertise": "Expertise",
+    "simulation.community": "Community simulate_community",
+    "simulation.dump": "write_dump",
+    "timeline.events": "Accepted Answered Asked Event Forgotten Newcomer Voted",
+    "timeline.query": "Question",
+}
+__getattr__ = lazy_names(globals(), {module: names.split() for module, names in _NAMES_IN.items()})

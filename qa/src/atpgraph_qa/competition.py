@@ -17,7 +17,7 @@ import numpy.typing as npt
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int64Array
-from atpgraph_qa.data.site import DAY_MS, Answers, Questions, QuestionTags, Site
+from atpgraph_qa.data.site import DAY_MS, NOBODY, Answers, Questions, QuestionTags, Site, find_ids
 
 Ega = Literal["none", "consecutive", "all-pairs"]
 MOST_EGA_EDGES = 200_000_000
@@ -34,46 +34,22 @@ class Posts:
 
 @dataclass(frozen=True)
 class EdgeTypes:
-    """Which edges a competition graph has.
+    """Which edges a competition graph has."""
 
-    Attributes
-    ----------
-    asker_question : bool
-        asker → question, also for questions without an accepted answer.
-    question_best : bool
-        question → owner of the accepted answer.
-    asker_best : bool
-        asker → owner of the accepted answer.
-    others_best : bool
-        everybody else who answered → owner of the accepted answer.
-    """
-
-    asker_question: bool = True
-    question_best: bool = True
-    asker_best: bool = True
-    others_best: bool = True
+    asker_question: bool = True  # also for questions without an accepted answer
+    question_best: bool = True  # question → owner of the accepted answer
+    asker_best: bool = True  # asker → owner of the accepted answer
+    others_best: bool = True  # everybody else who answered → owner of the accepted answer
 
 
 @dataclass(frozen=True, eq=False)
 class Competition:
-    """A competition graph and what its nodes stand for.
+    """A competition graph and what its nodes stand for."""
 
-    Attributes
-    ----------
-    graph : DiGraph
-        The graph; labels are ``"user:<id>"`` and ``"question:<id>"``.
-    ids : int64 array
-        Id of the user or question of every node.
-    is_question : boolean array
-        True for questions.
-    counts : dict
-        Edges before repeats are merged, by type.
-    """
-
-    graph: DiGraph
-    ids: Int64Array
+    graph: DiGraph  # labels are "user:<id>" and "question:<id>"
+    ids: Int64Array  # of the user or question of every node
     is_question: BoolArray
-    counts: dict[str, int]
+    counts: dict[str, int]  # edges before repeats are merged, by type
 
     @classmethod
     def from_graph(cls, graph: DiGraph) -> Self:
@@ -103,14 +79,9 @@ class Competition:
         return self._nodes(ids, ~self.is_question)
 
     def _nodes(self, ids: npt.ArrayLike, kind: BoolArray) -> Int64Array:
-        wanted = np.asarray(ids, dtype=np.int64)
         nodes = np.flatnonzero(kind)
-        if not len(nodes):
-            return np.full(wanted.shape, -1, dtype=np.int64)
-        order = np.argsort(self.ids[nodes])
-        nodes = nodes[order]
-        place = np.minimum(np.searchsorted(self.ids[nodes], wanted), len(nodes) - 1)
-        return np.where(self.ids[nodes][place] == wanted, nodes[place], -1).astype(np.int64)
+        place = find_ids(self.ids[nodes], np.asarray(ids, dtype=np.int64))
+        return np.append(nodes, NOBODY)[place].astype(np.int64)
 
 
 def competition_graph(
@@ -146,11 +117,13 @@ def competition_graph(
         raise InputError(f"ega is none, consecutive or all-pairs, not {ega!r}.")
     if not 0 <= tau_days <= 1e6:
         raise InputError(f"tau is a number of days from 0 to a million, not {tau_days}.")
-    questions, answers = site.questions, site.answers
+    questions = site.questions
     keep = ~np.isin(questions.id, np.asarray(list(np.atleast_1d(exclude)), dtype=np.int64))
-    people = np.unique(np.concatenate([questions.asker, answers.owner]))
+    people = np.unique(np.concatenate([questions.asker, site.answers.owner]))
     people = people[people >= 0]
-    parts = _edges(questions, answers, keep, people, edges or EdgeTypes())
+    parts = _edges(site, keep, people)
+    chosen = edges or EdgeTypes()
+    parts = {name: part for name, part in parts.items() if getattr(chosen, name)}
     if ega != "none":
         rows = np.flatnonzero(keep & (questions.asker >= 0))
         early, late = _gain(questions.asker[rows], questions.created_ms[rows], ega, tau_days)
@@ -162,50 +135,37 @@ def competition_graph(
     nodes, codes = np.unique(np.concatenate([sources, targets]), return_inverse=True)
     is_question = nodes >= len(people)
     ids = np.concatenate([people, questions.id])[nodes]
+    kinds = np.where(is_question, "question", "user").tolist()
     labels = np.empty(len(nodes), dtype=object)
-    labels[:] = [
-        f"question:{number}" if asks else f"user:{number}"
-        for number, asks in zip(ids.tolist(), is_question.tolist(), strict=True)
-    ]
+    labels[:] = [f"{kind}:{number}" for kind, number in zip(kinds, ids.tolist(), strict=True)]
     graph = DiGraph.from_codes(codes[: len(sources)], codes[len(sources) :], labels)
     counts = {name: len(source) for name, (source, _) in parts.items()}
     return Competition(graph, ids, is_question, counts)
 
 
 def _edges(
-    questions: Questions,
-    answers: Answers,
-    keep: BoolArray,
-    people: Int64Array,
-    types: EdgeTypes,
+    site: Site | Posts, keep: BoolArray, people: Int64Array
 ) -> dict[str, tuple[Int64Array, Int64Array]]:
     """Sources and targets by type, as codes: the place in `people`, then questions after them."""
+    questions, answers = site.questions, site.answers
     best = np.full(len(questions), -1, dtype=np.int64)
     resolved = keep & (questions.accepted >= 0)
     best[resolved] = answers.owner[questions.accepted[resolved]]
-    won = best >= 0
-    asked = keep & (questions.asker >= 0)
+    asked, won = np.flatnonzero(keep & (questions.asker >= 0)), np.flatnonzero(best >= 0)
+    both = np.intersect1d(asked, won)
+    # The accepted answerer may have answered twice: that is not a match against oneself.
+    winner = best[answers.question]
+    other = (winner >= 0) & (answers.owner >= 0) & (answers.owner != winner)
 
     def user(ids: Int64Array) -> Int64Array:
         return np.searchsorted(people, ids).astype(np.int64)
 
-    parts: dict[str, tuple[Int64Array, Int64Array]] = {}
-    if types.asker_question:
-        rows = np.flatnonzero(asked)
-        parts["asker_question"] = user(questions.asker[rows]), rows + len(people)
-    if types.question_best:
-        rows = np.flatnonzero(won)
-        parts["question_best"] = rows + len(people), user(best[rows])
-    if types.asker_best:
-        rows = np.flatnonzero(won & asked)
-        parts["asker_best"] = user(questions.asker[rows]), user(best[rows])
-    if types.others_best:
-        # The accepted answerer may have answered twice: that is not a match against oneself.
-        rows = np.flatnonzero(
-            won[answers.question] & (answers.owner >= 0) & (answers.owner != best[answers.question])
-        )
-        parts["others_best"] = user(answers.owner[rows]), user(best[answers.question[rows]])
-    return parts
+    return {
+        "asker_question": (user(questions.asker[asked]), asked + len(people)),
+        "question_best": (won + len(people), user(best[won])),
+        "asker_best": (user(questions.asker[both]), user(best[both])),
+        "others_best": (user(answers.owner[other]), user(winner[other])),
+    }
 
 
 def _gain(
@@ -267,18 +227,19 @@ class SiteStatistics:
 def site_statistics(site: Site, competition: Competition | None = None) -> SiteStatistics:
     """Count what a site holds, and its competition graph (without EGA unless one is given)."""
     competition = competition or competition_graph(site)
-    questions, answers = site.questions, site.answers
-    graph = competition.graph
+    questions, answers, graph = site.questions, site.answers, competition.graph
     times = np.concatenate([questions.created_ms, answers.created_ms])
-    people = np.concatenate([questions.asker, answers.owner])
-    listed = len(site.users)
+    askers, answerers = (
+        np.unique(people[people >= 0]) for people in (questions.asker, answers.owner)
+    )
+    n_questions = int(np.count_nonzero(competition.is_question))
     return SiteStatistics(
         questions=len(questions),
         answers=len(answers),
-        users=listed or len(np.unique(people[people >= 0])),
+        users=len(site.users) or len(np.union1d(askers, answerers)),
         questions_with_accepted_answer=int(np.count_nonzero(questions.accepted >= 0)),
-        askers=len(np.unique(questions.asker[questions.asker >= 0])),
-        answerers=len(np.unique(answers.owner[answers.owner >= 0])),
+        askers=len(askers),
+        answerers=len(answerers),
         bounties=len(site.bounties),
         questions_with_bounty=len(np.unique(site.bounties.question)),
         tags=len(site.tags.names),
@@ -287,6 +248,6 @@ def site_statistics(site: Site, competition: Competition | None = None) -> SiteS
         nodes=graph.n_nodes,
         edges=graph.n_edges,
         self_loops=graph.n_self_loops,
-        user_nodes=int(np.count_nonzero(~competition.is_question)),
-        question_nodes=int(np.count_nonzero(competition.is_question)),
+        user_nodes=graph.n_nodes - n_questions,
+        question_nodes=n_questions,
     )

@@ -11,13 +11,14 @@ Mean score
     matrix of these differences best in least squares over all pairs, and costs two products.
 Position
     The mean score follows the longest paths, so one lucky answer lifts a user. The position is
-    pulled towards it and fitted to the single edges as well: x minimises
-    Σ over edges (x_v − x_u − 1)² + α Σ (x_v − z_v)², where z is the standardised mean score.
+    pulled towards it and fitted to the single edges as well: x minimizes
+    Σ over edges (x_v − x_u − 1)² + α Σ (x_v − z_v)², where z is the standardized mean score.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Self
 
@@ -81,91 +82,81 @@ class Expertise:
 
     @classmethod
     def from_model(cls, model: ATP) -> Self:
-        """Of a fitted model whose labels name users and questions."""
+        """Take a fitted model whose labels name users and questions."""
         return cls(model, Competition.from_graph(model.graph_))
-
-    @cached_property
-    def mean_score(self) -> Float64Array:
-        """Mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩ for every node v."""
-        source = self.model.source_.astype(np.float64)
-        target = self.model.target_.astype(np.float64)
-        if not len(source):
-            return np.zeros(0)
-        result: Float64Array = target @ source.mean(axis=0) - source @ target.mean(axis=0)
-        return result
 
     @cached_property
     def pointed_at(self) -> Float64Array:
         """Mean over x of ⟨s_x, t_v⟩ for every node v."""
-        source = self.model.source_.astype(np.float64)
-        if not len(source):
-            return np.zeros(0)
-        result: Float64Array = self.model.target_.astype(np.float64) @ source.mean(axis=0)
-        return result
+        return _mean_product(self.model.target_, self.model.source_)
+
+    @cached_property
+    def mean_score(self) -> Float64Array:
+        """Mean over x of ⟨s_x, t_v⟩ − ⟨s_v, t_x⟩ for every node v."""
+        return self.pointed_at - _mean_product(self.model.source_, self.model.target_)
 
     @cached_property
     def position(self) -> Float64Array:
         """Difficulty or expertise of every node: the mean score, fitted to the edges as well."""
+        score = self.mean_score
+        spread = float(score.std()) if len(score) else 0.0
+        anchor = (score - score.mean()) / spread if spread > 0 else np.zeros(len(score))
         with stage("positions"):
-            return pooled(self.model.graph_, standardised(self.mean_score), ANCHOR)
+            return pooled(self.model.graph_, anchor, ANCHOR)
 
     def difficulty(self, questions: npt.ArrayLike) -> Float64Array:
-        """Positions of questions by id, NaN for those that are not in the graph."""
+        """Return positions of questions by id, NaN for those that are not in the graph."""
         return at(self.position, self.competition.question_nodes(questions))
 
     def expertise(self, users: npt.ArrayLike) -> Float64Array:
-        """Positions of users by id, NaN for those that are not in the graph."""
+        """Return positions of users by id, NaN for those that are not in the graph."""
         return at(self.position, self.competition.user_nodes(users))
 
     def harder(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.int8]:
-        """Which of two questions is harder, by id: 1 the first, −1 the second, 0 unknown."""
+        """Say which of two questions is harder, by id: 1 the first, −1 the second, 0 unknown."""
         difference = self.difficulty(first) - self.difficulty(second)
         return np.sign(np.nan_to_num(difference)).astype(np.int8)
 
     def experts(self, top: int = 20) -> tuple[Int64Array, Float64Array]:
-        """Users with the highest positions, and the positions."""
-        users = ~self.competition.is_question
-        return _best(self.competition.ids[users], self.position[users], top)
+        """Return the users with the highest positions, and the positions."""
+        return _best_users(self.competition, self.position, top)
 
     def tag_experts(
         self, site: Site | Posts, tag: str, top: int = 20
     ) -> tuple[Int64Array, Float64Array]:
-        """Users with the highest expertise in a tag, among those who posted in it.
+        """Return the users with the highest expertise in a tag, among those who posted in it.
 
         The positions are fitted again to the edges that come from the tag's questions, and held
         at the overall positions: with little evidence in the tag a user keeps the overall one.
         """
         questions = site.tags.questions(tag)
+        if not site.tags.names:
+            raise InputError("The dump of this site has no tags.")
         if not len(questions):
-            close = [name for name in site.tags.names if tag.lower() in name.lower()][:5]
+            near = get_close_matches(tag, site.tags.names, n=5)
+            close = near or [name for name in site.tags.names if tag.lower() in name.lower()][:5]
             hint = f"; there are {', '.join(close)}" if close else ""
-            raise InputError(
-                f"No question has the tag {tag!r}{hint}."
-                if site.tags.names
-                else "The dump of this site has no tags."
-            )
-        outside = np.ones(len(site.questions), dtype=np.bool_)
-        outside[questions] = False
-        part = competition_graph(site, exclude=site.questions.id[outside])
+            raise InputError(f"No question has the tag {tag!r}{hint}.")
+        part = competition_graph(site, exclude=np.delete(site.questions.id, questions))
         nodes = np.where(
             part.is_question,
             self.competition.question_nodes(part.ids),
             self.competition.user_nodes(part.ids),
         )
         anchor = np.nan_to_num(at(self.position, nodes), nan=float(np.mean(self.position)))
-        scores = pooled(part.graph, anchor, _TAG_ANCHOR)
-        people = ~part.is_question
-        return _best(part.ids[people], scores[people], top)
+        return _best_users(part, pooled(part.graph, anchor, _TAG_ANCHOR), top)
 
 
-def standardised(values: Float64Array) -> Float64Array:
-    """Values with mean 0 and deviation 1; all 0 where they are equal."""
-    spread = float(values.std()) if len(values) else 0.0
-    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+def _mean_product(rows: npt.NDArray[Any], others: npt.NDArray[Any]) -> Float64Array:
+    """Return the mean product of each of the rows with the other vectors."""
+    if not len(others):
+        return np.zeros(0)
+    result: Float64Array = rows.astype(np.float64) @ others.astype(np.float64).mean(axis=0)
+    return result
 
 
 def pooled(graph: DiGraph, anchor: Float64Array, strength: float) -> Float64Array:
-    """Positions that fit the edges, one step up each, and stay near the anchor.
+    """Return positions that fit the edges, one step up each, and stay near the anchor.
 
     Examples
     --------
@@ -192,16 +183,19 @@ def pooled(graph: DiGraph, anchor: Float64Array, strength: float) -> Float64Arra
     return np.asarray(found, dtype=np.float64)
 
 
-def at(values: Float64Array, nodes: Int64Array) -> Float64Array:
-    """Values of nodes by number, NaN for −1."""
+def at(values: npt.NDArray[Any], nodes: Int64Array) -> Float64Array:
+    """Return values of nodes by number, NaN for −1."""
     known = nodes != NOBODY
     result = np.full(len(nodes), np.nan)
     result[known] = values[nodes[known]]
     return result
 
 
-def _best(ids: Int64Array, scores: Float64Array, top: int) -> tuple[Int64Array, Float64Array]:
+def _best_users(
+    competition: Competition, scores: Float64Array, top: int
+) -> tuple[Int64Array, Float64Array]:
     if top < 1:
         raise InputError(f"top is {top}; it must be at least 1.")
-    order = np.lexsort((ids, -scores))[:top]
-    return ids[order], scores[order]
+    users = np.flatnonzero(~competition.is_question)
+    order = users[np.lexsort((competition.ids[users], -scores[users]))[:top]]
+    return competition.ids[order], scores[order]

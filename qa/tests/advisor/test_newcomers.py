@@ -14,8 +14,8 @@ from atpgraph_qa.advisor.newcomers import evidence, read_newcomers, welcome
 from atpgraph_qa.advisor.policies import Dispatcher, Policy
 from atpgraph_qa.advisor.suggest import suggest
 from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.timeline.events import Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query, Question
 
 

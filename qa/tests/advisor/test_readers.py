@@ -21,11 +21,10 @@ from atpgraph_qa import (
     Question,
     Suggestions,
 )
-from atpgraph_qa.advisor.readers import Readers, attach, settled, share
+from atpgraph_qa.advisor.readers import Readers, attach, share
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.timeline import growth
-from atpgraph_qa.timeline.growth import Room, TextLines
 from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.tables import TextLines
 
 
 @pytest.fixture
@@ -79,8 +78,8 @@ def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
     check()
     # One that ends is replaced, and knows what the others know.
     process = readers._readers[0].process
-    os.kill(process.pid or 0, signal.SIGKILL)
-    process.join()
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
     for _ in range(2):
         check()
     assert readers._readers[0].process is not process
@@ -89,12 +88,9 @@ def test_readers_follow_the_writer(advisor: Advisor, readers: Readers) -> None:
     check()
 
 
-def test_columns_grow_in_the_file(
-    advisor: Advisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(growth, "_lent", {})  # a reader keeps its files open; this test must not
-    file = tmp_path / "arrays"
-    opened: Advisor = attach(file, *share(settled(advisor), file))
+def test_columns_grow_in_the_file(advisor: Advisor, tmp_path: Path) -> None:
+    share(advisor, tmp_path)
+    opened = attach(tmp_path)
     before = opened.history.records.answers
     question = int(opened.history.questions.id[0])
     later = opened.observe([Answered(10**7, question, 5, opened.history.now + 1)])
@@ -106,13 +102,14 @@ def test_columns_grow_in_the_file(
         )
         assert old == new
     # What another process sees in the file stays as it was.
-    again: Advisor = attach(file, *share(settled(advisor), tmp_path / "other"))
+    again = attach(tmp_path)
     assert len(again.history.records.answers) == len(before)
+    assert again.ask(questions(advisor)[0]) == advisor.ask(questions(advisor)[0])
 
 
 def test_lines_of_text() -> None:
     lines = ["", "one", "zwölf", "\ud800", "last"]
-    packed = TextLines.of(lines[:2]).grown(Room(), "titles", lines[2:])
+    packed = TextLines.of(lines[:2]).grown(lines[2:])
     assert list(packed) == lines
     assert packed[-1] == "last"
     assert packed[1:3] == lines[1:3]

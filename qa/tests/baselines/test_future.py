@@ -18,8 +18,8 @@ from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.features import Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.timeline.events import Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
 from qa.tests.conftest import SMALL, TEXT

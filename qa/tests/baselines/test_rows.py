@@ -62,7 +62,7 @@ def test_doc2vec_is_the_same_in_every_process(site: Site) -> None:
     pytest.importorskip("gensim", reason="doc2vec needs gensim, which is not installed")
     program = (
         "from atpgraph_qa import Site\n"
-        "from atpgraph_qa.baselines.doc2vec import Doc2Vec\n"
+        "from atpgraph_qa.baselines.text import Doc2Vec\n"
         "from atpgraph_qa.timeline.history import History\n"
         "from atpgraph_qa.timeline.query import Query\n"
         "from atpgraph_qa.timeline.records import Records\n"
@@ -97,11 +97,11 @@ def test_doc2vec_infers_as_gensim_does(records: Records) -> None:
 
     from gensim.models import doc2vec
 
-    from atpgraph_qa.baselines.doc2vec import DocumentSpace
+    from atpgraph_qa.baselines.text import DocumentSpace
 
     space = DocumentSpace(History(records, int(records.questions.asked_ms[100])), 0)
     words = [str(code) for code in (0, 3, 3, 8, 11)]
-    model = space._model
+    model = space.model
     model.random.seed(1)
     with mock.patch.object(
         doc2vec,
@@ -109,7 +109,7 @@ def test_doc2vec_infers_as_gensim_does(records: Records) -> None:
         lambda size, seed_string: _weak(doc2vec, size, seed_string, crc32),
     ):
         expected = model.infer_vector(words, epochs=20)
-    found = space._inferred(words)
+    found = space.inferred(words)
     np.testing.assert_allclose(found, expected / np.linalg.norm(expected), rtol=1e-5)
 
 

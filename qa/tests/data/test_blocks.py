@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.errors import InputError
-from atpgraph_qa.data import blocks as cutting
-from atpgraph_qa.data.blocks import RowBlocks
-from atpgraph_qa.data.xml import parse_block
+from atpgraph_qa.data import xml as cutting
+from atpgraph_qa.data.xml import RowBlocks, Rows
 
 from ..dumps import xml
 
@@ -29,9 +28,9 @@ def read(data: bytes, sizes: list[int], block_bytes: int) -> tuple[list[list[str
         pieces.append(data[start : start + size])
         start += size
     for part in [b for piece in pieces for b in blocks.feed(piece)] + list(blocks.finish()):
-        rows = parse_block(part, {"": ("Id", "A")})
+        rows = Rows(part, {0: ("Id", "A")})
         assert not rows.broken
-        for column, more in zip(found, rows.columns[""], strict=True):
+        for column, more in zip(found, rows.columns(0), strict=True):
             column += more
     return found, blocks.truncated
 
@@ -93,7 +92,7 @@ def test_a_row_that_is_too_large_is_skipped_and_counted(monkeypatch, block_bytes
     blocks = RowBlocks("Posts.xml", "posts", block_bytes)
     pieces = [part for i in range(0, len(data), 50) for part in blocks.feed(data[i : i + 50])]
     pieces += blocks.finish()
-    ids = [number for part in pieces for number in parse_block(part, {"": ("Id",)}).columns[""][0]]
+    ids = [number for part in pieces for number in Rows(part, {0: ("Id",)}).columns(0)[0]]
     assert ids == (["1", "3", "4"] if b"3" in last else ["1"])
     assert (blocks.oversized, blocks.truncated) == (1, last == b"")
 
@@ -110,7 +109,7 @@ def test_what_is_never_closed_costs_no_quadratic_time(token, start):
     with contextlib.suppress(InputError):
         for at in range(0, len(data), 1 << 16):
             for block in blocks.feed(data[at : at + (1 << 16)]):
-                parse_block(block, {"": ("Id",)})
+                Rows(block, {0: ("Id",)})
         list(blocks.finish())
         assert blocks.truncated
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from atpgraph_qa import Scores, Site, bounty_truth, ingest, pairwise_accuracy
-from atpgraph_qa.difficulty.baselines import (
+from atpgraph_qa.difficulty.signal_model import (
     number_of_answers,
     time_to_best_answer,
     time_to_first_answer,

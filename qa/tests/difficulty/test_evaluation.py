@@ -17,9 +17,9 @@ from atpgraph_qa import (
     simulate_community,
     write_dump,
 )
-from atpgraph_qa.difficulty.baselines import number_of_answers
 from atpgraph_qa.difficulty.methods import METHODS
-from atpgraph_qa.reports.difficulty import write_report
+from atpgraph_qa.difficulty.signal_model import number_of_answers
+from atpgraph_qa.reports import write_difficulty
 
 from ..dumps import question, write
 
@@ -51,7 +51,7 @@ def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
     assert all(row.questions >= 20 for row in report.tags)
     assert by_tag(site, truth, {"m": counts}, min_questions=10_000) == []
 
-    write_report(report, tmp_path / "report", "atp qa difficulty <site>")
+    write_difficulty(report, tmp_path / "report", "atp qa difficulty <site>")
     stored = json.loads((tmp_path / "report/report.json").read_text())
     assert stored == report.to_dict()
     assert set(stored["site"]) == {"questions", "answers", "users", "bounties", "nodes", "edges"}

@@ -1,18 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from atpgraph_qa import Expertise, Site, ingest, simulate_community, write_dump
+from atpgraph_qa import Expertise, Site
 from atpgraph_qa.difficulty.methods import PathRule
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder = tmp_path_factory.mktemp("methods")
-    write_dump(simulate_community(60, 300, n_topics=3, random_state=7), folder / "dump")
-    ingest(folder / "dump", folder / "site")
-    return Site(folder / "site")
 
 
 def test_the_rule_of_the_paper_against_a_loop(site: Site) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atpgraph_qa.evaluation.metrics import Ranks
+from atpgraph_qa.evaluation.evaluation import Ranks
 
 
 def test_by_hand() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.ranking.elo import SCALE, SETTLED_MS, STEP, elo_ratings, play
+from atpgraph_qa.ranking.user_stats import SCALE, SETTLED_MS, STEP, elo_ratings, play
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
 

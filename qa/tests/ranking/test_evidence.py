@@ -14,9 +14,8 @@ from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.features import AT, N_SUMS, Features, add_late, add_posts, add_rows
 from atpgraph_qa.ranking.names import AXES, FEW, MEANING
 from atpgraph_qa.ranking.weekly import Posts, add_vectors, weekly_stats
-from atpgraph_qa.timeline.candidates import FEW_ANSWERS, new_users
 from atpgraph_qa.timeline.meaning import UNIT, Meaning, dots
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Query, new_users
 from atpgraph_qa.timeline.records import Records
 from qa.tests.twins import plain_late, plain_posts
 
@@ -59,10 +58,9 @@ def test_sums_are_what_plain_sums_give(seed: int, n_answers: int, people: int) -
     np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
     place = np.full(people, -1, dtype=np.int32)
     place[rows] = np.arange(len(rows))
-    late = rng.integers(-1, people, 5), rng.integers(0, n_questions, 5), posts.worth[:5]
-    late = (*(part[: len(posts.worth[:5])] for part in late[:2]), late[2])
-    add_late(*late, place, similar, one)
-    plain_late(*late, place, similar, two)
+    late = rng.integers(-1, people, min(5, n_answers)), similar[:5], posts.worth[:5]
+    add_late(*late, place, one)
+    plain_late(*late, place, two)
     np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
     weight, total = rng.normal(size=N_SUMS), np.zeros(len(rows))
     add_rows(one, np.arange(len(rows)), weight, total)

@@ -10,7 +10,7 @@ import pytest
 
 from atpgraph_qa.ranking.names import GROUPS, NAMES
 from atpgraph_qa.ranking.prior_weights import prior_weights
-from atpgraph_qa.timeline.candidates import POOLS, Pool
+from atpgraph_qa.timeline.query import POOLS, Pool
 
 
 def test_prior_weights_name_features_that_exist() -> None:

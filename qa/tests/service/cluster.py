@@ -95,6 +95,12 @@ class Cluster:
             connection.execute("CREATE SCHEMA public")
         return f"{self.url}/atp"
 
+    def files(self) -> list[Path]:
+        """The files of all databases as they are on disk now; not the write-ahead log."""
+        with self._connected("atp") as connection:
+            connection.execute("CHECKPOINT")
+        return [path for path in (self._data / "base").rglob("*") if path.is_file()]
+
     def _connected(self, database: str) -> Any:
         import psycopg
 

@@ -13,11 +13,10 @@ import pytest
 from sqlalchemy import event
 
 from atpgraph_qa import Advisor, Community, Site, ingest, simulate_community, write_dump
-from atpgraph_qa.service.api.app import create_app
+from atpgraph_qa.service import tokens
+from atpgraph_qa.service.run import create_app
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.store import tokens
-from atpgraph_qa.service.web.pages import add_pages
 from qa.tests.service.cluster import Cluster, why_not
 
 with warnings.catch_warnings():  # it would like another library than the one we use
@@ -151,7 +150,6 @@ def make_front(model: Path, tmp_path: Path) -> Iterator[Make]:
                 for scope in tokens.SCOPES
             }
         app = create_app(service, background=False)
-        add_pages(app)
         client = TestClient(app, raise_server_exceptions=False, follow_redirects=False)
         front = Front(service, client, clock, known)
         made.append(front)

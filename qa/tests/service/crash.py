@@ -25,10 +25,10 @@ import httpx2 as httpx
 from sqlalchemy import select
 
 from atpgraph_qa import Advisor, Question
-from atpgraph_qa.service.service import Service, database_url
+from atpgraph_qa.service import tables
+from atpgraph_qa.service.database import Database
+from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.store import tables
-from atpgraph_qa.service.store.database import Database
 from qa.tests.service.receiver import Receiver, receiver
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -160,8 +160,9 @@ class Found:
 
 
 def crash(
-    folder: Path, model: Path, kills: int, *, database: str = "", life_s: float = 1.0, seed: int = 0
-) -> Found:
+    folder: Path, model: Path, kills: int, *, database: str = "", life_s: float = 1.0,
+    seed: int = 0, readers: int = 0,
+) -> Found:  # fmt: skip
     """Kill the service again and again while events, routes and deliveries are under way.
 
     One life in five ends while the service is still starting. Afterwards the history in memory,
@@ -175,6 +176,7 @@ def crash(
         port = free.getsockname()[1]
     with receiver(200) as to:
         environment = _environment(folder, database, f"{to.url}/hook", port)
+        environment["ATP_SERVE_SERVER_READERS"] = str(readers)
         for life in range(kills + 1):
             early = life > 0 and life < kills and rng.random() < 0.2
             began = time.monotonic()
@@ -200,7 +202,7 @@ def crash(
         with mock.patch.dict(os.environ, environment):
             settings = Settings.read()
         _compare(settings, model)
-        reader = Database(database_url(settings))
+        reader = Database.of(settings)
         with reader.read() as connection:
             stored = list(connection.execute(select(tables.events.c.name)).scalars())
             made = list(connection.execute(select(tables.suggestions)).all())

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from atpgraph_qa.service.out import signing
+from atpgraph_qa.service.adapters import base as signing
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.receiver import receiver
 

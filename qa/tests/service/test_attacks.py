@@ -21,15 +21,12 @@ import uvicorn
 from sqlalchemy import event, select, update
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service import logs
-from atpgraph_qa.service.api.app import create_app
-from atpgraph_qa.service.backup import backup, restore
-from atpgraph_qa.service.out.guard import is_public
-from atpgraph_qa.service.out.payloads import plain_markdown
-from atpgraph_qa.service.repair import repair
-from atpgraph_qa.service.run import address_of, config_of, listen
+from atpgraph_qa.service import monitoring, tables
+from atpgraph_qa.service.adapters.base import plain_markdown
+from atpgraph_qa.service.maintenance import backup, repair, restore
+from atpgraph_qa.service.run import address_of, config_of, create_app, listen
+from atpgraph_qa.service.sender import is_public
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.store import tables
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.test_adapters import SECRET, discourse, post, slack, topic
 from qa.tests.service.test_security import everything, folder_of
@@ -111,9 +108,7 @@ def test_titles_that_came_with_the_model_are_forgotten(make_front: Make) -> None
     with front.service.database.write() as connection:
         part = {"asker": 5, "title": "thanks @zeBULON"}
         connection.execute(
-            tables.topic_parts.insert().values(
-                topic=1, at_ms=NOW, received_ms=NOW, payload=json.dumps(part)
-            )
+            tables.topic_parts.insert().values(topic=1, at_ms=NOW, received_ms=NOW, payload=part)
         )
     front.ask(90_010, title="Is @zebulon there? And @ZEBULON, not @zebulon2", asker=5)
     assert front.call("DELETE", f"/v1/people/{user}").status_code == 200
@@ -357,7 +352,7 @@ def test_a_proxy_that_is_named_is_trusted(make_front: Make) -> None:
 def test_a_line_about_a_bug_keeps_its_time() -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs.JsonLines())
+    handler.setFormatter(monitoring.JsonLines())
     record = logging.LogRecord("atpgraph.serve", logging.ERROR, "", 0, "bug", None, None)
     record.facts = {"kind": "ValueError", "at": "parse:7", "what": "x"}
     handler.emit(record)

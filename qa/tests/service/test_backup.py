@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service.backup import backup, restore
+from atpgraph_qa.service.maintenance import backup, restore
 from atpgraph_qa.service.service import Service
 from qa.tests.service.conftest import Front, Make
 
@@ -35,7 +35,7 @@ def test_from_sqlite_to_any(make_front: Make, database_url: str, tmp_path: Path)
         assert again.first_token == ""
         front.service, service = again, front.service
         front.client.app.state.service = again  # type: ignore[attr-defined]
-        front.client.app.state.auth.database = again.database  # type: ignore[attr-defined]
+        front.client.app.state.auth.service = again  # type: ignore[attr-defined]
         front.ask(90_002)
         assert [row["question"] for row in front.suggestions()] == [90_002, 90_001]
         front.service = service

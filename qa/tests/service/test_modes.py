@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from atpgraph_qa.service import tables
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.store import tables
 from qa.tests.service.conftest import Front, Make
 from qa.tests.service.receiver import Receiver, receiver
 from qa.tests.service.test_adapters import SECRET, discourse, post, slack, topic
@@ -153,6 +153,7 @@ def test_an_edited_question_is_routed_again(make_front: Make, database_url: str)
         )  # fmt: skip
         assert after["ranking"] != before["ranking"]
         assert after["notes"][0] == "Renewed: the question was edited."
+        change(front, "edits")  # of nothing: later events are not held up
         decide(front, after["id"], "accepted")
         change(front, "edits", title="When to prune old roses?")
         (kept,) = front.suggestions()
@@ -216,6 +217,8 @@ def test_topics_of_discourse_change(make_front: Make) -> None:
     assert told("topic_status_updated", topic(90_001, closed=False)) == 1
     assert front.suggestions()[0]["state"] == "proposed"
     assert told("topic_closed_status_updated", closed) == 0  # an old message, sent again
+    assert told("topic_closed_status_updated", topic(90_001, closed=True, posts_count=3)) == 1
+    assert front.suggestions()[0]["state"] == "withdrawn"  # closed once more
     assert told("topic_destroyed", topic(90_001)) == 1
     (found,) = front.suggestions()
     assert (found["state"], found["title"]) == ("withdrawn", "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from atpgraph_qa.service import tables
 from atpgraph_qa.service.settings import Rules
-from atpgraph_qa.service.store.asks import Ask, save_asks
 from qa.tests.service.conftest import NOW, Front, Make
 
 
@@ -120,7 +120,8 @@ def test_shadow_asks_count_in_shadow_only(make_front: Make) -> None:
     live = make_front(folder="live", policy={"per_day": 1, "people": 1, "mode": "automatic"})
     best = best_of(live)
     with live.service.database.write() as connection:
-        save_asks(connection, [Ask(best, NOW, "suggestion", shadow=True)])
+        values = {"person": best, "at_ms": NOW, "kind": "suggestion", "shadow": True}
+        tables.add(connection, tables.asks, **values)
     live.service.engine.set_mode("automatic", "test")  # reads the asks again
     live.ask(90_001)
     assert asked(live, 90_001) == [best]

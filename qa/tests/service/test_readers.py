@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atpgraph_qa.service.store.tables import calibration
+from atpgraph_qa.service.tables import calibration
 from atpgraph_qa.timeline.query import Question
 from qa.tests.service.conftest import DAY_MS, Make
 

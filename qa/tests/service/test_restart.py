@@ -13,11 +13,11 @@ import pytest
 
 from atpgraph_qa import Advisor
 from atpgraph_qa.ranking.weekly import WEEKS
+from atpgraph_qa.service import events
+from atpgraph_qa.service.database import DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.store import events
-from atpgraph_qa.service.store.database import DatabaseGoneError, NotInChargeError
-from atpgraph_qa.service.store.tables import METADATA
+from atpgraph_qa.service.tables import METADATA
 from atpgraph_qa.timeline.visibility import monday
 from qa.tests.service.cluster import Cluster
 from qa.tests.service.conftest import NOW, Front, Make
@@ -56,9 +56,9 @@ def test_a_restart_is_the_snapshot_and_the_events_since(
         assert ranked(again.engine.current()) == before
         again.apply_all()
         with again.database.read() as connection:
-            from atpgraph_qa.service.store.suggestions import page_of
+            from atpgraph_qa.service.suggestions import list_suggestions
 
-            assert len(page_of(connection, limit=100).rows) == len(rows)
+            assert len(list_suggestions(connection, 100)[0]) == len(rows)
     finally:
         again.stop()
 
@@ -98,7 +98,7 @@ def test_two_processes_do_not_both_act(make_front: Make, database_url: str) -> N
         Service(front.service.settings, front.service.model_path)
     # One that lost its lock without noticing is kept out by the epoch.
     with front.service.database.write() as connection:
-        from atpgraph_qa.service.store.database import put_meta
+        from atpgraph_qa.service.tables import put_meta
 
         put_meta(connection, "epoch", "99")
     with pytest.raises(NotInChargeError, match="taken over"):
@@ -192,8 +192,8 @@ def test_an_older_schema_is_brought_up_to_date(
 ) -> None:
     from sqlalchemy import inspect, select
 
-    from atpgraph_qa.service.store import database, tables
-    from atpgraph_qa.service.store.database import Database
+    from atpgraph_qa.service import database, tables
+    from atpgraph_qa.service.database import Database
 
     store = Database(database_url or f"sqlite:///{tmp_path / 'old.sqlite'}")
     known = database.migrations()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atpgraph_qa import Advisor
-from atpgraph_qa.service.retrain import judge
+from atpgraph_qa.service.training import judge
 from qa.tests.service.conftest import Front, Make
 
 
@@ -11,7 +11,7 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     front: Front = make_front(retrain={"least_questions": 20, "most_questions": 40})
     service = front.service
     history = service.engine.current().history
-    from atpgraph_qa.service.store.database import get_meta, put_meta
+    from atpgraph_qa.service.tables import get_meta, put_meta
 
     with service.database.write() as connection:  # as if the weights were half as old
         put_meta(connection, "trained_ms", str(int(history.questions.asked_ms[150])))
@@ -50,4 +50,9 @@ def test_worse_weights_are_kept_back(make_front: Make) -> None:
     front.clock.pass_hours(1)
     trainer._finish(1)  # the child died
     assert trainer.last["state"] == "failed"
+    front.clock.pass_hours(1)
+    trainer.file.write_text('{"verdict": "too few questions", "questions": 3}')
+    trainer._finish(0)
+    front.client.post("/login", content=f"token={front.tokens['admin']}")
+    assert "too few questions" in front.client.get("/settings").text
     assert front.service.engine.advisor is before

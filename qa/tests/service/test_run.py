@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from atpgraph_qa.service.limiter import RankingLimiter
+from atpgraph_qa.service.engine import RankingLimiter
 from atpgraph_qa.service.run import listen
 
 

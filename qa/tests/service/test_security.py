@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from atpgraph_qa import Advisor
-from atpgraph_qa.service import logs
-from atpgraph_qa.service.backup import backup
-from atpgraph_qa.service.store import tables, tokens
-from atpgraph_qa.service.store.database import Database
-from atpgraph_qa.service.store.tables import METADATA
-from atpgraph_qa.service.store.tokens import SCOPES
+from atpgraph_qa.service import monitoring, tables, tokens
+from atpgraph_qa.service.database import Database
+from atpgraph_qa.service.maintenance import backup
+from atpgraph_qa.service.tables import METADATA
+from atpgraph_qa.service.tokens import SCOPES
 from qa.tests.service.conftest import NOW, Front, Make
 
 # What anybody may see: health, the form to log in, style and script; hooks have signatures.
@@ -184,7 +183,7 @@ def test_pages_carry_their_policy_and_load_nothing_from_elsewhere(make_front: Ma
 def test_secrets_and_people_are_not_in_logs_or_pages(make_front: Make) -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs.JsonLines())
+    handler.setFormatter(monitoring.JsonLines())
     logger = logging.getLogger("atpgraph.serve")
     logger.addHandler(handler)
     logger.setLevel("DEBUG")
@@ -217,10 +216,12 @@ def test_secrets_and_people_are_not_in_logs_or_pages(make_front: Make) -> None:
 def test_only_digests_of_tokens_are_stored(make_front: Make) -> None:
     front = make_front()
     front.call("GET", "/v1/people/3", scope="read")
+    made = {"name": "new", "scopes": ["read"]}
+    new = front.call("POST", "/v1/tokens", made, **{"idempotency-key": "k"}).json()["token"]
     front.client.post("/login", content=f"token={front.tokens['admin']}")
     session = front.client.cookies["atp_session"]
     raw = b"".join(path.read_bytes() for path in folder_of(front).rglob("*") if path.is_file())
-    for secret in (*front.tokens.values(), session, front.service.first_token):
+    for secret in (*front.tokens.values(), new, session, front.service.first_token):
         assert secret
         assert secret.encode() not in raw
 
@@ -259,7 +260,9 @@ def everything(database: Database) -> str:
         )
 
 
-def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str) -> None:
+def test_a_forgotten_person_leaves_no_trace(
+    make_front: Make, database_url: str, request: pytest.FixtureRequest
+) -> None:
     front = make_front(
         database_url, policy={"mode": "automatic", "people": 5},
         deliver={"adapters": ["webhook"], "webhook_url": "http://127.0.0.1:9/",
@@ -301,6 +304,11 @@ def test_a_forgotten_person_leaves_no_trace(make_front: Make, database_url: str)
             assert word.encode("utf-16-le") not in raw, path
             assert word.encode("utf-32-le") not in raw, path
         assert user.to_bytes(8, "little") not in raw, path
+    if database_url:
+        for path in request.getfixturevalue("cluster").files():
+            raw = path.read_bytes()
+            for word in (f": {user},", handle, "in my own words"):
+                assert word.encode() not in raw, path
     backup(front.service.settings, folder_of(front) / "later.zip")
     with zipfile.ZipFile(folder_of(front) / "later.zip") as archive:
         for name in archive.namelist():

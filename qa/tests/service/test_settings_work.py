@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from sqlalchemy import select
 
-from atpgraph_qa.service.api.app import create_app
-from atpgraph_qa.service.run import config_of
-from atpgraph_qa.service.store import tables
+from atpgraph_qa.service import tables
+from atpgraph_qa.service.run import config_of, create_app
 from qa.tests.service.conftest import NOW, Make
 
 HOUR_MS = 3_600_000
@@ -23,7 +20,7 @@ def test_public_url_is_in_messages(make_front: Make) -> None:
     )  # fmt: skip
     front.ask(90_001)
     with front.service.database.read() as connection:
-        payload = json.loads(connection.execute(select(tables.outbox.c.payload)).scalar_one())
+        payload = connection.execute(select(tables.outbox.c.payload)).scalar_one()
     number = front.suggestions()[0]["id"]
     assert payload["data"]["link"] == f"https://who.example/inbox/{number}"
 
@@ -102,7 +99,7 @@ def test_it_learns_again_by_itself(make_front: Make) -> None:
 
 
 def test_how_long_half_a_topic_waits(make_front: Make) -> None:
-    from atpgraph_qa.service.out.payloads import Incoming, TopicPart
+    from atpgraph_qa.service.adapters.base import Incoming, TopicPart
 
     front = make_front(hooks={"discourse_wait_seconds": 600.0})
     half = TopicPart(90_001, NOW, 7, {"title": "Why do tomato leaves curl?", "tags": ["tomatoes"]})

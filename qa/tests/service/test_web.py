@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import uvicorn
 
-from atpgraph_qa.service.links import opt_out_link
 from atpgraph_qa.service.run import address_of, listen
 from qa.tests.service.conftest import Front, Make
 from tests.report.browser import Browser, browser, find_chromium
@@ -177,7 +176,7 @@ def test_a_moderator_at_work(served: tuple[Front, str], tmp_path: Path) -> None:
         switch += "document.querySelector('form.stack button').click()"
         assert visitor.leads_on(switch) == "/settings?said=mode"
         assert front.service.engine.mode == "automatic"
-        link = opt_out_link(front.service.settings, 5).removeprefix("http://127.0.0.1/")
+        link = front.service.suggester.opt_out_link(5).removeprefix("http://127.0.0.1/")
         visitor.open(link)
         assert visitor.leads_on("document.querySelector('button.main').click()") == f"/{link}"
         assert front.service.engine.directory[5].opted_out

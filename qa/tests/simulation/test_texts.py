@@ -21,7 +21,7 @@ SENTENCES = [
 
 def test_sentences_use_only_what_a_scene_has():
     topic = make_topics(1)[0]
-    scene = _scene(_Draws([0.5] * 40), topic, topic.parts[0])
+    scene = _scene(_Draws([0.5] * 40), topic, next(iter(topic.parts.values())))
     for sentence in SENTENCES:
         fields = [field for _, field, _, _ in string.Formatter().parse(sentence) if field]
         assert set(fields) <= set(scene), sentence

@@ -15,8 +15,7 @@ from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph_qa.text import choice
 from atpgraph_qa.text.axes import N_AXES, Axes, shared_axes
 from atpgraph_qa.text.choice import text_model
-from atpgraph_qa.text.model import TextModel
-from atpgraph_qa.text.static import read_matrix
+from atpgraph_qa.text.model import TextModel, read_matrix
 from qa.tests.text.tiny import WORDS, onnx_bytes, write_model
 
 pytest.importorskip("tokenizers", reason="text models need the extra 'dense'")

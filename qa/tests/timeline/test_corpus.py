@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph_qa.timeline.corpus import Corpus, words
-from atpgraph_qa.timeline.growth import Room
-from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
 
 
@@ -47,9 +44,6 @@ def test_bm25_of_any_prefix(
     expected = slow_bm25(seen, [letter * 3 for letter in asked]) if seen else []
     np.testing.assert_allclose(found[present], expected, rtol=1e-5)
     assert not found[~present].any()
-    if hidden < 0:
-        damped = corpus.damped(corpus.mean_length(present))
-        np.testing.assert_array_equal(corpus.bm25(terms, present, damped=damped), found)
     first = corpus.first(n)
     same = first.query(" ".join(letter * 3 for letter in asked), "", ())
     np.testing.assert_allclose(first.bm25(same, present), found, rtol=1e-5)
@@ -66,10 +60,10 @@ def test_a_corpus_that_grew_is_one_made_at_once(
     titles = [" ".join(letter * 3 for letter in text) for text in letters]
     at_once = Corpus.of(titles, [""] * len(titles), [[]] * len(titles))
     n = data.draw(st.integers(1, len(titles) - 1))
-    corpus, room = Corpus.of(titles[:n], [""] * n, [[]] * n), Room()
+    corpus = Corpus.of(titles[:n], [""] * n, [[]] * n)
     for title in titles[n:]:
-        corpus = corpus.grown(room, [(title, "", ())])
-    assert corpus.tail is not None
+        corpus = corpus.grown([(title, "", ())])
+    assert corpus.late is not None
     known = data.draw(st.integers(1, len(titles)))
     present = np.arange(known) != data.draw(st.integers(-1, known - 1))
     terms, same = (
@@ -97,8 +91,3 @@ def test_no_words_at_all() -> None:
     corpus = Corpus.of(["", "?"], ["", ""], [[], []])
     assert corpus.n_words(2) == 0
     assert corpus.bm25(corpus.query("anything", "", ()), np.ones(2, np.bool_)).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_shared_history_prepares_for_many_questions(records: Records, shared: bool) -> None:
-    assert (History(records, shared=shared).damped is not None) == shared

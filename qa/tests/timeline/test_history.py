@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.timeline.candidates import active_users
 from atpgraph_qa.timeline.history import History, sum_by_owner
-from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.records import Grouped, Records
+from atpgraph_qa.timeline.query import Query, active_users
+from atpgraph_qa.timeline.records import Records
+from atpgraph_qa.timeline.tables import Grouped
 from qa.tests.twins import plain_sums
 
 

@@ -123,7 +123,7 @@ def start(early: Site) -> Advisor:
 @pytest.fixture(scope="module")
 def whole(start: Advisor, site: Site) -> Advisor:
     """All events ingested at once, ranked by the same weights and levels."""
-    history = History.latest(Records.of(site, start.history.records.text_model), shared=True)
+    history = History.latest(Records.of(site, start.history.records.text_model))
     return replace(start, history=history)
 
 
@@ -202,7 +202,7 @@ def test_saved_and_opened_after_events(one_by_one: Advisor, site: Site, tmp_path
 
 def test_carried_counts_are_those_of_the_history(one_by_one: Advisor) -> None:
     history = one_by_one.history
-    carried, plain = history.counts, Counts.of(History(history.records, history.now))
+    carried, plain = history.carried, Counts.of(History(history.records, history.now))
     assert carried is not None
     for name in ("is_accepted", "best_answer", "n_given", "n_won", "last_answer_ms"):
         np.testing.assert_array_equal(getattr(carried, name), getattr(plain, name))
@@ -422,12 +422,11 @@ def test_any_stream_leaves_a_consistent_history(empty: History, stream: list[Eve
     for event in stream:
         history = observe(history, [event]).history
     plain = History(history.records.settled(), history.now)
-    if history.counts is not None:
-        ids = history.records.users
-        for name in ("n_given", "n_won", "last_answer_ms"):
-            np.testing.assert_array_equal(
-                getattr(history, name), getattr(plain, name)[plain.codes(ids)]
-            )
+    ids = history.records.users
+    for name in ("n_given", "n_won", "last_answer_ms"):
+        np.testing.assert_array_equal(
+            getattr(history, name), getattr(plain, name)[plain.codes(ids)]
+        )
     np.testing.assert_array_equal(history.is_accepted, plain.is_accepted)
     np.testing.assert_array_equal(history.best_answer, plain.best_answer)
     everything = np.arange(history.n_questions)

@@ -1,24 +1,21 @@
 """The command ``atp``: thin commands over the library.
 
-How to add a command
---------------------
-1. Write ``cli/<name>.py`` with one function whose parameters are the options (Typer reads the
-   annotations; shared options are in :mod:`atpgraph.cli.options`). Its first parameter is ``out``,
-   a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say
-   how to read a graph. NumPy, Numba and the library are imported inside the function, so that
-   ``atp --help`` stays fast.
-2. End it with one ``out.result(payload, table)``: the payload is printed with ``--json``, the table
-   without. Progress, the notice of a first compilation and errors in one sentence come with it.
-3. Add one line to the list in ``cli/_app.py``.
+To add a command, write a function whose parameters are the options (Typer reads the annotations;
+shared options are in :mod:`atpgraph.cli.options`) and list it in ``cli/_app.py``. Its first
+parameter is ``out``, a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for
+the options that say how to read a graph. It ends with one ``out.result(payload, table)``: the
+payload is printed with ``--json``, the table without. Progress, the notice of a first compilation
+and errors in one sentence come with the session. Names of the library that load NumPy or Numba are
+imported inside the function or used as ``atpgraph.NAME``, so that ``atp --help`` stays fast.
 """
 
 from __future__ import annotations
 
 
 def run() -> None:
-    """What ``atp`` calls: :func:`main`, and after Ctrl-C the shortest way out.
+    """Run :func:`main`, and after Ctrl-C exit at once.
 
-    To take apart all that a long job holds in memory can take seconds, for nobody's good.
+    Freeing all that a long job holds in memory can take seconds.
     """
     import atexit
     import contextlib
@@ -42,9 +39,16 @@ def run() -> None:
 def main() -> None:
     """Run the command line in this process."""
     import io
+    import os
     import sys
 
-    _open_streams()
+    for number in range(3):  # or a file of ours would get the number of a closed stream
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):  # a label no terminal can show is not an error
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -60,17 +64,3 @@ def main() -> None:
         drop_output()  # else the interpreter tries once more when it ends
         say(f"atp: error: Cannot write to standard output: {error.strerror}.")
         sys.exit(2)
-
-
-def _open_streams() -> None:
-    """Give closed standard streams a place, so that no file of ours ends up on their numbers."""
-    import os
-    import sys
-
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

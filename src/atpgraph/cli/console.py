@@ -1,4 +1,4 @@
-"""What all commands share: options, output, progress and errors.
+"""What all commands share: output, progress and errors.
 
 Results go to standard output, everything else to standard error. See the package docstring for
 how a command uses this.
@@ -13,7 +13,8 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -27,6 +28,8 @@ from atpgraph.util.visible import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
+LABELS = ("source", "target", "node")  # keys of nodes: a number there is a name
+
 
 class Session:
     """The output side of one running command."""
@@ -38,9 +41,19 @@ class Session:
         self._shown: tuple[str | Table, ...] = ()
 
     def note(self, text: str) -> None:
-        """Tell the person something that is not a result."""
+        """Print something that is not a result."""
         if not self.quiet:
             say(f"atp: {text}")
+
+    def report(self, folder: Path | None, render: Callable[[str], str]) -> dict[str, Any]:
+        """Write the page that `render` makes for the typed command; return its place, to report."""
+        if folder is None:
+            return {}
+        from atpgraph.report import write_index
+
+        written = write_index(folder, render(typed_command()))
+        self.note(f"report written to {written}")
+        return {"report": written}
 
     def result(self, payload: dict[str, Any], *shown: str | Table) -> None:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
@@ -51,8 +64,18 @@ class Session:
         self._payload, self._shown = payload, shown
 
     def _print_all(self) -> None:
+        if self._payload is None or (output_taken.get() and self.quiet):
+            return
+        if output_taken.get():
+            # The result is written; if nobody can be told, that is no error.
+            with (
+                contextlib.suppress(OSError, ValueError, AttributeError),
+                contextlib.redirect_stdout(sys.stderr),
+            ):
+                self._print(self._payload)
+            return
         try:
-            self._print()
+            self._print(self._payload)
             sys.stdout.flush()
         except BrokenPipeError:
             raise
@@ -61,38 +84,37 @@ class Session:
             why = error.strerror if isinstance(error, OSError) else "it is closed"
             raise InputError(f"Cannot write to standard output: {why}.") from error
 
-    def _print(self) -> None:
-        if self._payload is None:
+    def _print(self, payload: dict[str, Any]) -> None:
+        if self.json:
+            # ASCII only, so that it prints whatever the encoding of the terminal.
+            print(jsonlib.dumps(json_ready(payload), indent=2, allow_nan=False))
             return
-        with contextlib.ExitStack() as stack:
-            if output_taken.get():
-                if self.quiet:
-                    return
-                # The result is written; if nobody can be told, that is no error.
-                stack.enter_context(contextlib.suppress(OSError, ValueError, AttributeError))
-                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-            if self.json:
-                # ASCII only, so that it prints whatever the encoding of the terminal.
-                print(jsonlib.dumps(json_ready(self._payload), indent=2, allow_nan=False))
-                return
-            for item in self._shown:
-                if isinstance(item, str):
-                    print(visible(item, keep="\n"))
-                else:
-                    print(_rendered(item), end="")
+        for item in self._shown:
+            if isinstance(item, str):
+                print(visible(item, keep="\n"))
+            else:
+                print(_rendered(item), end="")
 
 
 def typed_command() -> str:
-    """The command as it was typed, for the foot of a report."""
+    """Return the command as it was typed, for the foot of a report."""
     return "atp " + shlex.join(sys.argv[1:])
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
-    """A table for :meth:`Session.result`; numbers are aligned right and get separators."""
+def table(
+    columns: Sequence[str] | Mapping[str, str], rows: Iterable[Any], title: str = ""
+) -> Table:
+    """Return a table for :meth:`Session.result`; numbers are aligned right and get separators.
+
+    With a mapping from headings to keys, rows are dictionaries.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    if isinstance(columns, Mapping):
+        keys = columns.values()
+        rows = [[str(row[k]) if k in LABELS else row[k] for k in keys] for row in rows]
     cells = [[_cell(value) for value in row] for row in rows]
     result = Table(
         title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left"
@@ -102,14 +124,24 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
         numeric = any(right for _, right in column) and all(
             right or not text for text, right in column
         )
-        result.add_column(Text(visible(name)), justify="right" if numeric else "left")
+        result.add_column(Text(visible(name, "\n")), justify="right" if numeric else "left")
     for row in cells:
         result.add_row(*(Text(text) for text, _ in row))
     return result
 
 
+def facts_table(name: object, facts: Mapping[str, Any]) -> Table:
+    """Return a table of names and values under the heading `name`; lists are left out."""
+    shown = [
+        [key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)]
+        for key, value in facts.items()
+        if value is not None and not isinstance(value, (dict, list))
+    ]
+    return table(["", str(name)], shown)
+
+
 def _cell(value: object) -> tuple[str, bool]:
-    """The text of a cell, and whether it is a number."""
+    """Return the text of a cell, and whether it is a number."""
     if hasattr(value, "item"):
         value = value.item()
     if value is None:
@@ -126,7 +158,7 @@ def _cell(value: object) -> tuple[str, bool]:
 
 
 def _rendered(item: Table) -> str:
-    """The text of a table; Rich must not write it, since it takes a closed pipe for an exit."""
+    """Return the text of a table; Rich must not print it, since it exits on a closed pipe."""
     from rich.console import Console
     from rich.measure import measure_renderables
 
@@ -141,7 +173,7 @@ def _rendered(item: Table) -> str:
 
 
 def json_ready(value: Any) -> Any:
-    """Plain JSON values: NumPy scalars and arrays unpacked, NaN and infinity as null.
+    """Return plain JSON values: NumPy scalars and arrays unpacked, NaN and infinity as null.
 
     Examples
     --------
@@ -170,7 +202,7 @@ def drop_output() -> None:
 
 
 class _Notes(logging.Handler):
-    """What the library warns of, as notes of the command; errors keep their traceback."""
+    """Print the warnings of the library as notes of the command; errors keep their traceback."""
 
     def __init__(self, held: Session) -> None:
         super().__init__(logging.WARNING)
@@ -191,7 +223,6 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """
     held = Session(json=json, quiet=quiet)
     output_taken.set(False)
-    debug = os.environ.get("ATP_DEBUG", "") not in ("", "0")
     display = None if quiet else Shown()
     notes, logger = _Notes(held), logging.getLogger("atpgraph")
     logger.addHandler(notes)
@@ -210,26 +241,26 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     except BrokenPipeError:  # the reader went away
         drop_output()
         raise typer.Exit(141) from None
-    except AtpError as error:
-        if debug:
-            raise
-        say(f"atp: error: {error}")
-        raise typer.Exit(error.exit_code) from None
-    except OSError as error:
-        if debug:
-            raise
-        drop_output()
-        about = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        say(f"atp: error: {about}{error.strerror or error}.")
-        raise typer.Exit(2) from None
     except Exception as error:
-        if debug:
+        if os.environ.get("ATP_DEBUG", "") not in ("", "0"):
             raise
-        text = " ".join(str(error).split()) or "no message"
-        say(
-            f"atp: error: a bug in atpgraph, {type(error).__name__}: {text} "
-            "(set ATP_DEBUG=1 and run again for the traceback to report)."
-        )
-        raise typer.Exit(1) from None
+        code, sentence = _outcome(error)
+        say(f"atp: error: {sentence}")
+        raise typer.Exit(code) from None
     finally:
         logger.removeHandler(notes)
+
+
+def _outcome(error: Exception) -> tuple[int, str]:
+    """Return the exit code and the sentence for an error."""
+    if isinstance(error, AtpError):
+        return error.exit_code, str(error)
+    if isinstance(error, OSError):
+        drop_output()
+        about = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return 2, f"{about}{error.strerror or error}."
+    text = " ".join(str(error).split()) or "no message"
+    return 1, (
+        f"a bug in atpgraph, {type(error).__name__}: {text} "
+        "(set ATP_DEBUG=1 and run again for the traceback to report)."
+    )

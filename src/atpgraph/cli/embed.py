@@ -1,27 +1,36 @@
-"""``atp embed``: vectors for the nodes of a graph."""
+"""``atp embed`` and ``atp tune``: vectors for the nodes of a graph, and how long they should be."""
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import atpgraph
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import Session, table, typed_command
+from atpgraph.cli.console import Session, table
 from atpgraph.cli.info import fidelity_lines, model_facts
-from atpgraph.cli.options import KERNELS, Reading, opt
+from atpgraph.cli.options import KERNELS, Reading, opt, output, value, values
+from atpgraph.errors import InputError
+from atpgraph.util.files import check_writable
+from atpgraph.util.memory import human_bytes, peak_megabytes
 
-if TYPE_CHECKING:
-    from atpgraph.embedding import ATP
-    from atpgraph.graph.digraph import DiGraph
+_SHOWN = (
+    "components", "penalty", "auc", "edges", "closure", "f1", "precision_targets",
+    "precision_sources", "average_precision", "seconds",
+)  # fmt: skip
+_NEAR = 0.002  # of AUC that a shorter vector may cost
 
 
 def embed(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[Path | None, opt("Model file to write (.npz).", "--output", "-o")] = None,
-    estimate: Annotated[bool, opt("Only estimate memory and time.", "--estimate")] = False,
+    output: Annotated[Path | None, output("Model file to write (.npz).")] = None,
+    estimate: Annotated[bool, opt("Only estimate memory and time.")] = False,
     dim: Annotated[int, opt("Length of the vectors.", min=1)] = 128,
     purpose: opts.Purpose = "reachability",
     kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
@@ -36,11 +45,7 @@ def embed(
     memory: opts.Memory = None,
     threads: opts.Threads = None,
     work: Annotated[
-        Path | None,
-        opt(
-            "Save checkpoints to this folder; rerun a killed command to resume from them.",
-            metavar="DIR",
-        ),
+        Path | None, opt("Save checkpoints here; rerun a killed command to resume.", metavar="DIR")
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -51,23 +56,21 @@ def embed(
 ) -> None:
     """Embed a graph and save the model."""
     from atpgraph.cycles import METHODS
-    from atpgraph.embedding import ATP
     from atpgraph.embedding.settings import checked
-    from atpgraph.errors import InputError
-    from atpgraph.util.files import check_writable
+    from atpgraph.embedding.spread import connected
+    from atpgraph.report.pages.embedding import render
     from atpgraph.util.jit import on_compilation
-    from atpgraph.util.memory import peak_megabytes
 
     if output is not None:
         check_writable(output)
     elif not estimate:
         raise InputError("Say where the model goes: --output FILE; or --estimate.")
-    model = ATP(
+    model = atpgraph.ATP(
         dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
-        zero_weight=_weight(zero_weight),
+        zero_weight=value("--zero-weight", zero_weight, _penalty, "numbers from 0 to 1, or auto"),
     )  # fmt: skip
-    chosen = [("regularization", regularization), ("max_iter", max_iter)]
-    model.set_params(**{name: value for name, value in chosen if value is not None})
+    chosen = {"regularization": regularization, "max_iter": max_iter}
+    model.set_params(**{name: value for name, value in chosen.items() if value is not None})
     checked(model.get_params())
     if method != "auto":
         METHODS[method]
@@ -78,13 +81,8 @@ def embed(
         if output is None or estimate:
             _tell_estimate(out, graph, model, read)
             return
-        if scheduler is None:
-            model.fit(read, work=work)
-        else:
-            from atpgraph.embedding.spread import connected
-
-            with connected(scheduler) as client:
-                model.fit(read, work=work, client=client)
+        with connected(scheduler) if scheduler else contextlib.nullcontext() as client:
+            model.fit(read, work=work, client=client)
     started = time.perf_counter()
     model.save(output)
     seconds |= model.timings_ | {"save": time.perf_counter() - started}
@@ -94,14 +92,8 @@ def embed(
         "compile_seconds": round(compiling.seconds, 4),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
-    if report is not None:
-        from atpgraph.report.pages.embedding import write_report
-
-        payload["report"] = write_report(
-            model, report, typed_command(), name=graph.name, seconds=seconds,
-            memory_mb=peak_megabytes(),
-        )  # fmt: skip
-        out.note(f"report written to {payload['report']}")
+    cost: dict[str, Any] = {"seconds": seconds, "memory_mb": peak_megabytes()}
+    payload |= out.report(report, lambda command: render(model, command, name=graph.name, **cost))
     compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
     out.result(
         payload,
@@ -109,28 +101,14 @@ def embed(
         f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
         f"{model.n_reachable_pairs_:,} reachable pairs",
         *fidelity_lines(model),
-        table(["stage", "seconds"], [[name, value] for name, value in seconds.items()]),
+        table(["stage", "seconds"], seconds.items()),
         f"peak memory {peak_megabytes():,.0f} MB" + (compiled if compiling.seconds > 0.1 else ""),
         f"{output}: written; next: atp model top {output} NODE",
     )
 
 
-def _weight(text: str) -> Any:
-    from atpgraph.errors import InputError
-
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise InputError(
-            f"--zero-weight is {text!r}; give a number from 0 to 1, or auto."
-        ) from None
-
-
-def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None:
-    from atpgraph.embedding.estimate import estimate
-    from atpgraph.util.memory import human_bytes
-
-    need = estimate(graph, **model.get_params())
+def _tell_estimate(out: Session, path: Path, model: atpgraph.ATP, graph: atpgraph.DiGraph) -> None:
+    need = atpgraph.estimate(graph, **model.get_params())
     out.result(
         need.to_dict(),
         f"{path}: {need.nodes:,} nodes, {need.edges:,} edges, {need.core_edges:,} of them on "
@@ -138,3 +116,101 @@ def _tell_estimate(out: Session, path: Path, model: ATP, graph: DiGraph) -> None
         f"needs about {human_bytes(need.memory)} of memory ({human_bytes(need.available)} are "
         f"free) and {need.seconds:,.0f} seconds",
     )
+
+
+def tune(
+    out: Session,
+    graph: opts.Graph,
+    reading: Reading,
+    purpose: opts.Purpose = "reachability",
+    dims: Annotated[
+        str, opt("Lengths of the vectors to try, separated by commas.")
+    ] = "16,32,64,128",
+    penalties: Annotated[
+        str, opt("Penalties to try, separated by commas; auto is by purpose.")
+    ] = "auto,0.01,0.1",
+    protocol: Annotated[
+        str, opt("For paper: protocol of 'atp links compare' that holds out edges.")
+    ] = "paper",
+    method: opts.Method = "auto",
+    memory: opts.Memory = None,
+    threads: opts.Threads = None,
+    seed: opts.Seed = 0,
+) -> None:
+    """Choose the length of the vectors and the penalty for a graph."""
+    from atpgraph.embedding.settings import checked
+
+    lengths = values("--dims", dims, _length, "whole numbers from 1 to 65,536")
+    weights = values("--penalties", penalties, _penalty, "auto and numbers from 0")
+    checked(atpgraph.ATP(purpose=purpose).get_params())
+    train = reading.read(graph, memory)
+    judge: Callable[[atpgraph.ATP], dict[str, Any]] = _by_fidelity
+    if purpose != "reachability":
+        train, judge = _by_links(train, protocol, seed)
+    dag = atpgraph.break_cycles(train, method, random_state=seed).dag  # once for all
+    trials = []
+    for length, weight in product(lengths, weights):
+        model = atpgraph.ATP(
+            length, purpose=purpose, regularization=weight, n_jobs=threads,
+            random_state=seed, zero_weight=0.0 if purpose == "reachability" else "auto",
+        ).fit(dag)  # fmt: skip
+        seconds = round(model.timings_["factorization"], 4)
+        tried = {"components": length, "penalty": weight, "seconds": seconds}
+        trials.append(tried | judge(model))
+    # The shortest vectors among the best; where nothing can be asked, the first.
+    most = max((trial["auc"] for trial in trials if trial["auc"] is not None), default=0.0)
+    near = [trial for trial in trials if (trial["auc"] or 0.0) >= most - _NEAR]
+    best = min(near, key=lambda trial: (trial["components"], -(trial["auc"] or 0.0)))
+    columns = [name for name in _SHOWN if name in trials[0]]
+    rows = [["*" if trial is best else "", *(trial[name] for name in columns)] for trial in trials]
+    command = f"atp embed {graph} -o model.npz -p {purpose} --dim {best['components']}"
+    if purpose == "paper":
+        command += " --zero-weight auto"
+    if best["penalty"] != "auto":
+        command += f" --regularization {best['penalty']:g}"
+    out.result(
+        {"purpose": purpose, "trials": trials, "best": best},
+        table(["", *(name.replace("_", " ") for name in columns)], rows),
+        f"* is the shortest within {_NEAR} of the best AUC; next: {command}",
+    )
+
+
+def _by_fidelity(model: atpgraph.ATP) -> dict[str, Any]:
+    return {} if model.fidelity_ is None else dict(model.fidelity_.to_dict())
+
+
+def _by_links(
+    read: atpgraph.DiGraph, protocol: str, seed: int
+) -> tuple[atpgraph.DiGraph, Callable[[atpgraph.ATP], dict[str, Any]]]:
+    """Return what is left when edges are held out, and a function that judges by those."""
+    from atpgraph.embedding.ranking import pair_scores
+    from atpgraph.evaluation.metrics import auc, average_precision
+    from atpgraph.linkpred.protocols import PairTest
+    from atpgraph.linkpred.protocols.splits import make_split
+
+    split = make_split(read, protocols=[protocol], random_state=seed)
+    test = split.tests.get(protocol)
+    if not isinstance(test, PairTest):
+        why = split.unavailable.get(protocol, "it does not compare pairs")
+        raise InputError(f"Cannot judge by the protocol {protocol!r}: {why}.")
+
+    def judge(model: atpgraph.ATP) -> dict[str, Any]:
+        good, bad = (
+            pair_scores(model.source_, model.target_, pairs.sources, pairs.targets)
+            for pairs in (test.positives, test.negatives)
+        )
+        return {"auc": auc(good, bad), "average_precision": average_precision(good, bad)}
+
+    return split.train, judge
+
+
+def _length(text: str) -> int:
+    if not 1 <= int(text) <= 65_536:
+        raise ValueError
+    return int(text)
+
+
+def _penalty(text: str) -> Any:
+    if text != "auto" and not 0.0 <= float(text) < float("inf"):
+        raise ValueError
+    return text if text == "auto" else float(text)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import shlex
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from atpgraph.cli.console import Session, table
+import atpgraph
+from atpgraph.cli.console import Session, facts_table, table
 from atpgraph.cli.options import Reading, arg
+from atpgraph.errors import InputError
 
-if TYPE_CHECKING:
-    from atpgraph.embedding import ATP
-    from atpgraph.graph.digraph import DiGraph
-
-Shown = tuple[dict[str, Any], list[Any]]  # for --json, and for people
+Described = tuple[dict[str, Any], list[Any]]  # facts, and what is shown below them
 # Folders and archives of atpgraph-qa say what they are in one of these files.
 _MANIFESTS = ("site.json", "model.json", "backup.json")
 _LONGEST = 1 << 24
+_QUESTIONS = {
+    "link": "any edge hidden",
+    "connected": "its ends still connected",
+    "direction": "against its reverse",
+    "order": "against pairs joined the other way",
+}
 
 
 def info(
@@ -29,38 +32,25 @@ def info(
     reading: Reading,
 ) -> None:
     """Describe a graph or any file that a command wrote; 'atp FILE' does the same."""
-    from atpgraph.closure.reachability import FORMAT as INDEX
-    from atpgraph.embedding.model_file import FORMAT as MODEL
-    from atpgraph.linkpred.predictor_file import FORMAT as LINKS
     from atpgraph.util.archive import archive_format
 
-    describe = {MODEL: _model, LINKS: _links, INDEX: _index}
-    kind = None if file.is_dir() else archive_format(file)
-    if kind is None and not file.is_dir():
-        payload, shown = _graph(file, reading.read(file))
+    kind = "" if file.is_dir() else archive_format(file)
+    if kind is None:
+        facts, below = _graph(file, reading)
     else:
         reading.check_unused(file)
-        payload, shown = describe.get(kind or "", _other)(file)
-    out.result({"file": file, **payload}, *shown)
+        facts, below = _WRITTEN.get(kind, _other)(file)
+    flat = facts | {k: v for k, v in facts.get("params", {}).items() if k not in facts}
+    out.result({"file": file, **facts}, facts_table(file, flat), *below)
 
 
-def _rows(file: Path, facts: dict[str, Any]) -> Any:
-    """Return a table of names and values."""
-    shown = [
-        [name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)]
-        for name, value in facts.items()
-        if value is not None and not isinstance(value, (dict, list))
-    ]
-    return table(["", str(file)], shown)
-
-
-def _graph(file: Path, graph: DiGraph) -> Shown:
-    """Describe a graph and say what to try with it."""
+def _graph(file: Path, reading: Reading) -> Described:
+    """Describe a graph and say what to try with it, read in the same way."""
     import numpy as np
 
     from atpgraph.graph.scc import condense, cyclic_edges
-    from atpgraph.hierarchy import levels
 
+    graph = reading.read(file)
     component, condensed = condense(graph)
     sizes = np.bincount(component, minlength=1)
     on_cycles = int(cyclic_edges(graph).sum())
@@ -72,24 +62,26 @@ def _graph(file: Path, graph: DiGraph) -> Shown:
         "nodes_on_cycles": int(sizes[sizes > 1].sum()),
         "edges_on_cycles": on_cycles,
         "largest_component": int(sizes.max(initial=0)),
-        "levels": int(levels(condensed).max(initial=0)),
+        "levels": int(atpgraph.levels(condensed).max(initial=0)),
         "roots": int((graph.in_degree == 0).sum()),
         "leaves": int((graph.out_degree == 0).sum()),
     }
-    name = shlex.quote(str(file))
-    hints = [(f"atp cycles {name}", f"the edges that close cycles ({on_cycles:,} lie on one)")]
-    hints = hints if on_cycles else []
+    name = shlex.join([str(file), *reading.typed()])
+    hints = []
+    if on_cycles:
+        told = f"the edges that close cycles ({on_cycles:,} lie on one)"
+        hints.append((f"atp cycles {name}", told))
     hints.append((f"atp levels {name}", "what comes before what"))
     if graph.n_edges:
-        sources, targets = (shlex.quote(str(side[0])) for side in graph.edge_labels([0]))
-        hints.append((f"atp reach {name} {sources} {targets}", "exact paths"))
+        source, target = (shlex.quote(str(side[0])) for side in graph.edge_labels([0]))
+        hints.append((f"atp reach {name} {source} {target}", "exact paths"))
     stem = shlex.quote(file.name.partition(".")[0] + ".npz")
     hints.append((f"atp embed {name} -o {stem}", "a vector for every node"))
     hints.append((f"atp links fit {name} -o links.npz", "links that may be missing"))
-    return facts, [_rows(file, facts), table(["try", "for"], hints)]
+    return facts, [table(["try", "for"], hints)]
 
 
-def model_facts(model: ATP) -> dict[str, Any]:
+def model_facts(model: atpgraph.ATP) -> dict[str, Any]:
     """Return the sizes of graph, closure and fit, and how good it is, for ``--json``."""
     return {
         "purpose": model.get_params()["purpose"],
@@ -108,7 +100,7 @@ def model_facts(model: ATP) -> dict[str, Any]:
     }
 
 
-def fidelity_lines(model: ATP) -> list[Any]:
+def fidelity_lines(model: atpgraph.ATP) -> list[Any]:
     """Return the fidelity report as text: a table with the weakest line first, then advice."""
     report = model.fidelity_
     if report is None:
@@ -124,41 +116,41 @@ def fidelity_lines(model: ATP) -> list[Any]:
     return [shown, advice] if advice else [shown]
 
 
-def _model(file: Path) -> Shown:
-    import numpy as np
-
-    from atpgraph.embedding import ATP
-
-    model = ATP.load(file)
-    facts = model_facts(model)
-    params = {name: value for name, value in model.get_params().items() if name not in facts}
-    shown = {"kind": "model", **facts, "dtype": str(np.dtype(model.source_.dtype))}
-    return (
-        shown | {"params": model.get_params()},
-        [_rows(file, shown | params), *fidelity_lines(model)],
-    )
+def validation_tables(model: atpgraph.LinkPredictor) -> list[Any]:
+    """Return the tables of how well a predictor found the edges that were hidden from it."""
+    measured = model.validation_
+    judged = [
+        [name, measured[key]["auc"], measured[key]["error"]] for key, name in _QUESTIONS.items()
+    ]
+    ranks = {"suggestion at rank": "rank", "stated hit rate": "stated", "observed": "right"}
+    return [
+        table(["on hidden edges", "AUC", "calibration error"], judged),
+        table(ranks, measured["hits"]["ranks"]),
+    ]
 
 
-def _links(file: Path) -> Shown:
-    from atpgraph.cli.links import validation_tables
-    from atpgraph.linkpred.predictor import LinkPredictor
+def _model(file: Path) -> Described:
+    model = atpgraph.ATP.load(file)
+    facts = {"kind": "model", **model_facts(model), "dtype": str(model.source_.dtype)}
+    return facts | {"params": model.get_params()}, fidelity_lines(model)
 
-    model = LinkPredictor.load(file)
+
+def _links(file: Path) -> Described:
+    model = atpgraph.LinkPredictor.load(file)
     facts = {
         "kind": "links",
         "nodes": model.graph_.n_nodes,
         "edges": model.graph_.n_edges,
         "evidence": ", ".join(model.evidence_.kinds),
         "density": model.density_,
+        "validation": model.validation_,
+        "params": model.get_params(),
     }
-    payload = facts | {"validation": model.validation_, "params": model.get_params()}
-    return payload, [_rows(file, facts), *validation_tables(model)]
+    return facts, validation_tables(model)
 
 
-def _index(file: Path) -> Shown:
-    from atpgraph.closure.reachability import Reachability
-
-    reach = Reachability.load(file)
+def _index(file: Path) -> Described:
+    reach = atpgraph.Reachability.load(file)
     facts = {
         "kind": "reachability",
         "nodes": reach.graph.n_nodes,
@@ -166,25 +158,19 @@ def _index(file: Path) -> Shown:
         "components": reach.condensation.n_nodes,
         "index": reach.index,
     }
-    return facts, [_rows(file, facts)]
+    return facts, []
 
 
-def _other(file: Path) -> Shown:
+def _other(file: Path) -> Described:
     """Describe what another distribution wrote, by what its manifest says."""
-    from atpgraph.errors import InputError
     from atpgraph.util.archive import parse_json
 
     for name in _MANIFESTS:
         try:
-            if file.is_dir():
-                if not (file / name).is_file():
-                    continue
-                raw = (file / name).read_bytes()[:_LONGEST]
-            else:
-                with zipfile.ZipFile(file) as archive, archive.open(name) as member:
-                    raw = member.read(_LONGEST)
-            manifest = parse_json(raw.decode())
-        except (KeyError, ValueError, OSError, zipfile.BadZipFile, jsonlib.JSONDecodeError):
+            place: Any = file if file.is_dir() else zipfile.Path(file)
+            with (place / name).open("rb") as opened:
+                manifest = parse_json(opened.read(_LONGEST).decode())
+        except (KeyError, ValueError, OSError, zipfile.BadZipFile):
             continue
         if isinstance(manifest, dict) and str(manifest.get("format")).startswith("atpgraph"):
             facts = {"kind": manifest["format"].removeprefix("atpgraph-")}
@@ -193,5 +179,8 @@ def _other(file: Path) -> Shown:
                     facts |= value
                 elif not isinstance(value, (dict, list)) and key != "format":
                     facts[key] = value
-            return facts, [_rows(file, facts)]
+            return facts, []
     raise InputError(f"{file} is not a graph and not a file or folder that atp wrote.")
+
+
+_WRITTEN = {"atpgraph-model": _model, "atpgraph-links": _links, "atpgraph-reachability": _index}

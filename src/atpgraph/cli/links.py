@@ -1,16 +1,26 @@
-"""``atp links``: learn a link predictor from a graph, and ask it."""
+"""``atp links``: learn a link predictor from a graph, ask it, and compare it with others."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import atpgraph
 from atpgraph.cli import options as opts
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, table, typed_command
-from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
-from atpgraph.cli.options import Reading, arg, opt
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.info import validation_tables
+from atpgraph.cli.nodes import answer_pairs, known_labels
+from atpgraph.cli.options import Reading, Report, arg, opt, output, values
+from atpgraph.errors import InputError
+from atpgraph.util.files import check_writable
+from atpgraph.util.memory import peak_megabytes
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
 
 app = Commands(help="Predict links: learn from a graph, then ask for what is missing.")
 
@@ -24,48 +34,33 @@ Density = Annotated[
     ),
 ]
 
-_COLD = "{} has no edges: these are the nodes that got the most links of late"
-_QUESTIONS = {
-    "link": "any edge hidden",
-    "connected": "its ends still connected",
-    "direction": "against its reverse",
-    "order": "against pairs joined the other way",
-}
-
 
 @app.command()
 def fit(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[Path, opt("File of the predictor (.npz).", "--output", "-o")],
+    output: Annotated[Path, output("File of the predictor (.npz).")],
     attributes: Annotated[
-        Path | None,
-        opt("Attributes of nodes, a line each: label, then text or numbers (.tsv or .csv)."),
+        Path | None, opt("Attributes of nodes, a line each: label, then text or numbers.")
     ] = None,
     times: Annotated[
-        Path | None,
-        opt(
-            "When nodes appeared (label, time) or edges were made (source, target, time), a line "
-            "each."
-        ),
+        Path | None, opt("Times of nodes (label, time) or edges (source, target, time).")
     ] = None,
     evidence: Annotated[
         str, opt("Kinds of evidence, separated by commas, 'default' or 'all'.")
     ] = "default",
     dim: Annotated[int, opt("Length of ATP's vectors.", min=1)] = 32,
     threads: opts.Threads = None,
-    report: opts.Report = None,
+    report: Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
-    from atpgraph.linkpred.predictor import LinkPredictor
-    from atpgraph.util.files import check_writable
-    from atpgraph.util.memory import peak_megabytes
+    from atpgraph.report.pages.links import render
 
     check_writable(output)
-    model = LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
+    model = atpgraph.LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
     started = time.perf_counter()
     read = reading.read(graph)
     known = None if attributes is None else read_attributes(attributes, read)
@@ -82,11 +77,7 @@ def fit(
         "peak_memory_mb": round(peak_megabytes(), 1),
         "output": output,
     }
-    if report is not None:
-        from atpgraph.report.pages.links import write_report
-
-        payload["report"] = write_report(model, report, typed_command(), name=graph.name)
-        out.note(f"report written to {payload['report']}")
+    payload |= out.report(report, lambda command: render(model, command, name=graph.name))
     out.result(
         payload,
         f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
@@ -95,19 +86,6 @@ def fit(
         f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
     )
-
-
-def validation_tables(model: Any) -> list[Any]:
-    """Return the tables of how well a predictor found the edges that were hidden from it."""
-    measured = model.validation_
-    judged = [
-        [name, measured[key]["auc"], measured[key]["error"]] for key, name in _QUESTIONS.items()
-    ]
-    ranks = [[row["rank"], row["stated"], row["right"]] for row in measured["hits"]["ranks"]]
-    return [
-        table(["on hidden edges", "AUC", "calibration error"], judged),
-        table(["suggestion at rank", "stated hit rate", "observed"], ranks),
-    ]
 
 
 @app.command()
@@ -123,23 +101,17 @@ def score(
     """How likely is a link from U to V, and does it point this way?"""
     import numpy as np
 
-    from atpgraph.linkpred.predictor import LinkPredictor
-
-    loaded = LinkPredictor.load(model)
+    loaded = atpgraph.LinkPredictor.load(model)
     graph = loaded.graph_
-
-    def ask(u: list[Any], v: list[Any]) -> list[Any]:
-        known = graph.find_edges(graph.codes(u), graph.codes(v)) >= 0
-        forward = 1.0 / (1.0 + np.exp(-loaded.score_pairs(u, v, "direction")))
-        return [known, loaded.predict_proba(u, v, base_rate), forward]
-
-    names = ["known", "probability", "forward"]
-    rows = answer_pairs(out, graph, asked_pairs(graph, nodes, pairs), names, ask)
-    shown = [
-        [str(row["source"]), str(row["target"]), *(row[name] for name in names)] for row in rows
-    ]
-    columns = ["source", "target", "edge already", "probability", "points this way"]
-    out.result({"base_rate": base_rate, "pairs": rows}, table(columns, shown))
+    ask: dict[str, Any] = {
+        "known": lambda u, v: graph.find_edges(graph.codes(u), graph.codes(v)) >= 0,
+        "probability": lambda u, v: loaded.predict_proba(u, v, base_rate),
+        "forward": lambda u, v: 1.0 / (1.0 + np.exp(-loaded.score_pairs(u, v, "direction"))),
+    }
+    rows = answer_pairs(out, graph, nodes, pairs, ask)
+    columns = {"source": "source", "target": "target", "edge already": "known"}
+    columns |= {"probability": "probability", "points this way": "forward"}
+    out.result({"base_rate": base_rate, "pairs": rows}, table(columns, rows))
 
 
 @app.command()
@@ -148,69 +120,177 @@ def recommend(
     model: Model,
     node: Annotated[str, arg("Label of the node.")],
     top: opts.Top = 10,
-    sources: Annotated[
-        bool, opt("Nodes that should link to this one, instead of targets.", "--sources")
-    ] = False,
-    explain: Annotated[bool, opt("List the evidence for each.", "--explain")] = False,
-    include_known: Annotated[
-        bool, opt("List nodes that have the link already, too.", "--include-known")
-    ] = False,
+    sources: Annotated[bool, opt("Nodes that should link to this one, not targets.")] = False,
+    explain: Annotated[bool, opt("List the evidence for each.")] = False,
+    include_known: Annotated[bool, opt("List nodes that have the link already, too.")] = False,
     base_rate: Density = None,
 ) -> None:
     """The likeliest targets of a node, best first."""
-    from atpgraph.linkpred.predictor import LinkPredictor
-
-    loaded = LinkPredictor.load(model)
+    loaded = atpgraph.LinkPredictor.load(model)
     (label,) = known_labels(loaded.graph_, [node])
+    direction = "sources" if sources else "targets"
     find = loaded.recommend_sources if sources else loaded.recommend
     names, rates = find(label, top, exclude_known=not include_known, base_rate=base_rate)
     rows: list[dict[str, Any]] = [
         {"node": name, "rate": float(rate)}
         for name, rate in zip(names.tolist(), rates, strict=True)
     ]
-    reasons: list[str] = []
-    if explain:
-        for row in rows:
-            ends = (row["node"], label) if sources else (label, row["node"])
-            why = loaded.explain(*ends, order="sources" if sources else "targets")
-            row["reasons"] = why.to_dict()["reasons"]
-            reasons.append(str(why))
+    reasons = []
+    for row in rows if explain else []:
+        ends = (row["node"], label) if sources else (label, row["node"])
+        why = loaded.explain(*ends, order=direction)
+        row["reasons"] = why.to_dict()["reasons"]
+        reasons.append(str(why))
     cold = not sources and loaded.is_cold(label)
+    if cold:
+        out.note(f"{label} has no edges: these are the nodes that got the most links of late")
     payload = {
         "node": label,
-        "direction": "sources" if sources else "targets",
+        "direction": direction,
         "base_rate": loaded.density_ if base_rate is None else base_rate,
         "cold": cold,
         "recommended": rows,
     }
-    shown = table(
-        ["node", "probability" if sources else "hit rate"],
-        [[str(row["node"]), row["rate"]] for row in rows],
-        f"{payload['direction']} for {label}",
-    )
-    if cold:
-        out.note(_COLD.format(label))
-    out.result(payload, shown, *reasons)
+    columns = {"node": "node", "probability" if sources else "hit rate": "rate"}
+    out.result(payload, table(columns, rows, f"{direction} for {label}"), *reasons)
 
 
 @app.command()
-def top(
-    out: Session,
-    model: Model,
-    top: opts.Top = 100,
-    base_rate: Density = None,
-) -> None:
+def top(out: Session, model: Model, top: opts.Top = 100, base_rate: Density = None) -> None:
     """The likeliest links of the whole graph that are not there."""
-    from atpgraph.linkpred.predictor import LinkPredictor
-
-    loaded = LinkPredictor.load(model)
+    loaded = atpgraph.LinkPredictor.load(model)
     sources, targets, rates = loaded.top_links(top, base_rate=base_rate)
     rows = [
         {"source": u, "target": v, "rate": float(rate)}
         for u, v, rate in zip(sources.tolist(), targets.tolist(), rates, strict=True)
     ]
-    shown = [[str(row["source"]), str(row["target"]), row["rate"]] for row in rows]
     out.result(
         {"base_rate": loaded.density_ if base_rate is None else base_rate, "links": rows},
-        table(["source", "target", "hit rate"], shown),
+        table({"source": "source", "target": "target", "hit rate": "rate"}, rows),
     )
+
+
+@app.command()
+def compare(
+    out: Session,
+    graph: Annotated[
+        str,
+        arg(
+            "Edge list, a name of 'atp data list', or a folder of DirLinkBench splits.",
+            metavar="GRAPH|NAME|FOLDER",
+        ),
+    ],
+    reading: Reading,
+    methods: Annotated[
+        str, opt("'all', or methods and groups (ours, rival, trivial), separated by commas.")
+    ] = "all",
+    protocol: Annotated[
+        str, opt("Protocols, separated by commas.")
+    ] = "paper,random,reversed,ranking,dirlinkbench",
+    dim: Annotated[str, opt("Dimension per side; several by commas, the first leads.")] = "64",
+    seeds: Annotated[
+        int | None,
+        opt("Number of splits.", min=1, max=1000, show_default="5; all splits of a folder"),
+    ] = None,
+    times: Annotated[
+        Path | None,
+        opt("Predict the newest sources from the past, by these times; replaces --protocol."),
+    ] = None,
+    fraction: Annotated[float, opt("Share of the edges taken out for testing.")] = 0.1,
+    queries: Annotated[
+        int, opt("Test edges ranked per split, a random sample; 0 for all.", min=0)
+    ] = 2000,
+    report: Report = None,
+) -> None:
+    """Hide edges and compare how well each method finds them, with intervals."""
+    from atpgraph.linkpred.benchmark import run
+    from atpgraph.linkpred.evidence.attributes import read_times
+    from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED, is_splits, read_splits
+    from atpgraph.linkpred.protocols.splits import make_time_split
+    from atpgraph.report.pages.linkpred import render
+
+    dims = values("--dim", dim, _dimension, "whole numbers from 1, separated by commas")
+    splits, published = [], {}
+    if is_splits(graph):
+        reading.check_unused(Path(graph))
+        splits = read_splits(graph)
+        name, loaded, protocol = Path(graph).resolve().name, splits[0].train, "dirlinkbench"
+        published = PUBLISHED.get(name, {})
+    else:
+        name, loaded = _load(graph, reading)
+    if times is not None:
+        when = read_times(times, loaded)
+        splits = [
+            make_time_split(loaded, when, random_state=seed, max_queries=queries or None)
+            for seed in range(seeds or 5)
+        ]
+    result = run(
+        loaded,
+        methods,
+        [part.strip() for part in protocol.split(",") if part.strip()],
+        dim=list(dict.fromkeys(dims)),
+        seeds=seeds,
+        fraction=fraction,
+        max_queries=queries or None,
+        name=name,
+        splits=splits,
+    )
+    for key, reason in result.unavailable.items():
+        out.note(f"{key} was not run: {reason}")
+    if result.test_edges < result.requested:
+        out.note(
+            f"only {result.test_edges:,} of {result.requested:,} test edges could be taken "
+            "without disconnecting the graph"
+        )
+    payload = result.to_json() | out.report(report, lambda command: render(result, command))
+    if published:
+        payload["published"] = published
+        told = ", ".join(f"{row} {value}" for row, value in published.items())
+        out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
+    notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
+    failures = [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]
+    out.result(payload, _summary(result), *notes, *failures)
+
+
+def _dimension(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _load(graph: str, reading: Reading) -> tuple[str, atpgraph.DiGraph]:
+    from atpgraph import datasets
+
+    if Path(graph).exists():
+        return Path(graph).name, reading.read(graph)
+    try:
+        dataset = datasets.find(graph)
+    except InputError:
+        raise InputError(
+            f"{graph} is neither a file nor a dataset; the datasets are "
+            f"{', '.join(datasets.DATASETS)}."
+        ) from None
+    reading.check_unused(Path(graph))
+    return dataset.name, datasets.load(dataset.name)
+
+
+def _summary(result: BenchmarkResult) -> Table:
+    """Return a row for each method, with a star at the best of each column."""
+    columns = [f"{each}\n{result.headline(each).upper()}" for each in result.protocols]
+    rows = []
+    for row in result.main():
+        if row.runs:
+            memory = None if row.memory is None else f"{row.memory / 1e6:,.0f}"
+            cells = [_cell(result, row, protocol) for protocol in result.protocols]
+            rows.append([row.name, *cells, f"{row.seconds.mean:.2f}", memory])
+    title = f"{result.graph}, dimension {result.dims[0]}; * is the best"
+    return table(["method", *columns, "fit\ns", "memory\nMB"], rows, title)
+
+
+def _cell(result: BenchmarkResult, row: MethodResult, protocol: str) -> str:
+    metric = result.headline(protocol)
+    value = row.interval(protocol, metric)
+    text = f"{value.mean:.4f}"
+    if value.high == value.high:  # not NaN: more than one seed
+        text += f" ±{value.high - value.mean:.4f}"
+    return f"{text} *" if result.best(protocol, metric) is row else text

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import atpgraph
 from atpgraph.cli import options as opts
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, table
 from atpgraph.cli.info import fidelity_lines, info, model_facts
-from atpgraph.cli.nodes import answer_pairs, asked_pairs, known_labels
-from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt
+from atpgraph.cli.nodes import answer_pairs, known_labels
+from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt, output
+from atpgraph.util.files import check_writable
+from atpgraph.util.registry import unknown_name
 
 app = Commands(help="Use a saved embedding: describe it, ask it, add edges, export vectors.")
 app.command("info")(info)
@@ -24,60 +27,45 @@ def top(
     model: Model,
     nodes: Annotated[list[str], arg("Labels of nodes.", metavar="NODE...")],
     direction: Annotated[
-        str,
-        opt(
-            "targets: what the nodes lead to; sources: what leads to them.",
-            choices=DIRECTIONS,
-        ),
+        str, opt("targets: what nodes lead to; sources: what leads to them.", choices=DIRECTIONS)
     ] = "targets",
     top: opts.Top = 10,
     order: Annotated[
-        str,
-        opt(
-            "nearest: smallest difference of levels first; score: largest score first.",
-            choices=ORDERS,
-        ),
+        str, opt("nearest: next levels first; score: largest score first.", choices=ORDERS)
     ] = "nearest",
     all_: Annotated[
         bool, opt("Also nodes below the threshold; with --order score.", "--all")
     ] = False,
     approximate: Annotated[
-        bool,
-        opt(
-            "Search an index and print its recall, by score: for many queries to a large model.",
-            "--approximate",
-        ),
+        bool, opt("By score from an index, with its recall: for many queries to a large model.")
     ] = False,
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
-    from atpgraph.embedding import ATP
-    from atpgraph.util.registry import unknown_name
-
     if direction not in DIRECTIONS:
         raise unknown_name("direction", direction, DIRECTIONS)
-    loaded = ATP.load(model)
+    loaded = atpgraph.ATP.load(model)
     asked = known_labels(loaded.graph_, nodes)
-    find: Any = loaded.top_targets if direction == "targets" else loaded.top_sources
     how: dict[str, Any] = {"threshold": None} if all_ else {}
     payload: dict[str, Any] = {"direction": direction}
     if approximate:
         order, index = "score", loaded.index(direction)
-        find = index.top
+        found = index.top(asked, top, **how)
         payload |= {"recall": index.recall_, "exact": index.exact_}
         if not index.exact_:
             out.note(f"approximate: finds {index.recall_:.1%} of the ten best, on a sample")
     else:
-        how["order"] = order
+        find: Any = loaded.top_targets if direction == "targets" else loaded.top_sources
+        found = find(asked, top, order=order, **how)
     results, tables = [], []
-    for label, names, scores in zip(asked, *find(asked, top, **how), strict=True):
-        level_of = loaded.levels_[loaded.graph_.codes(names)]
+    for label, names, scores in zip(asked, *found, strict=True):
+        levels = loaded.levels_[loaded.graph_.codes(names)]
         rows = [
             {"node": name, "score": float(score), "level": int(level)}
-            for name, score, level in zip(names.tolist(), scores, level_of, strict=True)
+            for name, score, level in zip(names.tolist(), scores, levels, strict=True)
         ]
         results.append({"node": label, "neighbors": rows})
-        shown = [[str(row["node"]), row["score"], row["level"]] for row in rows]
-        tables.append(table(["node", "score", "level"], shown, f"{direction} of {label}"))
+        columns = {name: name for name in ("node", "score", "level")}
+        tables.append(table(columns, rows, f"{direction} of {label}"))
     out.result(payload | {"order": order, "nodes": results}, *tables)
 
 
@@ -89,57 +77,34 @@ def score(
     pairs: opts.PairsFile = None,
     threshold: Annotated[
         float | None,
-        opt(
-            "Probability above which a path is predicted.",
-            min=0.0,
-            max=1.0,
-            show_default="the score with the best F1 over all pairs",
-        ),
+        opt("Probability above which a path is predicted.", show_default="best F1 over all pairs"),
     ] = None,
     base_rate: Annotated[
         float | None,
-        opt(
-            "Share of paths among the pairs you ask about, for the probabilities.",
-            min=0.0,
-            max=1.0,
-            show_default="their share among all pairs",
-        ),
+        opt("Share of paths among the pairs you ask about.", show_default="that among all pairs"),
     ] = None,
 ) -> None:
     """Is there a path from U to V? In the graph, exactly, and as the vectors predict."""
-    from atpgraph.embedding import ATP
-
-    loaded = ATP.load(model)
-    names = ["path", "predicted", "probability", "score"]
-    rows = answer_pairs(
-        out,
-        loaded.graph_,
-        asked_pairs(loaded.graph_, nodes, pairs),
-        names,
-        lambda u, v: [
-            loaded.reaches(u, v),
-            loaded.predict(u, v, threshold, base_rate=base_rate),
-            loaded.predict_proba(u, v, base_rate=base_rate),
-            loaded.score_pairs(u, v),
-        ],
-    )
+    loaded = atpgraph.ATP.load(model)
+    ask = {
+        "path": loaded.reaches,
+        "predicted": lambda u, v: loaded.predict(u, v, threshold, base_rate=base_rate),
+        "probability": lambda u, v: loaded.predict_proba(u, v, base_rate=base_rate),
+        "score": loaded.score_pairs,
+    }
+    rows = answer_pairs(out, loaded.graph_, nodes, pairs, ask)
     if len(rows) == 1 and not rows[0]["unknown"]:
         (row,) = rows
-        there, predicted = ("yes" if row[name] else "no" for name in names[:2])
-        out.result(
-            {"pairs": rows},
+        there, predicted = ("yes" if row[name] else "no" for name in ("path", "predicted"))
+        shown: Any = (
             f"{row['source']} → {row['target']}: path in the graph: {there}; "
-            f"predicted: {predicted}, {row['probability']:.2f}",
+            f"predicted: {predicted}, {row['probability']:.2f}"
         )
-        return
-    shown = [
-        [str(row["source"]), str(row["target"])]
-        + ["unknown node" if row["unknown"] else row["path"]]
-        + [row[name] for name in names[1:]]
-        for row in rows
-    ]
-    columns = ["source", "target", "path in the graph", *names[1:]]
-    out.result({"pairs": rows}, table(columns, shown))
+    else:
+        columns = {"source": "source", "target": "target", "path in the graph": "path"}
+        told = [row | {"path": "unknown node"} if row["unknown"] else row for row in rows]
+        shown = table(columns | {name: name for name in list(ask)[1:]}, told)
+    out.result({"pairs": rows}, shown)
 
 
 @app.command()
@@ -148,21 +113,17 @@ def add(
     model: Model,
     edges: opts.Graph,
     reading: Reading,
-    output: Annotated[Path, opt("Model file to write; may be the same.", "--output", "-o")],
+    output: Annotated[Path, output("Model file to write; may be the same.")],
 ) -> None:
     """Add edges and nodes to a model without fitting it again."""
-    from atpgraph.embedding import ATP
-    from atpgraph.util.files import check_writable
-
     check_writable(output)
-    before = ATP.load(model)
+    before = atpgraph.ATP.load(model)
     grown = before.add_edges(reading.read(edges))
     grown.save(output)
     nodes = grown.graph_.n_nodes - before.graph_.n_nodes
     added = grown.graph_.n_edges - before.graph_.n_edges
-    payload = model_facts(grown) | {"added_nodes": nodes, "added_edges": added}
     out.result(
-        payload,
+        model_facts(grown) | {"added_nodes": nodes, "added_edges": added},
         f"{output}: written; {nodes:,} nodes and {added:,} edges are new",
         *fidelity_lines(grown),
     )
@@ -172,10 +133,7 @@ def add(
 def export(
     out: Session,
     model: Model,
-    output: Annotated[
-        Path,
-        opt("File (- for standard output), or folder for word2vec and npy.", "--output", "-o"),
-    ],
+    output: Annotated[Path, output("File, - for standard output; or folder (word2vec, npy).")],
     format: Annotated[
         str | None,
         opt(
@@ -186,13 +144,12 @@ def export(
     ] = None,
 ) -> None:
     """Write the vectors for other programs."""
-    from atpgraph.embedding import ATP
     from atpgraph.embedding.export import export as write
 
     if format is None:
         suffix = output.suffix.lower().removeprefix(".")
         format = suffix if suffix in ("csv", "parquet") else "word2vec"
-    files = write(ATP.load(model), format, output)
+    files = write(atpgraph.ATP.load(model), format, output)
     out.result(
         {"format": format, "files": [str(file) for file in files]},
         *(f"{file}: written" for file in files),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from atpgraph.errors import InputError
 
 if TYPE_CHECKING:
     from atpgraph.cli.console import Session
@@ -25,8 +27,6 @@ def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
 
 def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
     """Return :func:`same_labels`, all of which the graph must have."""
-    from atpgraph.errors import InputError
-
     labels = same_labels(graph, names)
     unknown = (graph.codes_or_minus_one(labels) < 0).tolist()
     if any(unknown):
@@ -37,66 +37,50 @@ def known_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
     return labels
 
 
-def asked_pairs(
-    graph: DiGraph, nodes: list[str] | None, file: Path | None
-) -> tuple[list[Any], list[Any]]:
-    """Return the sources and targets that are asked about, typed in turn or in a file."""
-    from atpgraph.errors import InputError
+def answer_pairs(
+    out: Session,
+    graph: DiGraph,
+    nodes: list[str] | None,
+    file: Path | None,
+    ask: Mapping[str, Callable[[list[Any], list[Any]], Any]],
+) -> list[dict[str, Any]]:
+    """Return a row for each pair, typed in turn or in a file.
+
+    Each function in `ask` takes sources and targets and returns an array of answers. Answers are
+    None where the graph does not have a node.
+    """
+    import numpy as np
+
     from atpgraph.graph.edgelist import read_pairs
 
     if bool(nodes) == (file is not None):
         raise InputError("Name pairs of nodes, or a file of them with --pairs; not both.")
     if file is not None:
-        sources, targets = read_pairs(file)
-        return same_labels(graph, sources), same_labels(graph, targets)
-    names = nodes or []
-    if len(names) % 2:
-        raise InputError(f"{names[-1]!r} has no partner; name an even number of nodes.")
-    labels = known_labels(graph, names)
-    return labels[0::2], labels[1::2]
-
-
-def answer_pairs(
-    out: Session,
-    graph: DiGraph,
-    pairs: tuple[list[Any], list[Any]],
-    names: Sequence[str],
-    ask: Callable[[list[Any], list[Any]], Sequence[Any]],
-) -> list[dict[str, Any]]:
-    """Return a row for each pair, with null answers where the graph does not have a node.
-
-    `ask` takes sources and targets and returns one array of answers for each of `names`.
-    """
-    import numpy as np
-
-    sources, targets = pairs
+        pairs = [same_labels(graph, side) for side in read_pairs(file)]
+    else:
+        typed = nodes or []
+        if len(typed) % 2:
+            raise InputError(f"{typed[-1]!r} has no partner; name an even number of nodes.")
+        labels = known_labels(graph, typed)
+        pairs = [labels[0::2], labels[1::2]]
     known = np.array([graph.codes_or_minus_one(side) >= 0 for side in pairs])
-    both = np.flatnonzero(known.all(axis=0)).tolist()
-    rows: list[dict[str, Any]] = [
-        {
-            "source": u,
-            "target": v,
-            **dict.fromkeys(names),
-            "unknown": [
-                label for label, here in zip((u, v), known[:, at], strict=True) if not here
-            ],
-        }
-        for at, (u, v) in enumerate(zip(sources, targets, strict=True))
-    ]
-    if both:
-        answers = ask([sources[at] for at in both], [targets[at] for at in both])
-        for name, values in zip(names, answers, strict=True):
-            plain = values.tolist() if hasattr(values, "tolist") else values
-            for at, value in zip(both, plain, strict=True):
-                rows[at][name] = value
-    if missing := len(rows) - len(both):
+    rows: list[dict[str, Any]] = []
+    for u, v, *here in zip(*pairs, *known.tolist(), strict=True):
+        unknown = [label for label, known_here in zip((u, v), here, strict=True) if not known_here]
+        rows.append({"source": u, "target": v, **dict.fromkeys(ask), "unknown": unknown})
+    asked = [row for row in rows if not row["unknown"]]
+    for name, function in ask.items() if asked else ():
+        answers = function([row["source"] for row in asked], [row["target"] for row in asked])
+        for row, answer in zip(asked, np.asarray(answers).tolist(), strict=True):
+            row[name] = answer
+    if missing := len(rows) - len(asked):
         out.note(f"{missing:,} of {len(rows):,} pairs name a node that the graph does not have")
     return rows
 
 
 def _other_form(graph: DiGraph, name: Any) -> Any:
-    number, text = _whole(name), str(name)
-    return text if graph.codes_or_minus_one([text])[0] >= 0 else number
+    text = str(name)
+    return text if graph.codes_or_minus_one([text])[0] >= 0 else _whole(name)
 
 
 def _whole(name: Any) -> Any:

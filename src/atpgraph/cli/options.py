@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.models import OptionInfo
+
+from atpgraph.errors import InputError
 
 if TYPE_CHECKING:
     from atpgraph.graph.digraph import DiGraph
+
+T = TypeVar("T")
 
 # Names that the shell completes, kept here so that completion loads no numerics; a test compares
 # them with the library's.
@@ -32,7 +38,9 @@ ORDERS = ("nearest", "score")
 def opt(help: str, *names: str, choices: tuple[str, ...] = (), **settings: Any) -> Any:
     """Return a Typer option with this help; the shell completes its `choices`."""
     if choices:
-        settings["autocompletion"] = completer(choices)
+        settings["autocompletion"] = lambda incomplete: [
+            name for name in choices if name.startswith(incomplete)
+        ]
     return typer.Option(*names, help=help, **settings)
 
 
@@ -41,19 +49,28 @@ def arg(help: str, **settings: Any) -> Any:
     return typer.Argument(help=help, show_default=False, **settings)
 
 
-def completer(names: tuple[str, ...]) -> Callable[[str], list[str]]:
-    """Return a function that lists the names that begin as typed.
+def output(help: str) -> Any:
+    """Return the option ``--output`` with this help."""
+    return opt(help, "--output", "-o")
+
+
+def value(name: str, text: str, convert: Callable[[str], T], takes: str) -> T:
+    """Return the value of an option; an InputError says what the option takes."""
+    try:
+        return convert(text)
+    except ValueError:
+        raise InputError(f"{name} has {text!r}; it takes {takes}.") from None
+
+
+def values(name: str, text: str, convert: Callable[[str], T], takes: str) -> list[T]:
+    """Return the values of an option that takes several, separated by commas.
 
     Examples
     --------
-    >>> completer(KERNELS)("l")
-    ['log', 'linear']
+    >>> values("--dims", "8, 16", int, "whole numbers")
+    [8, 16]
     """
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete
+    return [value(name, part.strip(), convert, takes) for part in text.split(",")]
 
 
 Graph = Annotated[Path, arg("Edge list, .gz or not; - for standard input.")]
@@ -62,7 +79,14 @@ PairsFile = Annotated[
     Path | None,
     opt("File of pairs, one per line, - for standard input. Unknown nodes are marked.", "--pairs"),
 ]
-Method = Annotated[str, opt("How to break cycles.", "--method", "-m", choices=METHODS)]
+Method = Annotated[
+    str,
+    opt(
+        f"How to break cycles: {', '.join(METHODS[:-1])}; auto is sift up to 300,000 edges on "
+        "cycles, then springs.",
+        "--method", "-m", choices=METHODS, metavar="NAME",
+    ),
+]  # fmt: skip
 Purpose = Annotated[
     str,
     opt(
@@ -87,23 +111,32 @@ _column = functools.partial(opt, show_default=False, rich_help_panel="How to rea
 class Reading:
     """How to read a graph, as typed."""
 
-    source: Annotated[str | None, _column("Column of the sources: name, or number from 1 on.")] = (
-        None
-    )
+    source: Annotated[str | None, _column("Column of the sources: name, or number from 1.")] = None
     target: Annotated[str | None, _column("Column of the targets.")] = None
     weight: Annotated[
         str | None, _column("Column of the weights; by default the one named weight.")
     ] = None
-    no_weight: Annotated[bool, _column("Ignore weights.", "--no-weight")] = False
+    no_weight: Annotated[bool, _column("Ignore weights.")] = False
     type: Annotated[str | None, _column("Column of the edge types, such as is_a.")] = None
     delimiter: Annotated[str | None, _column("Column separator: one character, or tab.")] = None
     header: Annotated[
         bool | None, _column("Whether the first line names the columns.", "--header/--no-header")
     ] = None
 
+    def typed(self) -> list[str]:
+        """Return the options as typed on the command line, without those left at their default."""
+        words = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            option = "--" + field.name.replace("_", "-")
+            if isinstance(value, bool) and value != field.default:
+                words.append(option if value else f"--no-{field.name}")
+            elif isinstance(value, str):
+                words += [option, value]
+        return words
+
     def read(self, path: Path | str, memory: str | float | None = None) -> DiGraph:
         """Return the graph in a file."""
-        from atpgraph.errors import InputError
         from atpgraph.graph.edgelist import read_edgelist
         from atpgraph.util.archive import archive_format
 
@@ -124,8 +157,6 @@ class Reading:
 
     def check_unused(self, path: Path) -> None:
         """Raise an InputError if there are options for a file that is not an edge list."""
-        from atpgraph.errors import InputError
-
         if self != Reading():
             raise InputError(
                 f"{path} is not an edge list; leave out the options for columns and lines."
@@ -137,11 +168,15 @@ def _number_or_name(typed: str | None) -> str | int | None:
     return int(typed) if typed is not None and typed.isascii() and typed.isdigit() else typed
 
 
+def _common(json: Json = False, quiet: Quiet = False) -> None:
+    """Have the options of every command."""
+
+
 def with_session(command: Callable[..., None]) -> Callable[..., None]:
     """Return `command` with ``--json`` and ``--quiet``, which run it in a session.
 
     The session is its parameter ``out``. A parameter ``reading`` stands for the options of
-    :class:`Reading`, which are listed after the command's own.
+    :class:`Reading`, which are listed after the command's own. A flag has no ``--no-`` form.
     """
     signature = inspect.signature(command, eval_str=True)
     if "out" not in signature.parameters:
@@ -149,7 +184,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
     own = [each for name, each in signature.parameters.items() if name not in ("out", "reading")]
     reads = "reading" in signature.parameters
     columns = list(inspect.signature(Reading, eval_str=True).parameters.values()) if reads else []
-    common = list(inspect.signature(_common, eval_str=True).parameters.values())
+    common = inspect.signature(_common, eval_str=True).parameters.values()
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
@@ -163,10 +198,12 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in [*own, *columns, *common]
     ]
+    for each in parameters:
+        for info in getattr(each.annotation, "__metadata__", ()):
+            # A single name is the "default" of an option in an annotation.
+            named = isinstance(info, OptionInfo) and (info.param_decls or info.default is not ...)
+            if each.default is False and isinstance(info, OptionInfo) and not named:
+                info.param_decls = ("--" + each.name.replace("_", "-"),)
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _common(json: Json = False, quiet: Quiet = False) -> None:
-    """Have the options of every command."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import atpgraph
 from atpgraph.cli.console import Session
-from atpgraph.cli.options import KINDS, Method, Reading, Seed, arg, opt
+from atpgraph.cli.options import KINDS, Method, Reading, Seed, arg, opt, output
+from atpgraph.util.progress import stage
 
 
 def plot(
     out: Session,
     file: Annotated[Path, arg("Edge list, or model of 'atp embed'.", metavar="GRAPH|MODEL")],
     reading: Reading,
-    output: Annotated[Path, opt("Picture to write (.png or .svg).", "--output", "-o")],
+    output: Annotated[Path, output("Picture to write (.png or .svg).")],
     kind: Annotated[
         str | None,
         opt(
@@ -28,28 +30,22 @@ def plot(
     seed: Seed = 0,
 ) -> None:
     """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
-    from atpgraph.embedding import ATP
+    from atpgraph import plot
     from atpgraph.embedding.model_file import is_archive
-    from atpgraph.plot import plot as draw
-    from atpgraph.plot import save
-    from atpgraph.plot.figures import check_output
-    from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES
-    from atpgraph.util.progress import stage
-    from atpgraph.util.registry import unknown_name
 
-    check_output(output)
-    if kind is not None and kind not in KINDS:
-        raise unknown_name("kind of picture", kind, KINDS)
-    if is_archive(file):
+    plot.check_output(output)
+    if kind is not None:
+        plot.KINDS[kind]
+    is_model = is_archive(file)
+    if is_model:
         reading.check_unused(file)
-    read: Any = ATP.load(file) if is_archive(file) else reading.read(file)
-    is_model = isinstance(read, ATP)
+    read: Any = atpgraph.ATP.load(file) if is_model else reading.read(file)
     graph = read.graph_ if is_model else read
     if kind is None:
-        small = graph.n_nodes <= MAX_NODES and graph.n_edges <= MAX_EDGES
+        small = graph.n_nodes <= plot.MAX_NODES and graph.n_edges <= plot.MAX_EDGES
         kind = "hierarchy" if small else ("map" if is_model else "levels")
     with stage(f"drawing: {kind}"):
-        save(draw(read, kind, method=method, random_state=seed), output)
+        plot.save(plot.plot(read, kind, method=method, random_state=seed), output)
     payload = {"kind": kind, "file": output, "nodes": graph.n_nodes, "edges": graph.n_edges}
     possible = KINDS if is_model else ("hierarchy", "levels")
     others = ", ".join(other for other in possible if other != kind)

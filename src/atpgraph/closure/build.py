@@ -1,38 +1,41 @@
-"""Building closure forests, within a memory budget that is checked first."""
+"""Build closure forests by searching, within a memory budget that is checked first.
+
+Walk the forest depth first with a mark on everything that the current parent reaches, the parent
+included: what a search from the other successors finds before it runs into marks is new, and is
+marked in turn for the nodes below. So the time is that of the edges and of what is stored, however
+deep the graph is.
+"""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.closure._blocks import (
-    MAX_WORDS,
-    Extras,
-    Workspace,
-    block_forest,
-    block_width,
-    choose_parents,
-    gather_rows,
-    smallest_draws,
-)
-from atpgraph.closure._search import search_forest
-from atpgraph.closure.forest import ClosureForest
-from atpgraph.closure.panel import Positions
+from atpgraph.closure.forest import ClosureForest, depth_first, path_from_root
+from atpgraph.closure.panel import Panel, Positions
+from atpgraph.closure.sketch import sketch_nodes
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import Float64Array, Int32Array
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.bits import popcount
+from atpgraph.util.jit import kernel
 from atpgraph.util.memory import budget_bytes, human_bytes
+from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
-from atpgraph.util.threads import interruptible, thread_count
+from atpgraph.util.threads import Workers, checkpoint, interruptible, thread_count
 
-_SKETCH_DRAWS = 16
-_SAMPLE_COLUMNS = 1024
-_SAMPLE_WORDS = 8
-# Peak bytes of one extra: its value and its share of (node, count) in a block, and its final place.
-_BYTES_PER_EXTRA = 12
-_BYTES_PER_NODE = 80
+_SAMPLE = 1024  # columns from which a forest is estimated
+_FEW = 16  # reached columns, below which a sketch estimates the number of descendants better
+_NODE_BYTES, _EXTRA_BYTES = 44, 4  # of a forest
+_PEAK_BYTES = 190  # of a node while the forest is estimated and built
+_SECONDS = 4e-9  # for an edge that a search looks at
+_TASKS_PER_THREAD = 4
+_LEAST_TASK = 10_000  # nodes
+_SLICE = 20_000_000  # edges: some tenths of a second
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def closure_forest(
     memory: str | float | None = None,
     n_jobs: int | None = None,
 ) -> ClosureForest:
-    """Descendants of every node of an acyclic graph, as a forest.
+    """Return the descendants of every node of an acyclic graph, as a forest.
 
     Parameters
     ----------
@@ -83,16 +86,7 @@ def closure_forest(
     InputError
         If the graph has a cycle.
     """
-    return interruptible(_one_forest, dag, levels, budget_bytes(memory), thread_count(n_jobs))
-
-
-def _one_forest(
-    dag: DiGraph, levels: Int32Array | None, budget: int, threads: int
-) -> ClosureForest:
-    view = Positions.of(dag, levels)
-    sample = _sampled(view)
-    _refuse_if_too_large(view, sample.estimate, budget, held=0)
-    return _build(view, sample, budget, threads)
+    return _forests([(dag, levels)], memory, n_jobs)[0]
 
 
 def closure_forests(
@@ -102,7 +96,7 @@ def closure_forests(
     memory: str | float | None = None,
     n_jobs: int | None = None,
 ) -> tuple[ClosureForest, ClosureForest]:
-    """The forests of the graph (rows: descendants) and of its reverse (columns: ancestors).
+    """Return the forests of the graph (rows: descendants) and of its reverse (columns: ancestors).
 
     Parameters as for :func:`closure_forest`; the budget holds for both forests together.
 
@@ -112,107 +106,61 @@ def closure_forests(
     >>> rows.sizes.tolist(), columns.sizes.tolist()
     ([2, 1, 0], [0, 1, 2])
     """
-    return interruptible(_two_forests, dag, levels, budget_bytes(memory), thread_count(n_jobs))
-
-
-def _two_forests(
-    dag: DiGraph, levels: Int32Array | None, budget: int, threads: int
-) -> tuple[ClosureForest, ClosureForest]:
-    down, up = Positions.of(dag, levels), Positions.of(dag.reverse())
-    of_down, of_up = _sampled(down), _sampled(up)
-    _refuse_if_too_large(down, of_down.estimate, budget, held=0)
-    _refuse_if_too_large(up, of_up.estimate, budget, held=of_down.estimate.bytes_held)
-    rows = _build(down, of_down, budget, threads)
-    return rows, _build(up, of_up, budget - rows.nbytes, threads)
+    rows, columns = _forests([(dag, levels), (dag.reverse(), None)], memory, n_jobs)
+    return rows, columns
 
 
 def estimate_closure(dag: DiGraph) -> ClosureEstimate:
     """Estimate the size of the closure forest from random target columns, in O(n + m).
-
-    Graphs of up to a thousand nodes are not worth a sample: the numbers are an upper bound.
 
     Examples
     --------
     >>> estimate_closure(DiGraph.from_codes([0, 1], [1, 2], 3)).pairs
     3.0
     """
-    return _sampled(Positions.of(dag)).estimate
+    return _estimate(Positions.of(dag), 1)[0]
 
 
-def _build(view: Positions, sample: _Sample, budget: int, threads: int) -> ClosureForest:
-    words, threads = block_width(view.n, budget, threads)
-    if sample.parent is not None and _searching_is_faster(view, sample.estimate.extras):
-        return _by_node_index(view, search_forest(view, sample.parent, threads))
-    return _by_node_index(view, block_forest(view, words, threads))
+def _forests(
+    dags: list[tuple[DiGraph, Int32Array | None]], memory: str | float | None, n_jobs: int | None
+) -> list[ClosureForest]:
+    budget, threads = budget_bytes(memory), thread_count(n_jobs)
+
+    def work() -> list[ClosureForest]:
+        views = [Positions.of(dag, levels) for dag, levels in dags]
+        estimates = [_estimate(view, threads) for view in views]
+        held = 0
+        for view, (estimate, _) in zip(views, estimates, strict=True):
+            _refuse_if_too_large(view, estimate, budget, held)
+            held += estimate.bytes_held
+        both = zip(views, estimates, strict=True)
+        return [_build(view, parent, threads) for view, (_, parent) in both]
+
+    return interruptible(work)
 
 
-def _searching_is_faster(view: Positions, extras: float) -> bool:
-    """Whether looking at the edges of all extras takes less than passing blocks over all edges.
-
-    As measured, an edge of the search takes three times as long as a row of a block.
-    """
-    n, m = view.n, view.dag.n_edges
-    return 3 * (extras * (1 + m / n) + n + m) < n / (64 * MAX_WORDS) * (n + m)
-
-
-def _by_node_index(view: Positions, built: Extras) -> ClosureForest:
-    position, nodes = view.position, view.nodes
-    parent = np.where(built.parent >= 0, nodes[built.parent], np.int32(-1))[position]
-    indptr = np.zeros(view.n + 1, dtype=np.int64)
-    np.cumsum(np.diff(built.indptr)[position], out=indptr[1:])
-    extras = np.empty_like(built.extras)
-    gather_rows(position, built.indptr, built.extras, nodes, indptr, extras)
-    return ClosureForest.assemble(parent, indptr, extras, built.sizes[position], nodes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """What a sample of columns says: how large the forest gets, and likely parents if it says."""
-
-    estimate: ClosureEstimate
-    parent: Int32Array | None
-
-
-def _sampled(view: Positions) -> _Sample:
-    n = view.n
-    if n <= _SAMPLE_COLUMNS:
-        pairs = n * (n - 1) / 2
-        return _Sample(_estimate_of(n, pairs, pairs, 0.0), None)
-    started = time.perf_counter()
-    rng = generator(0)
-    sample = rng.choice(n, _SAMPLE_COLUMNS, replace=False).astype(np.int32)
-    blocks = [np.sort(part) for part in np.split(sample, _SAMPLE_COLUMNS // (64 * _SAMPLE_WORDS))]
-    scale = n / _SAMPLE_COLUMNS
-    space = Workspace(n, _SAMPLE_WORDS)
-    for block in blocks:
-        space.count(view, block)
-    counted = time.perf_counter() - started
-    # Where few sampled columns are reached, their number says little: there a sketch of the size
-    # is better. The sample that judges the parents is not the one that chose them.
-    guess = np.where(space.sizes >= 16, space.sizes * scale, _sketched_sizes(view, rng))
-    parent = choose_parents(view, (256 * guess).astype(np.int64))
-    pairs = float(space.sizes.sum()) * scale
-    fresh = rng.choice(n, _SAMPLE_COLUMNS, replace=False).astype(np.int32)
-    started = time.perf_counter()
-    extras = sum(
-        len(space.extras(view, np.sort(part), parent)[2]) for part in np.split(fresh, len(blocks))
-    )
-    seconds = (counted + time.perf_counter() - started) * scale
-    return _Sample(_estimate_of(n, pairs, extras * scale, seconds), parent)
-
-
-def _sketched_sizes(view: Positions, rng: np.random.Generator) -> Float64Array:
-    draws = rng.standard_exponential((view.n, _SKETCH_DRAWS), dtype=np.float32)
-    smallest = np.full(draws.shape, np.inf, dtype=np.float32)
-    smallest_draws(*view.predecessors, draws, smallest)
-    sums: Float64Array = smallest.sum(axis=1, dtype=np.float64)
-    return (_SKETCH_DRAWS - 1) / sums
-
-
-def _estimate_of(n: int, pairs: float, extras: float, seconds: float) -> ClosureEstimate:
-    held = int(4 * extras + 44 * n)
-    peak = int(_BYTES_PER_EXTRA * extras + _BYTES_PER_NODE * n + Workspace.bytes_for(n, 1))
-    return ClosureEstimate(pairs, extras, held, peak, seconds)
+def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Array]:
+    """Estimate how large the forest gets; return likely parents as well."""
+    n, m, rng = view.n, view.dag.n_edges, generator(0)
+    columns = [rng.permutation(n)[:_SAMPLE].astype(np.int32) for _ in range(2)]
+    scale = n / max(len(columns[0]), 1)
+    with Workers(threads) as workers:
+        counts = Panel(view, columns[0], workers).sizes()
+        counts[columns[0]] -= 1
+        guess = counts * scale
+        if scale > 1:
+            sketched = sketch_nodes(view, _FEW, rng, workers).sizes
+            guess = np.where(counts >= _FEW, guess, sketched)
+        parent = _largest_successors(view, (256 * guess).astype(np.int64))
+        # The sample that judges the parents is not the one that chose them.
+        bits = Panel(view, columns[1], workers).bits
+    at = np.where(parent >= 0, view.position[parent], -1)[view.nodes]
+    new = int(_count_new(bits, at)) - int(np.count_nonzero(parent[columns[1]] >= 0))
+    pairs, extras = float(counts.sum()) * scale, new * scale
+    held = int(_EXTRA_BYTES * extras + _NODE_BYTES * n)
+    seconds = 2 * _SECONDS * (extras * (1 + m / max(n, 1)) + n + m)
+    peak = int(_EXTRA_BYTES * extras + _PEAK_BYTES * n)
+    return ClosureEstimate(pairs, extras, held, peak, seconds), parent
 
 
 def _refuse_if_too_large(
@@ -227,3 +175,171 @@ def _refuse_if_too_large(
         f"{estimate.extras:,.0f} extras) but the budget is {human_bytes(budget)}; "
         "raise the memory budget, or embed a smaller or sparser graph."
     )
+
+
+def _build(view: Positions, guessed: Int32Array, threads: int) -> ClosureForest:
+    """Search with guessed parents for the sizes, then with the parents that the sizes name."""
+    n = view.n
+    counts, sizes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int32)
+    order = depth_first(view.nodes, guessed)[0]
+    walk = Walk(view.dag.indptr, view.dag.targets, guessed, counts, counts, nothing)
+    _walk("closure: sizes", walk, order, threads)
+    _add_up(view.nodes, guessed, counts, sizes)
+    parent = _largest_successors(view, sizes)
+    # The sizes tell how many extras each node will have, so every search knows where its own go.
+    counts = np.where(parent >= 0, sizes - sizes[parent] - 1, 0)
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    extras = np.empty(indptr[-1], dtype=np.int32)
+    forest = ClosureForest.assemble(parent, indptr, extras, sizes, view.nodes)
+    walk = walk._replace(parent=parent, counts=counts, starts=indptr, extras=extras)
+    _walk("closure: extras", walk, forest.order, threads)
+    return forest
+
+
+def _largest_successors(view: Positions, sizes: Int64Array) -> Int32Array:
+    """Return the successor of every node that has the largest closure, −1 if it has none.
+
+    Of equals the one farthest from the sinks: with estimated sizes it is the safer one.
+    """
+    parent = np.full(view.n, -1, dtype=np.int32)
+    _choose_parents(view.dag.indptr, view.dag.targets, sizes, view.position, parent)
+    return parent
+
+
+class Walk(NamedTuple):
+    """What searches read, and where their results go."""
+
+    indptr: Int64Array
+    targets: Int32Array
+    parent: Int32Array
+    counts: Int64Array  # gets the number of extras of every node
+    starts: Int64Array  # where the extras of a node begin in `extras`
+    extras: Int32Array  # gets the extras; if it is empty they are only counted
+
+
+class Marks(NamedTuple):
+    """Arrays of one thread: what is on the path or held is marked, and nothing else."""
+
+    mark: BoolArray
+    held: Int32Array  # what is new at each node of the path,
+    path: Int32Array  # the way from the root
+    begins: Int32Array  # where in `held` that of each node begins
+    state: Int64Array  # lengths of `path` and `held`
+
+
+def _walk(name: str, walk: Walk, order: Int32Array, threads: int) -> None:
+    """Search from all nodes, which are given in depth-first order."""
+    n = len(order)
+    free: SimpleQueue[Marks] = SimpleQueue()
+    for _ in range(threads):
+        held, path, begins = np.empty((3, n), dtype=np.int32)
+        free.put(Marks(np.zeros(n, np.bool_), held, path, begins, np.zeros(2, np.int64)))
+
+    def task(bounds: tuple[int, int]) -> int:
+        part = order[bounds[0] : bounds[1]]
+        # From the root down to the first node, so that its parent's descendants are marked.
+        nodes = np.concatenate([path_from_root(walk.parent[part[0]], walk.parent), part])
+        marks = free.get()
+        done = 0
+        try:
+            while done < len(nodes):
+                checkpoint()
+                done = search(nodes, done, walk, marks, _SLICE)
+        finally:
+            marks.mark[:] = False
+            marks.state[:] = 0
+            free.put(marks)
+        return len(part)
+
+    pieces = max(min(_TASKS_PER_THREAD * threads, n // _LEAST_TASK), 1)
+    cuts = np.unique(np.linspace(0, n, pieces + 1).astype(np.int64)).tolist()
+    with stage(name, n) as progress, Workers(threads) as workers:
+        for count in workers.map(task, pairwise(cuts)):
+            progress.advance(count)
+
+
+@kernel
+def search(nodes: Int32Array, first: int, walk: Walk, marks: Marks, limit: int) -> int:
+    """Find the extras of ``nodes[first:]``, in depth-first order; stop after about `limit` edges.
+
+    Returns where it stopped.
+    """
+    indptr, targets, parent = walk.indptr, walk.targets, walk.parent
+    mark, held, path, begins, state = marks
+    depth, top = state[0], state[1]
+    i, work = first, 0
+    while i < len(nodes) and work < limit:
+        u = nodes[i]
+        p = parent[u]
+        while depth > 0 and path[depth - 1] != p:
+            depth -= 1
+            mark[path[depth]] = False
+            for k in range(begins[depth], top):
+                mark[held[k]] = False
+            top = begins[depth]
+        begin = top
+        x = u
+        k = begin
+        while p >= 0:
+            work += indptr[x + 1] - indptr[x] + 1
+            for e in range(indptr[x], indptr[x + 1]):
+                y = targets[e]
+                if not mark[y]:
+                    mark[y] = True
+                    held[top] = y
+                    top += 1
+            if k == top:
+                break
+            x = held[k]
+            k += 1
+        walk.counts[u] = top - begin
+        if len(walk.extras) > 0:
+            for k in range(top - begin):
+                walk.extras[walk.starts[u] + k] = held[begin + k]
+        path[depth] = u
+        begins[depth] = begin
+        mark[u] = True
+        depth += 1
+        i += 1
+    state[0], state[1] = depth, top
+    return i
+
+
+@kernel
+def _add_up(
+    parents_first: Int32Array, parent: Int32Array, counts: Int64Array, sizes: Int64Array
+) -> None:
+    """Compute |R(u)| of every node from the number of extras."""
+    for u in parents_first:
+        if parent[u] >= 0:
+            sizes[u] = sizes[parent[u]] + 1 + counts[u]
+
+
+@kernel
+def _choose_parents(
+    indptr: Int64Array,
+    targets: Int32Array,
+    sizes: Int64Array,
+    position: Int32Array,
+    parent: Int32Array,
+) -> None:
+    for u in range(len(parent)):
+        for e in range(indptr[u], indptr[u + 1]):
+            v, p = targets[e], parent[u]
+            more = p < 0 or sizes[v] > sizes[p]
+            if more or (sizes[v] == sizes[p] and position[v] > position[p]):
+                parent[u] = v
+
+
+@kernel
+def _count_new(bits: UInt64Array, parent: Int64Array) -> np.int64:
+    """Count the bits of every position that its parent, a position, does not have."""
+    total = np.uint64(0)
+    for sheet in range(bits.shape[0]):
+        for u in range(bits.shape[1]):
+            if parent[u] >= 0:
+                for w in range(bits.shape[2]):
+                    total += popcount(bits[sheet, u, w] & ~bits[sheet, parent[u], w])
+    return np.int64(total)

@@ -31,7 +31,7 @@ class ClosureForest:
     extras_indptr : int64 array of n + 1 entries
         The extras of node u are ``extras[extras_indptr[u] : extras_indptr[u + 1]]``.
     extras : int32 array
-        Descendants of a node that its parent neither reaches nor is, highest level first.
+        Descendants of a node that its parent neither reaches nor is.
     sizes : int64 array of n entries
         |R(u)|, the node itself not counted.
     order : int32 array of n entries
@@ -153,7 +153,10 @@ class ClosureForest:
         """All nodes reachable from any of `nodes` (a node or several), ascending."""
         reached = np.zeros(self.n_nodes, dtype=np.bool_)
         for node in self._nodes(nodes).reshape(-1).tolist():
-            _mark_descendants(node, self.parent, self.extras_indptr, self.extras, reached)
+            above = path_from_root(node, self.parent)  # the node last
+            reached[above[:-1]] = True
+            for u in above.tolist():
+                reached[self.extras[self.extras_indptr[u] : self.extras_indptr[u + 1]]] = True
         return np.flatnonzero(reached).astype(np.int32)
 
     def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:
@@ -279,20 +282,6 @@ def path_from_root(node: int, parent: Int32Array) -> Int32Array:
         path[depth] = u
         u = parent[u]
     return path
-
-
-@compiled
-def _mark_descendants(
-    node: int, parent: Int32Array, indptr: Int64Array, extras: Int32Array, reached: BoolArray
-) -> None:
-    """Mark what a node reaches: the way up the forest, and the extras on it."""
-    u = node
-    while u >= 0:
-        for e in range(indptr[u], indptr[u + 1]):
-            reached[extras[e]] = True
-        u = parent[u]
-        if u >= 0:
-            reached[u] = True
 
 
 @compiled

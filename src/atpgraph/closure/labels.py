@@ -15,6 +15,7 @@ import numpy as np
 
 from atpgraph.closure.forest import depth_first
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount
 from atpgraph.util.jit import kernel
@@ -62,8 +63,7 @@ class ReachLabels:
     """
 
     def __init__(self, dag: DiGraph) -> None:
-        back = dag.reverse()
-        n = dag.n_nodes
+        n, back = dag.n_nodes, dag.reverse()
         self._spare: list[Int32Array] = []
         # Aligned to cache lines: a line that straddles two costs two misses.
         room = np.zeros(n * _WORDS + _WORDS, dtype=np.uint64)
@@ -74,6 +74,8 @@ class ReachLabels:
         )
         if n:
             start = self._place()
+            depth, height = (peel(way)[1].astype(np.uint64) for way in (dag, back))
+            self.lines[:, _LEVELS] = depth << np.uint64(32) | height
             hubs = self._choose_hubs()
             self.arrays = self.arrays._replace(hubs=len(hubs) > 0)
             slot = np.arange(len(hubs)).astype(np.uint64)
@@ -100,7 +102,7 @@ class ReachLabels:
             scratch = np.zeros((2, len(self.lines) + 1), dtype=np.int32)
         if scratch[0, -1] > np.iinfo(np.int32).max - len(sources):
             scratch[:] = 0
-        u, v = _as_int32(sources), _as_int32(targets)
+        u, v = (np.ascontiguousarray(nodes, dtype=np.int32) for nodes in (sources, targets))
         for first in range(0, len(u), _CHUNK):
             part = slice(first, first + _CHUNK)
             _answer(self.arrays, u[part], v[part], scratch, answer[part])
@@ -116,7 +118,7 @@ class ReachLabels:
         self.lines[np.arange(n), first + (bit >> 6)] = np.uint64(1) << (bit & 63).astype(np.uint64)
 
     def _place(self) -> Int32Array:
-        """Fill in the intervals and the levels; return the place of each node in preorder."""
+        """Fill in the intervals; return the place of each node in preorder."""
         arrays, n = self.arrays, len(self.lines)
         parent = np.full(n, -1, dtype=np.int32)
         has_parent = np.diff(arrays.back_indptr) > 0
@@ -128,7 +130,6 @@ class ReachLabels:
         _, start, size, _ = depth_first(parents_first, parent)
         end = (start + size).astype(np.uint64)
         self.lines[:, _INTERVAL] = (start.astype(np.uint64) << np.uint64(32)) | end
-        _levels(arrays)
         return start
 
     def _choose_hubs(self) -> Int64Array:
@@ -155,10 +156,6 @@ class ReachLabels:
         return np.asarray(candidates[_cover(_columns(through, count), _HUBS)])
 
 
-def _as_int32(nodes: IntArray) -> Int32Array:
-    return np.ascontiguousarray(nodes, dtype=np.int32)
-
-
 def _columns(words: UInt64Array, count: int) -> BoolArray:
     """Return the bits of rows of words as a matrix with a row for each of `count` bits."""
     octets = words.astype("<u8").view(np.uint8)
@@ -167,34 +164,13 @@ def _columns(words: UInt64Array, count: int) -> BoolArray:
 
 def _cover(decided: BoolArray, most: int) -> Int64Array:
     """Return up to `most` rows chosen greedily so that together they decide most columns."""
-    open_pairs = np.ones(decided.shape[1], dtype=np.bool_)
-    chosen: list[int] = []
     left = decided.copy()
-    for _ in range(min(most, len(decided))):
-        gains = left.sum(axis=1)
-        best = int(gains.argmax())
-        if gains[best] == 0:
-            break
+    chosen: list[int] = []
+    while len(chosen) < most and left.any():
+        best = int(left.sum(axis=1).argmax())
         chosen.append(best)
-        open_pairs &= ~decided[best]
-        left = decided & open_pairs
+        left[:, decided[best]] = False
     return np.array(chosen, dtype=np.int64)
-
-
-@kernel
-def _levels(arrays: LabelArrays) -> None:
-    """Write the longest paths into and out of every node; edges go to lower indices."""
-    n = len(arrays.lines)
-    depth = np.ones(n, dtype=np.int64)
-    for u in range(n - 1, -1, -1):
-        for e in range(arrays.indptr[u], arrays.indptr[u + 1]):
-            v = arrays.targets[e]
-            depth[v] = max(depth[v], depth[u] + 1)
-    height = np.ones(n, dtype=np.int64)
-    for u in range(n):
-        for e in range(arrays.indptr[u], arrays.indptr[u + 1]):
-            height[u] = max(height[u], height[arrays.targets[e]] + 1)
-        arrays.lines[u, 7] = np.uint64((depth[u] << 32) | height[u])
 
 
 @kernel

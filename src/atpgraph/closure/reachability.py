@@ -17,7 +17,7 @@ from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
-from atpgraph.graph.traversal import reachable
+from atpgraph.graph.traversal import TwoWayRows, meet, reachable
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.bits import popcount
@@ -213,7 +213,8 @@ class Reachability:
 
         None if there is no path.
         """
-        nodes, _ = self._search(self.graph.code(u), self.graph.code(v))
+        ends = self.graph.code(u), self.graph.code(v)
+        nodes, _ = _shortest(self.graph, self.component, *ends)
         return None if nodes is None else list(self.graph.labels[nodes].tolist())
 
     def add_edges(self, edges: Any) -> Reachability:
@@ -350,12 +351,9 @@ class Reachability:
             return self._index.joined(a, b)
         if self._index is not None:
             return bool(self._index.reaches(np.array([a]), np.array([b]))[0])
-        path, work = self._search(source, target)
+        path, work = _shortest(self.graph, self.component, source, target)
         self._spend(work)
         return path is not None
-
-    def _search(self, source: int, target: int) -> tuple[list[int] | None, int]:
-        return _shortest(self.graph, self.component, source, target)
 
     def _others(self, graph: DiGraph, nodes: Labels) -> NodeSet:
         start = self.graph.codes(nodes)
@@ -392,20 +390,15 @@ def _shortest(
 
     `number` must not rise along any edge.
     """
-    back = graph.reverse()
-    ways = np.full((2, graph.n_nodes), -1, dtype=np.int32)
-    meeting, work = _meet(
-        graph.indptr, graph.targets, back.indptr, back.targets, number, source, target, ways,
-        np.empty((2, graph.n_nodes), dtype=np.int32),
-    )  # fmt: skip
-    if meeting < 0:
-        return None, work
-    before, after = [int(meeting)], [int(meeting)]
-    while before[-1] != source:
-        before.append(int(ways[0, before[-1]]))
-    while after[-1] != target:
-        after.append(int(ways[1, after[-1]]))
-    return before[::-1] + after[1:], work
+    back, none = graph.reverse(), np.empty(0, dtype=np.int64)
+    rows = TwoWayRows(graph.indptr, graph.targets, back.indptr, back.targets, none)
+    scratch = np.empty((4, graph.n_nodes), dtype=np.int32)
+    scratch[0] = 0
+    found, work = meet(rows, source, target, none, -number, scratch, 1)
+    path = [source] if found else []
+    while path and path[-1] != target:
+        path.append(int(scratch[1, path[-1]]))
+    return path or None, work
 
 
 def _sizes_below(forest: ClosureForest, sizes: Int64Array) -> Int64Array:
@@ -437,20 +430,14 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
     for start in range(0, len(holder), 64 * _WORDS):
         columns = holder[start : start + 64 * _WORDS]
         low = int(columns[0])
-        own = _own_bits(columns, low, dag.n_nodes - 1)
+        slots = np.arange(len(columns))
+        own = np.zeros((dag.n_nodes - low, (len(columns) + 63) // 64), dtype=np.uint64)
+        ones = np.left_shift(np.uint64(1), (slots & 63).astype(np.uint64))
+        np.bitwise_or.at(own, (columns - low, slots >> 6), ones)
         bits = own.copy()
         sweep_down(dag.indptr, dag.targets, low, bits, 0, bits.shape[1])
         _add_counts(own, bits, counts[low:])
     return counts
-
-
-def _own_bits(columns: IntArray, low: int, high: int) -> UInt64Array:
-    """A row of bits for each of the nodes low … high; bit k set at the node of column k."""
-    slots = np.arange(len(columns))
-    bits = np.zeros((high - low + 1, (len(columns) + 63) // 64), dtype=np.uint64)
-    ones = np.left_shift(np.uint64(1), (slots & 63).astype(np.uint64))
-    np.bitwise_or.at(bits, (columns - low, slots >> 6), ones)
-    return bits
 
 
 def _restored(
@@ -474,54 +461,6 @@ def _restored(
     )
     forest.sizes[:] = _sizes_below(forest, np.ones(n, dtype=np.int64))
     return forest
-
-
-@kernel
-def _meet(
-    indptr: Int64Array,
-    targets: Int32Array,
-    back_indptr: Int64Array,
-    back_targets: Int32Array,
-    number: Int32Array,
-    source: int,
-    target: int,
-    ways: Int32Array,
-    queues: Int32Array,
-) -> tuple[int, int]:
-    """Breadth-first searches from both ends, layer by layer, the shorter frontier first.
-
-    Returns the node where they meet on a shortest path (−1 if they do not) and the number of edges
-    looked at. ``ways[0]`` gets the node before each one found from the source, ``ways[1]`` the node
-    after each one found from the target. Numbers fall along edges, so a node numbered below the
-    target, or above the source, is on no path.
-    """
-    low, high = number[target], number[source]
-    ways[0, source] = source
-    ways[1, target] = target
-    queues[0, 0] = source
-    queues[1, 0] = target
-    place = np.zeros(2, dtype=np.int64)
-    count = np.ones(2, dtype=np.int64)
-    work = 0
-    if source == target:
-        return source, work
-    while place[0] < count[0] and place[1] < count[1]:
-        side = 0 if count[0] - place[0] <= count[1] - place[1] else 1
-        ends, following = (indptr, targets) if side == 0 else (back_indptr, back_targets)
-        layer = count[side]
-        while place[side] < layer:
-            node = queues[side, place[side]]
-            place[side] += 1
-            work += ends[node + 1] - ends[node]
-            for edge in range(ends[node], ends[node + 1]):
-                other = following[edge]
-                if ways[side, other] < 0 and low <= number[other] <= high:
-                    ways[side, other] = node
-                    if ways[1 - side, other] >= 0:
-                        return other, work
-                    queues[side, count[side]] = other
-                    count[side] += 1
-    return -1, work
 
 
 @kernel

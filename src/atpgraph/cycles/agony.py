@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.cycles.circulation import largest_circulation, move
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.cycles.circulation import largest_circulation, move, unlink
+from atpgraph.graph.convert import as_graph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
-from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.jit import kernel
-
-_Rows = tuple[Int64Array, Int32Array, BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +45,12 @@ class Agony:
         return (self.lowest + self.highest) / 2.0
 
 
-def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
+def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     """Minimum agony of a graph, with the lowest and the highest optimal ranks.
 
     Parameters
     ----------
-    graph : DiGraph
+    graph : anything :func:`atpgraph.as_graph` takes
         Any directed graph; self-loops and edge weights do not influence the ranks.
     core : CyclicCore, optional
         What lies on its cycles, where that is known.
@@ -65,7 +63,7 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     --------
     A triangle costs its three edges whatever the ranks are; the fourth edge points up.
 
-    >>> result = agony(DiGraph.from_edges([(0, 1), (1, 2), (2, 0), (2, 3)]))
+    >>> result = agony([(0, 1), (1, 2), (2, 0), (2, 3)])
     >>> result.value, result.lowest.tolist()
     (3, [0, 0, 0, 1])
 
@@ -74,6 +72,7 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     Gupte et al., "Finding hierarchy in directed online social networks", WWW 2011; Tatti, "Faster
     way to agony: discovering hierarchies in directed graphs", ECML PKDD 2014.
     """
+    graph = as_graph(graph)
     core = cyclic_core(graph) if core is None else core
     circulating, prices = largest_circulation(core.graph)
     value = int(np.count_nonzero(circulating))
@@ -86,21 +85,14 @@ def agony(graph: DiGraph, core: CyclicCore | None = None) -> Agony:
     on = np.zeros(graph.n_edges, dtype=np.bool_)
     on[core.edges] = circulating
     del circulating
-    out, into = _both_ways(graph, on)
+    # r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1 along one on it.
+    out = graph.indptr, graph.targets, on
+    into: tuple[Any, Any, Any] = graph.incoming(on)
     lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int32)
     _lower(*out, *into, some, lowest)
     _lower(*into, *out, some.max(initial=0) - some, highest)
     top = int(lowest.max(initial=0))
     return Agony(value, lowest.astype(np.int64), top - highest.astype(np.int64))
-
-
-def _both_ways(graph: DiGraph, on: BoolArray) -> tuple[_Rows, _Rows]:
-    """Rows of targets and rows of sources: bounds, ends, and whether edges are on the circulation.
-
-    What follows for ranks: r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1
-    along one that is on it.
-    """
-    return (graph.indptr, graph.targets, on), graph.incoming(on)
 
 
 @kernel
@@ -146,9 +138,7 @@ def _lower(
     for d in range(far):
         while first[d] >= 0:
             v = first[d]
-            first[d] = after[v]
-            if after[v] >= 0:
-                before[after[v]] = -1
+            unlink(v, distance, first, after, before)
             least[v] = some[v] - d
             for e in range(indptr[v], indptr[v + 1]):
                 w = heads[e]

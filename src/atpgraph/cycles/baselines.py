@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.cycles.circulation import link, unlink
+from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.jit import kernel
 
 
@@ -17,14 +18,10 @@ def dfs_climb(indptr: Any, targets: Any, climb: Any) -> None:
     `climb` has one entry per edge and stays 0 for all edges that are not back edges.
     """
     n = len(indptr) - 1
-    depth = np.empty(n, dtype=np.int32)
-    open_ = np.empty(n, dtype=np.bool_)
-    cursor = np.empty(n, dtype=np.int64)
+    depth = np.full(n, -1, dtype=np.int32)
+    open_ = np.zeros(n, dtype=np.bool_)
+    cursor = indptr[:-1].copy()
     path = np.empty(n, dtype=np.int32)
-    for v in range(n):
-        depth[v] = -1
-        open_[v] = False
-        cursor[v] = indptr[v]
     for root in range(n):
         if depth[root] >= 0:
             continue
@@ -59,30 +56,19 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
     the whole is O(n + m); no self-loops.
     """
     n = len(indptr) - 1
-    position = np.empty(n, dtype=np.int64)
-    out = np.empty(n, dtype=np.int64)
-    into = np.empty(n, dtype=np.int64)
+    position = np.full(n, -1, dtype=np.int64)
+    out, into = indptr[1:] - indptr[:-1], rev_indptr[1:] - rev_indptr[:-1]
     widest = 0
     for v in range(n):
-        position[v] = -1
-        out[v] = indptr[v + 1] - indptr[v]
-        into[v] = rev_indptr[v + 1] - rev_indptr[v]
         widest = max(widest, out[v], into[v])  # degrees only shrink, their difference may grow
     # Bucket 0: sinks; bucket 1: sources; bucket widest + 2 + d: out-degree − in-degree = d.
-    first = np.empty(2 * widest + 3, dtype=np.int64)
-    for b in range(2 * widest + 3):
-        first[b] = -1
+    first = np.full(2 * widest + 3, -1, dtype=np.int64)
     follow = np.empty(n, dtype=np.int64)
     before = np.empty(n, dtype=np.int64)
     bucket = np.empty(n, dtype=np.int64)
     for v in range(n):
-        before[v] = -1
         b = 0 if out[v] == 0 else (1 if into[v] == 0 else widest + 2 + out[v] - into[v])
-        bucket[v] = b
-        follow[v] = first[b]
-        if first[b] >= 0:
-            before[first[b]] = v
-        first[b] = v
+        link(v, b, bucket, first, follow, before)
     front, back = 0, n - 1
     best = 2 * widest + 2
     for _ in range(n):
@@ -98,9 +84,7 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
                 v = first[best]
             position[v] = front
             front += 1
-        first[bucket[v]] = follow[v]
-        if follow[v] >= 0:
-            before[follow[v]] = -1
+        unlink(v, bucket, first, follow, before)
         for side in range(2):
             begin = indptr[v] if side == 0 else rev_indptr[v]
             end = indptr[v + 1] if side == 0 else rev_indptr[v + 1]
@@ -112,24 +96,14 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
                     into[w] -= 1
                 else:
                     out[w] -= 1
-                if before[w] >= 0:
-                    follow[before[w]] = follow[w]
-                else:
-                    first[bucket[w]] = follow[w]
-                if follow[w] >= 0:
-                    before[follow[w]] = before[w]
                 b = 0 if out[w] == 0 else (1 if into[w] == 0 else widest + 2 + out[w] - into[w])
-                bucket[w] = b
-                before[w] = -1
-                follow[w] = first[b]
-                if first[b] >= 0:
-                    before[first[b]] = w
-                first[b] = w
+                unlink(w, bucket, first, follow, before)
+                link(w, b, bucket, first, follow, before)
                 best = max(best, b)
     return position
 
 
-def degree_ratio(out_degree: Int64Array, in_degree: Int64Array) -> Float64Array:
+def degree_ratio(out_degree: AnyArray, in_degree: AnyArray) -> Float64Array:
     """How one-sided each node is: the larger of in/out and out/in."""
     low = np.minimum(out_degree, in_degree)
     high = np.maximum(out_degree, in_degree)

@@ -131,9 +131,7 @@ def _cheapest_path(
     for d in range(far):
         while first[d] >= 0:
             v = first[d]
-            first[d] = after[v]
-            if after[v] >= 0:
-                before[after[v]] = -1
+            unlink(v, distance, first, after, before)
             if excess[v] < 0:
                 return d
             for e in range(indptr[v], indptr[v + 1]):
@@ -150,16 +148,27 @@ def _cheapest_path(
 @kernel
 def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before: Any) -> None:
     """Put v into the list of distance d, if that is less than its own."""
-    if d >= distance[v]:
-        return
-    if distance[v] < far:
-        if before[v] >= 0:
-            after[before[v]] = after[v]
-        else:
-            first[distance[v]] = after[v]
-        if after[v] >= 0:
-            before[after[v]] = before[v]
-    distance[v] = d
+    if d < distance[v]:
+        if distance[v] < far:
+            unlink(v, distance, first, after, before)
+        link(v, d, distance, first, after, before)
+
+
+@kernel
+def unlink(v: int, place: Any, first: Any, after: Any, before: Any) -> None:
+    """Take v out of its doubly linked list, the one with the number place[v]."""
+    if before[v] >= 0:
+        after[before[v]] = after[v]
+    else:
+        first[place[v]] = after[v]
+    if after[v] >= 0:
+        before[after[v]] = before[v]
+
+
+@kernel
+def link(v: int, d: int, place: Any, first: Any, after: Any, before: Any) -> None:
+    """Put v at the head of list d."""
+    place[v] = d
     before[v] = -1
     after[v] = first[d]
     if first[d] >= 0:

@@ -7,12 +7,12 @@ searched for from both ends, level by level, so it is a shortest one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.traversal import peel
+from atpgraph.graph.traversal import TwoWayRows, meet, peel
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import kernel
 from atpgraph.util.threads import checkpoint
@@ -71,119 +71,35 @@ def _searched(
     graph: DiGraph, removed: BoolArray, edges: IntArray, restoring: bool
 ) -> Iterator[tuple[Int64Array, Int32Array]]:
     level = peel(graph.keep_edges(~removed))[1]
-    back = graph.incoming(np.arange(graph.n_edges))
-    rows = Rows(graph.sources, graph.indptr, graph.targets, *back)
+    rows = TwoWayRows.of(graph)
     for at in range(0, len(edges), _SLICE):
         checkpoint()
         some = np.asarray(edges[at : at + _SLICE], dtype=np.int64)
-        yield _search(rows, removed, level, some, restoring)
-
-
-class Rows(NamedTuple):
-    """A graph in both directions, for kernels."""
-
-    sources: Int32Array
-    indptr: Int64Array
-    targets: Int32Array
-    rev_indptr: Int64Array
-    rev_targets: Int32Array
-    rev_edges: Int64Array
+        yield _search(rows, graph.sources, removed, level, some, restoring)
 
 
 @kernel
-def _path(
-    rows: Any,
-    u: int,
-    v: int,
-    removed: Any,
-    level: Any,
-    seen: Any,
-    stamp: int,
-    before: Any,
-    queue: Any,
-) -> int:
-    """Find a shortest path from v to u over edges that stay; return a node on it, −1 for no path.
-
-    `seen` of a node is ±stamp and its distance from v (positive) or to u (negative), `before` its
-    neighbor on the way there. Levels rise along edges that stay, so nodes outside those of the two
-    ends are skipped.
-    """
-    n = len(level)
-    seen[v, 0], seen[v, 1], before[v] = stamp, 0, -1
-    if u == v:
-        return v
-    seen[u, 0], seen[u, 1], before[u] = -stamp, 0, -1
-    if level[v] >= level[u]:
-        return -1
-    low, high = level[v], level[u]
-    # The two queues share one array: forward from the front, backward from the end.
-    queue[0], queue[n - 1] = v, u
-    head, tail, rear, front = 0, 1, n - 1, n - 2
-    while head < tail and rear > front:
-        best, meet, other = 2 * n, -1, -1
-        forward = tail - head <= rear - front
-        count = tail - head if forward else rear - front
-        for _ in range(count):
-            x = queue[head] if forward else queue[rear]
-            if forward:
-                head += 1
-                begin, end = rows.indptr[x], rows.indptr[x + 1]
-            else:
-                rear -= 1
-                begin, end = rows.rev_indptr[x], rows.rev_indptr[x + 1]
-            for i in range(begin, end):
-                e = i if forward else rows.rev_edges[i]
-                y = rows.targets[i] if forward else rows.rev_targets[i]
-                if removed[e] or (level[y] > high if forward else level[y] < low):
-                    continue
-                side = seen[y, 0]
-                if side == (stamp if forward else -stamp):
-                    continue
-                if side == (-stamp if forward else stamp):
-                    if seen[y, 1] < best:
-                        best, meet, other = seen[y, 1], y, x
-                    continue
-                seen[y, 0], seen[y, 1] = (stamp if forward else -stamp), seen[x, 1] + 1
-                before[y] = x
-                if forward:
-                    queue[tail] = y
-                    tail += 1
-                else:
-                    queue[front] = y
-                    front -= 1
-        if meet >= 0:
-            # Join the two halves: reverse the links from the meeting edge back to v.
-            node, link = (other, meet) if forward else (meet, other)
-            while node >= 0:
-                follow = before[node]
-                before[node] = link
-                node, link = follow, node
-            return v
-    return -1
-
-
-@kernel
-def _search(rows: Any, removed: Any, level: Any, edges: Any, restoring: bool) -> Any:
+def _search(rows: Any, sources: Any, removed: Any, level: Any, edges: Any, restoring: bool) -> Any:
     """Search for the cycles of the edges; restore edges without one, or write the cycles."""
     n = len(level)
-    seen = np.zeros((n, 2), dtype=np.int32)
-    before, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+    scratch = np.zeros((4, n + 1), dtype=np.int32)
     waiting = np.zeros(n, dtype=np.bool_)
     ends = np.empty(len(edges), dtype=np.int64)
     nodes = np.empty(16 * len(edges), dtype=np.int32)
     total = 0
     for k in range(len(edges)):
-        u, v = rows.sources[edges[k]], rows.targets[edges[k]]
-        node = _path(rows, u, v, removed, level, seen, k + 1, before, queue)
-        if restoring and node < 0:
+        u, v = sources[edges[k]], rows.targets[edges[k]]
+        found, _ = meet(rows, v, u, removed, level, scratch, k + 1)
+        if restoring and not found:
             removed[edges[k]] = False
-            _raise_levels(rows, removed, level, u, v, queue, waiting)
-        while not restoring and node >= 0:
+            _raise_levels(rows, removed, level, u, v, scratch[3], waiting)
+        node = v if found and not restoring else -1
+        while node >= 0:
             if total == len(nodes):
                 nodes = np.append(nodes, nodes)
             nodes[total] = node
             total += 1
-            node = -1 if node == u else before[node]
+            node = -1 if node == u else scratch[1, node]
         ends[k] = total
     return ends, nodes[:total]
 

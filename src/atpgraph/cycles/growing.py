@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph.cycles.offline_scc import closes_cycle
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.cycles.offline_scc import closes_in_order
+from atpgraph.graph.digraph import DiGraph, concatenate_labels
 from atpgraph.graph.scc import cyclic_edges
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array, Int64Array, IntArray
 from atpgraph.util.random import generator
@@ -73,7 +73,7 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
     whole = DiGraph.from_codes(
         np.concatenate([graph.sources, code[more.sources]]),
         np.concatenate([graph.targets, code[more.targets]]),
-        _joined(graph.labels, more.labels[unknown]),
+        concatenate_labels(graph.labels, more.labels[unknown]),
         _joined_weights(graph, more),
     )
     old = whole.find_edges(graph.sources, graph.targets)
@@ -89,18 +89,16 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
 def _closing(graph: DiGraph, new: AnyArray, gone: AnyArray, levels: Float64Array) -> AnyArray:
     """True for the new edges that have to go, self-loops apart."""
     here = np.flatnonzero(~gone)
-    rest = graph.keep_edges(~gone)
-    here = here[cyclic_edges(rest)]
+    here = here[cyclic_edges(graph.keep_edges(~gone))]
     end = levels[graph.targets[here]]
     drop = levels[graph.sources[here]] - end
-    # Old edges come first, all at once: they close no cycle among themselves. Of equal drops those
-    # that end higher come first; what is equal in both is drawn.
-    time = np.empty(len(here), dtype=np.int64)
-    time[np.lexsort([generator(0).permutation(len(here)), -end, drop])] = np.arange(len(here)) + 1
-    time[~new[here]] = 0
+    # Old edges come first: they close no cycle among themselves. Of equal drops those that end
+    # higher come first; what is equal in both is drawn.
+    order = np.lexsort([generator(0).permutation(len(here)), -end, drop])
+    order = order[new[here[order]]]
     closes = np.zeros(graph.n_edges, dtype=np.bool_)
-    closes[here] = closes_cycle(graph.n_nodes, graph.sources[here], graph.targets[here], time)
-    return closes & new
+    closes[here] = closes_in_order(graph.n_nodes, graph.sources[here], graph.targets[here], order)
+    return closes
 
 
 def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
@@ -115,12 +113,6 @@ def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
         total = np.bincount(u, level[v] - 1, n) + np.bincount(v, level[u] + 1, n)
         level[known:] = (total / count)[known:]
     return level
-
-
-def _joined(first: AnyArray, second: AnyArray) -> AnyArray:
-    if first.dtype == second.dtype or not len(second):
-        return np.concatenate([first, second.astype(first.dtype)])
-    return np.concatenate([first.astype(object), second.astype(object)])
 
 
 def _joined_weights(graph: DiGraph, more: DiGraph) -> Float64Array | None:

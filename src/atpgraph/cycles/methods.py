@@ -39,11 +39,9 @@ from atpgraph.util.arrays import (
     BoolArray,
     Float64Array,
     FloatArray,
-    Int32Array,
     Int64Array,
     IntArray,
 )
-from atpgraph.util.jit import kernel
 from atpgraph.util.registry import Registry
 from atpgraph.util.threads import Workers, checkpoint, result_of
 
@@ -149,17 +147,10 @@ class Workspace:
         """TrueSkill of the nodes."""
         return trueskill(self.graph, random_state=self.rng("trueskill"))
 
-    @cached_property
-    def agony_score(self) -> Float64Array:
-        return self.agony.centred[self.core_nodes]
-
-    @cached_property
-    def trueskill_score(self) -> Float64Array:
-        return self.trueskill.score[self.core_nodes]
-
     def node_score(self, kind: str) -> Float64Array:
         """Score of the core nodes: ``"sa"`` social agony, ``"ts"`` TrueSkill."""
-        return self.agony_score if kind == "sa" else self.trueskill_score
+        score = self.agony.centred if kind == "sa" else self.trueskill.score
+        return score[self.core_nodes]
 
     def drop(self, score: FloatArray) -> FloatArray:
         """How far core edges go down: score of the source minus score of the target."""
@@ -198,19 +189,14 @@ def remove_by_edge(
     that must stay are such edges.
     """
     first = space.kept if acyclic is None or space.kept.any() else acyclic
-    asked = np.flatnonzero(~first).astype(np.int32)
-    return _closing(space, _edge_order(space, asked, *(key[asked] for key in keys), name=name))
+    asked = np.flatnonzero(~first)
+    draw = space.rng(f"ties of {name}").random(space.core.n_edges)
+    return _closing(space, asked[np.lexsort([key[asked] for key in (draw, *keys[::-1])])])
 
 
-def _closing(space: Workspace, order: Int32Array) -> BoolArray:
+def _closing(space: Workspace, order: IntArray) -> BoolArray:
     core = space.core
     return closes_in_order(core.n_nodes, core.sources, core.targets, order)
-
-
-def _edge_order(space: Workspace, asked: Int32Array, *keys: AnyArray, name: str) -> Int32Array:
-    """The edges `asked` about, those with the smallest keys first."""
-    draw = space.rng(f"ties of {name}").random(space.core.n_edges)[asked]
-    return asked[np.lexsort([draw, *keys[::-1]])]
 
 
 def remove_by_node(
@@ -219,35 +205,16 @@ def remove_by_node(
     """Repeatedly let the cyclic node with the largest key lose its out-edges, or its in-edges."""
     core = space.core
     draw = space.rng(f"ties of {name}").random(core.n_nodes)
+    nodes = np.lexsort([draw, key])
     at = np.empty(core.n_nodes, dtype=np.int32)
-    at[np.lexsort([draw, key])] = np.arange(core.n_nodes, dtype=np.int32)
+    at[nodes] = np.arange(core.n_nodes, dtype=np.int32)
     # An edge that its later end keeps may be there from the beginning: of the two edges of a cycle
     # at its latest node one is lost, and arrives with that node. Those that a node loses may arrive
     # in any order: none of them needs another to close a cycle, which passes the node but once.
-    return _closing(space, _lost_edges(core.indptr, core.targets, at, loses_out_edges))
-
-
-@kernel
-def _lost_edges(indptr: Any, targets: Any, at: Any, loses_out_edges: Any) -> Int32Array:
-    """The edges that their later end loses, in the order of those ends."""
-    n = len(at)
-    place = np.zeros(n + 1, dtype=np.int32)
-    lost = np.empty(0, dtype=np.int32)
-    for fill in (False, True):
-        for u in range(n):
-            for e in range(indptr[u], indptr[u + 1]):
-                v = targets[e]
-                source_is_later = at[u] > at[v]
-                end = u if source_is_later else v
-                if loses_out_edges[end] == source_is_later:
-                    if fill:
-                        lost[place[at[end]]] = e
-                    place[at[end] + (not fill)] += 1
-        if not fill:
-            for k in range(n):
-                place[k + 1] += place[k]
-            lost = np.empty(place[n], dtype=np.int32)
-    return lost
+    start, end = at[core.sources], at[core.targets]
+    later = np.maximum(start, end)
+    lost = np.flatnonzero(loses_out_edges[nodes[later]] == (start > end))
+    return _closing(space, lost[np.argsort(later[lost], kind="stable")])
 
 
 def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, FloatArray]:
@@ -258,8 +225,7 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
     """Core edges that one of the three strategies removes by one score."""
     score, name = space.node_score(kind), f"{kind}-{rule}"
     if rule == "g":
-        drop = space.drop(score)
-        return remove_by_edge(space, drop, name=name, acyclic=drop < 0)
+        return _greedy(space, space.drop(score), name)[0]
     out = np.full(space.core.n_nodes, rule == "f")
     return remove_by_node(space, score if rule == "f" else -score, out, name=name)
 
@@ -341,7 +307,7 @@ def _bayes(space: Workspace) -> tuple[BoolArray, FloatArray]:
     probability, position = downward_probability(
         core,
         space.cost,
-        space.agony_score,
+        space.node_score("sa"),
         space.rng("bayes"),
         coldness=COLDNESS,
         n_chains=N_CHAINS,

@@ -193,7 +193,7 @@ class _Cut:
         graph = self.graph
         keys = [self.rng.random(graph.n_edges), self.removed, np.where(self.kept, -1.0, x)]
         order = np.lexsort(keys)[np.count_nonzero(self.kept) :]
-        cut = closes_in_order(graph.n_nodes, graph.sources, graph.targets, order.astype(np.int32))
+        cut = closes_in_order(graph.n_nodes, graph.sources, graph.targets, order)
         self._take(cut, x)
         cost = self.weights / (self.weights.mean() or 1.0) * (1.0 - _BELIEF * x)
         cost[self.kept] = graph.n_edges + 40.0  # e⁻⁴⁰ even in the warmest sweep

@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 
 from atpgraph.graph.scc import tarjan
-from atpgraph.util.arrays import BoolArray, Int32Array, IntArray
+from atpgraph.util.arrays import BoolArray, IntArray
 from atpgraph.util.jit import kernel
 
 
 @kernel
-def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> None:
-    """Set closes[when[i]] where the ends of edge i are in one SCC of the edges up to its time.
+def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
+    """Set closes[when[i]] where the ends of edge i are in one SCC of the edges up to that time.
 
     The edges come sorted by source, u → v, and all of them lie inside SCCs of the whole graph.
-    Those that are asked about are numbered from 1 on in `when`, in the order of their `time`; the
+    Those that are asked about are numbered from 1 on in `when`, in the order of their arrival; the
     others, which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
@@ -54,25 +54,16 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
     targets = later_u  # not needed at the same time
     # Halving the numbers at each level bounds the depth, and with it the pending slices.
     tasks = np.empty((256, 4), dtype=np.int64)
-    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = 0, m, 1, len(time) - 1
-    pending = 1 if len(time) > 1 else 0
+    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = 0, m, 1, len(closes) - 1
+    pending = 1 if len(closes) > 1 else 0
     while pending > 0:
         pending -= 1
         begin, end = tasks[pending, 0], tasks[pending, 1]
         low, high = tasks[pending, 2], tasks[pending, 3]
-        if time[low] == time[high]:
-            for i in range(begin, end):  # one arrival joins everything: each closes a cycle
-                if when[i] >= low:
-                    closes[when[i]] = True
+        if low == high:
+            closes[low] = True  # the slice is one SCC once this edge is there
             continue
-        # The last number of the first half: equal times stay together, and both halves have some.
-        middle = (low + high) // 2
-        if time[middle] == time[high]:
-            while time[middle] == time[high]:
-                middle -= 1
-        else:
-            while time[middle + 1] == time[middle]:
-                middle += 1
+        middle = (low + high) // 2  # the last number of the first half
         # Number the nodes of the slice compactly and build the graph of the first half.
         zero: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
         count = zero
@@ -168,13 +159,7 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, time: Any, closes: Any) -> 
             pending += 1
 
 
-def closes_cycle(
-    n: int,
-    sources: IntArray,
-    targets: IntArray,
-    time: IntArray,
-    acyclic: BoolArray | None = None,
-) -> BoolArray:
+def closes_in_order(n: int, sources: IntArray, targets: IntArray, order: IntArray) -> BoolArray:
     """For each edge: are its ends in one SCC of the edges that arrive no later than it?
 
     Parameters
@@ -183,61 +168,26 @@ def closes_cycle(
         Number of nodes.
     sources, targets : integer arrays
         The edges. All must lie on cycles of the whole graph.
-    time : integer array
-        When each edge arrives; equal times arrive together.
-    acyclic : bool array, optional
-        Edges that are there from the beginning, whatever their time, and whose answer is not asked
-        for: False. They close no cycle among themselves. The more there are, the less is to do.
+    order : integer array
+        The edges that are asked about, the first to arrive first. All others are there before,
+        close no cycle among themselves, and get False; the more there are, the less is to do.
 
     Examples
     --------
     The third edge closes the triangle, the first two do not:
 
-    >>> closes_cycle(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([0, 1, 2])).tolist()
+    >>> closes_in_order(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.arange(3)).tolist()
     [False, False, True]
-    """
-    asked = np.arange(len(sources)) if acyclic is None else np.flatnonzero(~acyclic)
-    order = asked[np.argsort(time[asked], kind="stable")].astype(np.int32)
-    del asked
-    return closes_in_order(n, sources, targets, order, np.diff(time[order], prepend=0) != 0)
-
-
-def closes_in_order(
-    n: int,
-    sources: IntArray,
-    targets: IntArray,
-    order: Int32Array,
-    later: BoolArray | None = None,
-) -> BoolArray:
-    """What :func:`closes_cycle` tells, for edges that arrive in an order given.
-
-    Parameters
-    ----------
-    n, sources, targets
-        As for :func:`closes_cycle`.
-    order : int32 array
-        The edges that are asked about, the first to arrive first; all others are there before.
-    later : bool array, optional
-        Whether each edge of `order` arrives after the one before it, not with it; by default all.
-
-    Examples
-    --------
-    >>> ring = np.array([0, 1, 2]), np.array([1, 2, 0])
-    >>> closes_in_order(3, *ring, np.array([2, 0], dtype=np.int32)).tolist()
-    [True, False, False]
     """
     closes = np.zeros(len(sources), dtype=np.bool_)
     by_time = np.zeros(len(order) + 1, dtype=np.bool_)
-    time = np.arange(len(order) + 1, dtype=np.int32)
-    if later is not None:
-        np.cumsum(later, out=time[1:])
     when = np.zeros(len(sources), dtype=np.int32)
     when[order] = np.arange(1, len(order) + 1, dtype=np.int32)
     u, v = (np.array(ends, dtype=np.int32) for ends in (sources, targets))
     if np.any(u[1:] < u[:-1]):
         by_source = np.argsort(u, kind="stable")
         u, v, when = u[by_source], v[by_source], when[by_source]
-    _closes_cycle(n, u, v, when, time, by_time)
+    _closes_cycle(n, u, v, when, by_time)
     del u, v, when
     closes[order] = by_time[1:]
     return closes

@@ -13,11 +13,12 @@ the samples; the draw of the plain model is then a proposal (Metropolis and Hast
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import kernel_seed
@@ -29,23 +30,6 @@ LEAST = 1.5  # how far the learnt costs may fall below `coldness`
 FORGET = 0.8  # weight of what was counted before, at each sweep
 PATIENCE = 8  # sweeps without gain after which sifting stops
 HOT, COOL = 0.5, 0.2  # temperatures of the annealing, in mean weights
-
-
-class WeightedRows(NamedTuple):
-    """A weighted graph in both directions, for kernels; `rev_edges` index the edges."""
-
-    indptr: AnyArray
-    targets: AnyArray
-    weights: AnyArray
-    rev_indptr: AnyArray
-    rev_targets: AnyArray
-    rev_edges: AnyArray
-
-    @classmethod
-    def of(cls, graph: DiGraph, weights: Float64Array) -> WeightedRows:
-        """Return the rows of a graph without self-loops."""
-        back = graph.incoming(np.arange(graph.n_edges))
-        return cls(graph.indptr, graph.targets, weights, *back)
 
 
 def downward_probability(
@@ -66,7 +50,7 @@ def downward_probability(
     during the second and third part of its `burn_in` how far down edges point. Chains run in
     threads and are added up in a fixed order, so the result does not depend on the number of cores.
     """
-    rows = WeightedRows.of(graph, weights)
+    rows = TwoWayRows.of(graph)
 
     def chain(seeds: tuple[Float64Array, AnyArray]) -> tuple[AnyArray, AnyArray]:
         position, state = seeds
@@ -74,7 +58,7 @@ def downward_probability(
         excess, gaps = np.zeros(0), np.zeros(N_BINS)
         for sweep in range(burn_in + n_samples):
             checkpoint()
-            _sweep(rows, position, coldness, excess, state)
+            _sweep(rows, weights, position, coldness, excess, state)
             if learn and sweep < burn_in:
                 gaps *= FORGET
                 _count_gaps(rows, position, gaps)
@@ -138,16 +122,16 @@ def sift(
     The first `warm` sweeps draw the places of the sampler, at rising coldness. After them the
     weight of the edges that point down never grows. At most `most` more sweeps over the nodes.
     """
-    rows, state, flat = WeightedRows.of(graph, weights), _state(rng), np.zeros(0)
+    rows, state, flat = TwoWayRows.of(graph), _state(rng), np.zeros(0)
     position, stale, least = start, 0, np.inf
     for sweep in range(warm + most):
         checkpoint()
         # Even spacing again, because nodes that crowd between two others use up the digits.
         position = spread_out(np.argsort(position, kind="stable"))
         if sweep < warm:
-            _sweep(rows, position, WARM * (COOLED / WARM) ** (sweep / warm), flat, state)
+            _sweep(rows, weights, position, WARM * (COOLED / WARM) ** (sweep / warm), flat, state)
             continue
-        _sweep(rows, position, COLD, flat, state)
+        _sweep(rows, weights, position, COLD, flat, state)
         cost = float(weights[position[graph.sources] >= position[graph.targets]].sum())
         stale = 0 if cost < least - 1e-9 else stale + 1
         least = min(least, cost)
@@ -170,13 +154,13 @@ def anneal(
     that leave its target) and takes out the edges in its way. Where most nodes have one edge in or
     out this finds what no move of a single node does.
     """
-    rows = WeightedRows.of(graph, weights)
+    rows = TwoWayRows.of(graph)
     rank = spread_out(np.argsort(position, kind="stable"))
     left_out = rank[graph.sources] >= rank[graph.targets]
     best = left_out.copy()
     scale = float(np.median(weights)) if len(weights) else 1.0
     _anneal(
-        rows, graph.sources, rank[graph.sources], left_out, best, moves,
+        rows, graph.sources, weights, rank[graph.sources], left_out, best, moves,
         (HOT * scale, COOL * scale, 1e-3 / max(graph.n_nodes, 1)), _state(rng),
     )  # fmt: skip
     return best
@@ -211,13 +195,15 @@ def _count_gaps(rows: Any, position: Any, gaps: Any) -> None:
 
 
 @kernel
-def _sweep(rows: Any, position: Any, coldness: float, excess: Any, state: Any) -> None:
+def _sweep(
+    rows: Any, weights: Any, position: Any, coldness: float, excess: Any, state: Any
+) -> None:
     """Draw every node's position anew, given the others.
 
     `excess` is what an edge costs beyond `coldness`, by how far it points down; empty for nothing.
     """
     n, bins = len(position), len(excess)
-    indptr, targets, weights = rows.indptr, rows.targets, rows.weights
+    indptr, targets = rows.indptr, rows.targets
     rev_indptr, rev_targets, rev_edges = rows.rev_indptr, rows.rev_targets, rows.rev_edges
     widest = 0
     for v in range(n):
@@ -286,6 +272,7 @@ def _sweep(rows: Any, position: Any, coldness: float, excess: Any, state: Any) -
 def _anneal(
     rows: Any,
     sources: Any,
+    weights: Any,
     place: Any,
     left_out: Any,
     best: Any,
@@ -322,7 +309,7 @@ def _anneal(
             at += near * _uniform(state)
             for f in range(rows.indptr[v], rows.indptr[v + 1]):
                 if not left_out[f] and place[f] <= at:
-                    loss += rows.weights[f]
+                    loss += weights[f]
                     clash[k] = f
                     k += 1
         else:
@@ -333,10 +320,10 @@ def _anneal(
             for i in range(rows.rev_indptr[u], rows.rev_indptr[u + 1]):
                 f = rows.rev_edges[i]
                 if not left_out[f] and place[f] >= at:
-                    loss += rows.weights[f]
+                    loss += weights[f]
                     clash[k] = f
                     k += 1
-        change = rows.weights[e] - loss
+        change = weights[e] - loss
         if change < 0.0 and _uniform(state) >= np.exp(change / temperature):
             continue
         size -= 1

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.convert import as_graph
 from atpgraph.util.arrays import Float64Array
 
 
 def pagerank(
-    graph: DiGraph, *, damping: float = 0.85, tol: float = 1e-10, max_iter: int = 1000
+    graph: Any, *, damping: float = 0.85, tol: float = 1e-10, max_iter: int = 1000
 ) -> Float64Array:
     """PageRank of the nodes, by power iteration; it sums to 1.
 
     Parameters
     ----------
-    graph : DiGraph
+    graph : anything :func:`atpgraph.as_graph` takes
         Edge weights are not used. A node without out-edges jumps anywhere.
     damping : float
         Chance of following an edge.
@@ -28,11 +30,12 @@ def pagerank(
 
     Examples
     --------
-    >>> pagerank(DiGraph.from_edges([(0, 1), (1, 0), (2, 0)])).round(3).tolist()
+    >>> pagerank([(0, 1), (1, 0), (2, 0)]).round(3).tolist()
     [0.486, 0.464, 0.05]
     """
     if not 0.0 <= damping < 1.0:
         raise InputError(f"damping is {damping}; it must be in [0, 1).")
+    graph = as_graph(graph)
     n = graph.n_nodes
     if n == 0:
         return np.zeros(0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.convert import as_graph
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
@@ -40,7 +40,7 @@ class TrueSkill:
 
 
 def trueskill(
-    graph: DiGraph,
+    graph: Any,
     *,
     max_passes: int = 15,
     target: float = 0.95,
@@ -55,7 +55,7 @@ def trueskill(
 
     Parameters
     ----------
-    graph : DiGraph
+    graph : anything :func:`atpgraph.as_graph` takes
         Self-loops are not matches and are skipped.
     max_passes : int
         Limit on the passes over the edges.
@@ -68,7 +68,7 @@ def trueskill(
 
     Examples
     --------
-    >>> skill = trueskill(DiGraph.from_edges([("a", "b"), ("b", "c"), ("a", "c")]))
+    >>> skill = trueskill([("a", "b"), ("b", "c"), ("a", "c")])
     >>> np.argsort(skill.score).tolist()
     [0, 1, 2]
 
@@ -80,7 +80,7 @@ def trueskill(
         raise InputError(f"draw_probability is {draw_probability}; it must be in [0, 1).")
     if min(sigma, beta) <= 0.0 or tau < 0.0:
         raise InputError("sigma and beta must be positive and tau must not be negative.")
-    rng = generator(random_state)
+    graph, rng = as_graph(graph), generator(random_state)
     proper = graph.sources != graph.targets
     # Both players in one number, so that a shuffle moves one array; mean and variance side by side.
     matches = graph.sources[proper].astype(np.int64) << 32 | graph.targets[proper]

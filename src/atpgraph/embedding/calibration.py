@@ -7,36 +7,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression, minimize
+from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array
 
-# Bins of the probability in which two parameters have to be right, and by how much.
-_BINS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_GAP = 0.03
-_ENOUGH = 30  # sampled pairs, of a bin that counts
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """How many pairs with and without a path have scores in each of some ranges.
+    """How many pairs with and without a path have scores in each of some ranges."""
 
-    Attributes
-    ----------
-    edges : float64 array
-        Bounds of the ranges, ascending; the first range has no lower bound, the last no upper one.
-    paths, others : float64 arrays
-        Number of pairs in each range, estimated, one more than there are bounds.
-    sampled : float64 array
-        Number of sampled paths in each range.
-    """
-
-    edges: Float64Array
-    paths: Float64Array
+    edges: Float64Array  # bounds of the ranges, ascending; the first and last range are open
+    paths: Float64Array  # number of pairs in each range, estimated, one more than there are bounds
     others: Float64Array
-    sampled: Float64Array
+    sampled: Float64Array  # number of sampled paths in each range
 
     def best_threshold(self) -> tuple[float, float]:
         """Return the bound with the largest F1 of the pairs above it, and that F1; 0 and NaN
@@ -62,20 +47,17 @@ class ScoreCounts:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Probability that a path joins a pair with a given score.
+    """Probability that a path joins a pair with a given score, by isotonic regression.
 
     Attributes
     ----------
     prior : float
         Share of pairs joined by a path among all pairs of different nodes.
-    kind : {"platt", "isotonic"}
-        Logistic in the score, or isotonic regression where that is not right.
     scores, probabilities : float64 arrays
-        Points of the curve, which is linear in between. Platt scaling needs two.
+        Points of the curve, which is linear in between and constant beyond.
     """
 
     prior: float
-    kind: str
     scores: Float64Array
     probabilities: Float64Array
 
@@ -89,22 +71,12 @@ class Calibration:
         prior = float(min(paths.sum() / max(n_pairs, 1.0), 1.0))
         if not paths.sum() or not others.sum() or len(counts.edges) < 2:
             constant = np.full(2, paths.sum() / max(paths.sum() + others.sum(), 1.0))
-            return cls(prior, "isotonic", np.array([0.0, 1.0]), constant)
+            return cls(prior, np.array([0.0, 1.0]), constant)
         gap = counts.edges[-1] - counts.edges[-2]
         ends = [counts.edges[0] - gap, *counts.edges, counts.edges[-1] + gap]
-        middle = np.convolve(ends, [0.5, 0.5], "valid")
         used = paths + others > 0
-        x, w = middle[used], (paths + others)[used]
-        y = paths[used] / w
-        # Platt's targets: what is right in all n sampled pairs is not certain.
-        n_paths = counts.sampled.sum()
-        n_others = n_paths * others.sum() / paths.sum()
-        smooth = y * (n_paths + 1) / (n_paths + 2) + (1 - y) / (n_others + 2)
-        a, b = _logistic(x, smooth, w)
-        if _is_right(expit(a * x + b), paths[used], w, counts.sampled[used]):
-            points = np.array([-b / a - 10 / a, -b / a + 10 / a])
-            return cls(prior, "platt", points, expit(a * points + b))
-        fit = isotonic_regression(y, weights=w)
+        x, w = np.convolve(ends, [0.5, 0.5], "valid")[used], (paths + others)[used]
+        fit = isotonic_regression(paths[used] / w, weights=w)
         first = fit.blocks[:-1]
         # Nothing is certain from a sample.
         weight = np.add.reduceat(w, first)
@@ -115,7 +87,7 @@ class Calibration:
         # Flat from the first to the last score of a block.
         corners = np.unique(np.concatenate([first, fit.blocks[1:] - 1]))
         flat = np.repeat(curve, np.diff(fit.blocks))
-        return cls(prior, "isotonic", x[corners], flat[corners])
+        return cls(prior, x[corners], flat[corners])
 
     def __call__(self, scores: npt.ArrayLike, base_rate: float | None = None) -> Float64Array:
         """Return the probability of a path for each score.
@@ -129,22 +101,16 @@ class Calibration:
         """
         if base_rate is not None and not 0.0 < base_rate < 1.0:
             raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
-        given = np.asarray(scores, dtype=np.float64)
-        if self.kind == "platt":
-            (x, z), (p, q) = self.scores, logit(self.probabilities)
-            odds = p + (given - x) * ((q - p) / (z - x))
-        else:
-            with np.errstate(divide="ignore"):
-                odds = logit(np.interp(given, self.scores, self.probabilities))
-        if base_rate is not None and 0.0 < self.prior < 1.0:
-            odds = odds + logit(base_rate) - logit(self.prior)
-        return np.asarray(expit(odds))
+        told = np.interp(np.asarray(scores, dtype=np.float64), self.scores, self.probabilities)
+        if base_rate is None or not 0.0 < self.prior < 1.0:
+            return told
+        with np.errstate(divide="ignore"):
+            return np.asarray(expit(logit(told) + logit(base_rate) - logit(self.prior)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, which :meth:`from_dict` reads."""
         return {
             "prior": self.prior,
-            "kind": self.kind,
             "scores": self.scores.tolist(),
             "probabilities": self.probabilities.tolist(),
         }
@@ -153,42 +119,9 @@ class Calibration:
     def from_dict(cls, values: dict[str, Any]) -> Calibration:
         """Read what :meth:`to_dict` returned; raise ValueError for anything else."""
         x, p = (np.array(values[name], dtype=np.float64) for name in ("scores", "probabilities"))
-        prior, kind = float(values["prior"]), str(values["kind"])
-        known = kind == "isotonic" or (kind == "platt" and len(x) == 2)
+        prior = float(values["prior"])
         shaped = x.ndim == 1 and x.shape == p.shape and len(x) > 0
         inside = 0.0 <= prior <= 1.0 and bool(((p >= 0) & (p <= 1)).all())
-        if not known or not shaped or not inside or not (np.diff(x) > 0).all():
+        if not shaped or not inside or not (np.diff(x) > 0).all():
             raise ValueError("its calibration is not a curve of probabilities")
-        return cls(prior, kind, x, p)
-
-
-def _logistic(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:
-    """Slope and intercept of the weighted logistic regression of y on x."""
-    center, scale = np.average(x, weights=w), np.ptp(x) or 1.0
-    z, share = (x - center) / scale, w / w.sum()
-
-    def loss(ab: Float64Array) -> tuple[float, Float64Array]:
-        odds = ab[0] * z + ab[1]
-        slope = (expit(odds) - y) * share
-        return float((share * (np.logaddexp(0.0, odds) - y * odds)).sum()), np.array(
-            [(slope * z).sum(), slope.sum()]
-        )
-
-    start = np.array([1.0, logit(np.clip(y @ share, 1e-12, 1 - 1e-12))])
-    a, b = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
-    return float(a / scale), float(b - a * center / scale)
-
-
-def _is_right(
-    told: Float64Array, paths: Float64Array, w: Float64Array, sampled: Float64Array
-) -> bool:
-    """Whether stated and observed probabilities agree in every bin with enough sampled pairs."""
-    bins = np.searchsorted(_BINS[1:-1], told)
-    for at in range(len(_BINS) - 1):
-        inside = bins == at
-        total = w[inside].sum()
-        if total and sampled[inside].sum() >= _ENOUGH:
-            gap = abs((told[inside] * w[inside]).sum() - paths[inside].sum()) / total
-            if gap > _GAP:
-                return False
-    return True
+        return cls(prior, x, p)

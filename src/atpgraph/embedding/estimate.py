@@ -38,18 +38,14 @@ class Estimate:
 
     Attributes
     ----------
-    nodes, edges : int
-        Of the graph.
-    core_nodes, core_edges : int
-        Those that lie on cycles.
+    nodes, edges, core_nodes, core_edges : int
+        Of the graph, and those that lie on cycles.
     pairs : float
         Reachable pairs once the cycles are broken.
-    memory : int
-        Peak in bytes, from the graph in memory to the vectors.
+    memory, available : int
+        Peak in bytes, from the graph in memory to the vectors; bytes that are free now.
     seconds : float
         From the graph in memory to the vectors, roughly.
-    available : int
-        Bytes that are free now.
     """
 
     nodes: int

@@ -18,17 +18,18 @@ from scipy.special import expit
 from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding import growth, model_file
+from atpgraph.embedding import model_file
 from atpgraph.embedding.base import Estimator
 from atpgraph.embedding.calibration import Calibration
-from atpgraph.embedding.fidelity import Fidelity, evaluate
+from atpgraph.embedding.fidelity import Fidelity, best_zero, evaluate
 from atpgraph.embedding.fold_in import FoldIn
+from atpgraph.embedding.growth import grown, learn_changes, longer_table
 from atpgraph.embedding.path_sample import PathSample
-from atpgraph.embedding.ranking import ORDERS, first_reached, pair_scores, ranked
+from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
 from atpgraph.embedding.settings import Settings, checked, settle, without_removed
 from atpgraph.embedding.spread import Run, open_run
 from atpgraph.errors import BudgetError, InputError, NotFittedError
-from atpgraph.factorization import Factorization, factorize, fit_panels
+from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
 _EFFORT = 0.3  # of the evaluation after a fit, in the one after a batch of new edges
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
 _CANDIDATES = 64  # checked for each node that is asked for, nearest first
@@ -84,7 +86,8 @@ class ATP(Estimator):
         300,000 edges on cycles and the cheaper ``springs`` beyond; for the paper's, ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
-        more than 62,500 nodes); for the paper's method, iterations ("auto": 3).
+        more than 62,500 nodes or where little is left to learn); for the paper's method,
+        iterations ("auto": 3).
     random_state : int, Generator or None
         Seed of ties, of the first vectors and of sampled pairs.
     kernel : {"log", "harmonic", "linear", "constant"} or callable
@@ -134,6 +137,9 @@ class ATP(Estimator):
         pairs of the graph. Scores above 0 find more of the edges, and more pairs without a path.
     margin_ : float
         How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
+    zero_ : float
+        How much all scores were lowered in the end, so that fewer pairs without a path score above
+        0, at the cost of a few with one.
     n_reachable_pairs_ : int
         Pairs joined by a path; an estimate for reachability.
 
@@ -163,6 +169,7 @@ class ATP(Estimator):
     method_: str
     settings_: Settings
     margin_: float
+    zero_: float
     threshold_: float
     fidelity_: Fidelity | None
     calibration_: Calibration | None
@@ -240,18 +247,15 @@ class ATP(Estimator):
 
     def _fit(self, graph: DiGraph, run: Run) -> None:
         self.timings_ = {}
-        as_published = self.method == "auto" and self.purpose != "reachability"
-        method = "h-voting" if as_published else self.method
         with self._timed("cycles"):
-            removed, self.method_ = run.removed(
-                lambda: break_cycles(graph, method, random_state=self.random_state)
-            )
+            parts, facts = run.stage("cycles", lambda: self._removed(graph))
+            removed, self.method_ = parts["removed"], str(facts["method"])
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):
             level = levels(dag)
             table = kernel_table(self.kernel, int(level.max(initial=1)))
         with self._timed("paths"):
-            paths = run.paths(dag, level, lambda: collect_paths(dag, level, self.n_jobs))
+            paths = collect_paths(dag, level, self.n_jobs, run.stage)
         with self._timed("factorization"):
             self.settings_ = settle(self.get_params(), graph.n_nodes, paths.n_pairs)
             log.info("%s", self.settings_)
@@ -264,13 +268,27 @@ class ATP(Estimator):
         with self._timed("fidelity"):
             self._evaluate(paths)
 
+    def _removed(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the edges whose removal breaks the cycles, and the method that chose them."""
+        as_published = self.method == "auto" and self.purpose != "reachability"
+        method = "h-voting" if as_published else self.method
+        broken = break_cycles(graph, method, random_state=self.random_state)
+        return {"removed": broken.removed}, {"method": broken.method}
+
     def _learn(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
         """Learn vectors from sampled paths and non-paths."""
-        return fit_panels(
-            *paths.sides, paths.levels, table, n_components=self.n_components,
-            regularization=self.settings_.regularization, max_iter=self.settings_.max_iter,
-            n_jobs=self.n_jobs, random_state=self.random_state, loop=run.loop(), run=run.rows,
-        )  # fmt: skip
+        how = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0)
+        return fit_panels(paths, table, run=run.rows, descent=how, **self._solver_options(run))
+
+    def _solver_options(self, run: Run) -> dict[str, Any]:
+        return {
+            "n_components": self.n_components,
+            "regularization": self.settings_.regularization,
+            "max_iter": self.settings_.max_iter,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+            "loop": run.loop(),
+        }
 
     def _factorize(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
         """Factorize M over all paths, as the paper does."""
@@ -283,18 +301,12 @@ class ATP(Estimator):
             ) from None
         self.n_reachable_pairs_ = forests[0].n_pairs
         self.settings_ = settle(self.get_params(), paths.dag.n_nodes, forests[0].n_pairs)
-        return factorize(
-            *forests, paths.levels, table, n_components=self.n_components,
-            zero_weight=self.settings_.zero_weight, regularization=self.settings_.regularization,
-            max_iter=self.settings_.max_iter, n_jobs=self.n_jobs, random_state=self.random_state,
-            loop=run.loop(),
-        )  # fmt: skip
+        weight, options = self.settings_.zero_weight, self._solver_options(run)
+        return factorize(*forests, paths.levels, table, zero_weight=weight, **options)
 
     def _keep(self, fit: Factorization) -> None:
         """Store the vectors; those of the learned solver in half precision."""
-        highest = max(
-            (float(np.abs(side).max(initial=0.0)) for side in (fit.source, fit.target)), default=0.0
-        )
+        highest = max(float(np.abs(side).max(initial=0.0)) for side in (fit.source, fit.target))
         if not np.isfinite(highest):
             raise InputError(
                 "The vectors grew beyond all bounds with a regularization of "
@@ -305,15 +317,18 @@ class ATP(Estimator):
         self.source_ = fit.source.astype(kind, copy=False)
         self.target_ = fit.target.astype(kind, copy=False)
 
-    def _evaluate(self, paths: Paths, effort: float = 1.0) -> None:
-        """Measure how well the vectors preserve the paths; find threshold and calibration.
+    def _evaluate(self, paths: Paths, effort: float = 1.0, zero: float | None = None) -> None:
+        """Place the zero of the scores, measure fidelity, find threshold and calibration.
 
         A smaller `effort` samples less.
         """
-        sizes = paths.sizes, paths.back_sizes
-        sample = PathSample.of(paths.dag, self.levels_, sizes, effort=effort, n_jobs=self.n_jobs)
+        sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
         # Vectors of the paper's method are not negative, so no score means "no path" by itself.
         cut = 0.0 if self._is_learned else None
+        self.zero_ = 0.0
+        if self._is_learned and self.source_.shape[1] >= 3:
+            self.zero_ = best_zero(sample, self.source_, self.target_) if zero is None else zero
+            self.source_[:, -2] -= self.zero_  # the bias of the sources
         self.fidelity_, self.threshold_, self.calibration_ = evaluate(
             sample, self.source_, self.target_, cut
         )
@@ -359,7 +374,7 @@ class ATP(Estimator):
         """
         graph = self._fitted()
         if not hasattr(self, "_folding") or self._folding[0] is not self.source_:
-            self._folding = self.source_, FoldIn.of(self)
+            self._folding = self.source_, FoldIn(self)
         out, into = (graph.codes(list(side)) for side in (out_edges, in_edges))
         return self._folding[1].vectors(out, into)
 
@@ -399,16 +414,15 @@ class ATP(Estimator):
             )
         model = self if inplace else copy.copy(self)
         started = time.perf_counter()
-        grown = growth.Growth.of(self.graph_, self.removed_, self.levels_, edges, nodes)
-        paths = collect_paths(grown.dag, grown.levels, self.n_jobs)
-        table = growth.longer_table(
-            self.kernel_table_, self.kernel, int(grown.levels.max(initial=1))
-        )
-        fit = growth.learn_changes(self, grown, paths, table)
-        model.graph_, model.removed_, model.levels_ = grown.graph, grown.removed, grown.levels
+        more = grown(self, edges, nodes)
+        paths = more.paths
+        highest = int(paths.levels.max(initial=1))
+        table = longer_table(self.kernel_table_, self.kernel, highest)
+        fit = learn_changes(self, more, table)
+        model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
         model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
         model._keep(fit)
-        model._evaluate(paths, _EFFORT)
+        model._evaluate(paths, _EFFORT, self.zero_)
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -462,8 +476,7 @@ class ATP(Estimator):
 
     def level_difference(self, u: Labels, v: Labels) -> Int64Array:
         """Return the level of v minus that of u for every pair; it is positive along every path."""
-        codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
-        sources, targets = codes
+        sources, targets = self._fitted().pair_codes(u, v)
         return np.asarray(self.levels_[targets].astype(np.int64) - self.levels_[sources])
 
     def predict_proba(
@@ -577,7 +590,7 @@ class ATP(Estimator):
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
         same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
-        recall is below 0.9, it searches exactly and says so. Needs Faiss, the extra ``ann``.
+        recall is below 0.95, it searches exactly and says so. Needs Faiss, the extra ``ann``.
 
         Parameters
         ----------
@@ -624,7 +637,7 @@ class ATP(Estimator):
 
         Parameters
         ----------
-        nodes : list or array of labels, or a graph
+        nodes : label, list or array of labels, or a graph
             Nodes of the model; of a graph (anything :func:`atpgraph.as_graph` takes) all nodes, in
             the order in which it has them.
 
@@ -662,15 +675,23 @@ class ATP(Estimator):
         if order not in ORDERS:
             raise unknown_name("order", order, ORDERS)
         graph = self._fitted()
-        near, far, levels = self.source_, self.target_, self.levels_
-        if not forward:
-            near, far, levels = far, near, -levels
         if (nodes is None) == (vector is None):
             raise InputError("Name nodes, or give a vector; not both.")
-        codes: Int64Array | None = None
+        near, far, levels, dag = self.source_, self.target_, self.levels_, self.dag_
+        if not forward:
+            near, far, levels, dag = far, near, -levels, dag.reverse()
+        least = self.threshold_ if threshold == "auto" else threshold
         if nodes is not None:
-            codes = graph.codes(nodes).astype(np.int64)
-            queries, several = near[codes], graph.several(nodes) is not None
+            codes: Int64Array = graph.codes(nodes).astype(np.int64)
+            several, wanted = graph.several(nodes) is not None, k
+            if order == "nearest":
+                wanted *= _CANDIDATES
+            found = ranked(
+                near[codes], far, wanted, levels, order=order, threshold=least, skip=codes
+            )
+            if order == "nearest":
+                each = zip(codes.tolist(), found, strict=True)
+                found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
         else:
             queries = np.asarray(vector, dtype=np.float32)
             several = queries.ndim == 2
@@ -679,18 +700,8 @@ class ATP(Estimator):
                     f"The vector has the shape {queries.shape}; those of the model have "
                     f"{far.shape[1]} components."
                 )
-        checked = order == "nearest" and codes is not None
-        found = ranked(
-            np.atleast_2d(queries), far, _CANDIDATES * k if checked else k, levels, order=order,
-            threshold=self.threshold_ if threshold == "auto" else threshold, skip=codes,
-        )  # fmt: skip
-        if checked and codes is not None:
-            dag = self.dag_ if forward else self.dag_.reverse()
-            each = zip(codes.tolist(), found, strict=True)
-            found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
-        labels = [graph.labels[rows] for rows, _ in found]
-        scores = [values for _, values in found]
-        return (labels, scores) if several else (labels[0], scores[0])
+            found = ranked(np.atleast_2d(queries), far, k, levels, order=order, threshold=least)
+        return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
@@ -734,7 +745,9 @@ class ATP(Estimator):
 
 
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
-    """The labels meant by a list of them, or by a graph; a list of pairs may be either."""
+    """The labels meant by one of them, by a list, or by a graph; a list of pairs may be either."""
+    if isinstance(nodes, str) and graph.codes_or_minus_one([nodes])[0] >= 0:
+        return [nodes]
     if isinstance(nodes, (list, tuple)) or getattr(nodes, "ndim", 0) == 1:
         labels = list(nodes.tolist() if hasattr(nodes, "tolist") else nodes)
         pairs = {type(label) for label in labels} & {list, tuple}

@@ -81,10 +81,7 @@ def _csv(model: ATP, path: Path) -> list[Path]:
     k = model.source_.shape[1]
     header = ["node", "level"]
     header += [f"{side}_{at}" for side in ("source", "target") for at in range(k)]
-    with (
-        atomic_path(path) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as file,
-    ):
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)  # RFC 4180; with "\n" for lines it would not quote a "\r"
         writer.writerow(header)
         for label, level, source, target in zip(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import mannwhitneyu, spearmanr
 
 from atpgraph.embedding.calibration import Calibration, ScoreCounts
-from atpgraph.embedding.path_sample import PathSample, Side
+from atpgraph.embedding.path_sample import DISTANCES, PathSample, Side
 from atpgraph.embedding.ranking import pair_scores, top_by_product
 from atpgraph.util.arrays import (
     AnyArray,
@@ -18,60 +18,35 @@ from atpgraph.util.arrays import (
     Float64Array,
     FloatArray,
     Int32Array,
-    Int64Array,
-    UInt64Array,
 )
-from atpgraph.util.jit import kernel
 
 _TOP = 5
-_SCORES = (
-    4_000_000  # computed for each of the two sides and each of the two measures that need many
-)
+_SCORES = 4_000_000  # computed on either side, for each of the two measures that need many
 _COLUMNS = 8192  # scored at a time
 _RANGES = 1000
+# Shares of the edges and paths found that `best_zero` may lose for F1, and to get below a share of
+# false positives among look-alikes; a gain of F1 that is not worth it.
+_LOST = (0.002, 0.001), (0.02, 0.01)
+_FALSE, _GAIN, _CUTS = 0.045, 0.002, 64
 _ENOUGH = 300  # paths, for a warning
 _POOR = 5.0  # times the error that the goal allows
 
 
 class Line(NamedTuple):
-    """One line of the report.
+    """One line of the report."""
 
-    Attributes
-    ----------
-    name, label : str
-        The attribute of :class:`Fidelity`, and what it is in words.
-    value, goal : float
-    error : float
-        Distance from the perfect value, in units of the distance that the goal allows: above 1 the
-        goal is missed.
-    """
-
-    name: str
-    label: str
+    name: str  # the attribute of :class:`Fidelity`
+    label: str  # what it is in words
     value: float
     goal: float
-    error: float
+    error: float  # distance from the perfect value, in units of what the goal allows
 
 
-# Label, goal, and the perfect value, of what is to be close to it.
-_LINES: dict[str, tuple[str, float, float]] = {
-    "edges": ("edges predicted (distance 1)", 0.97, 1.0),
-    "closure": ("paths predicted, uniform over the closure", 0.985, 1.0),
-    "distance_2": ("paths predicted, distance 2", 0.97, 1.0),
-    "distance_3_to_5": ("paths predicted, distance 3 to 5", 0.97, 1.0),
-    "distance_6_to_10": ("paths predicted, distance 6 to 10", 0.97, 1.0),
-    "distance_above_10": ("paths predicted, distance above 10", 0.97, 1.0),
-    "look_alike_targets": ("false positives, look-alike targets", 0.05, 0.0),
-    "look_alike_sources": ("false positives, look-alike sources", 0.05, 0.0),
-    "random_pairs": ("false positives, random pairs", 0.05, 0.0),
-    "auc": ("AUC, paths against look-alike targets", 0.995, 1.0),
-    "auc_sources": ("AUC, paths against look-alike sources", 0.995, 1.0),
-    "precision_targets": ("precision@5 of the targets, by score", 0.98, 1.0),
-    "precision_sources": ("precision@5 of the sources, by score", 0.98, 1.0),
-    "f1": ("F1 over all pairs", 0.96, 1.0),
-    "threshold_f1": ("F1 over all pairs, at the threshold", 0.96, 1.0),
-    "threshold_edges": ("edges predicted, at the threshold", 0.9, 1.0),
-}
+def _line(label: str, goal: float, best: float = 1.0) -> Any:
+    """Declare a line of the report, with a goal and the perfect value."""
+    return field(metadata={"label": label, "goal": goal, "best": best})
+
+
 _NEAR = "near pairs get lost among many far ones: use more components or a larger max_iter, and ask"
 _ADVICE = {
     "edges": f"{_NEAR} the graph itself for successors",
@@ -84,7 +59,7 @@ _MORE = "use more components or a larger max_iter; reaches() is exact"
 _OTHER_PURPOSE = "use purpose='reachability' to keep paths"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fidelity:
     """How well vectors keep the paths of their graph; NaN where there is nothing to measure.
 
@@ -122,31 +97,30 @@ class Fidelity:
         Number of sampled paths.
     """
 
-    edges: float
-    closure: float
-    distance_2: float
-    distance_3_to_5: float
-    distance_6_to_10: float
-    distance_above_10: float
-    look_alike_targets: float
-    look_alike_sources: float
-    random_pairs: float
-    auc: float
-    auc_sources: float
+    edges: float = _line("edges predicted (distance 1)", 0.97)
+    closure: float = _line("paths predicted, uniform over the closure", 0.985)
+    distance_2: float = _line("paths predicted, distance 2", 0.97)
+    distance_3_to_5: float = _line("paths predicted, distance 3 to 5", 0.97)
+    distance_6_to_10: float = _line("paths predicted, distance 6 to 10", 0.97)
+    distance_above_10: float = _line("paths predicted, distance above 10", 0.97)
+    look_alike_targets: float = _line("false positives, look-alike targets", 0.05, 0.0)
+    look_alike_sources: float = _line("false positives, look-alike sources", 0.05, 0.0)
+    random_pairs: float = _line("false positives, random pairs", 0.05, 0.0)
+    auc: float = _line("AUC, paths against look-alike targets", 0.995)
+    auc_sources: float = _line("AUC, paths against look-alike sources", 0.995)
     level_auc: float
-    precision_targets: float
-    precision_sources: float
-    f1: float
-    threshold_f1: float
-    threshold_edges: float
+    precision_targets: float = _line("precision@5 of the targets, by score", 0.98)
+    precision_sources: float = _line("precision@5 of the sources, by score", 0.98)
+    f1: float = _line("F1 over all pairs", 0.96)
+    threshold_f1: float = _line("F1 over all pairs, at the threshold", 0.96)
+    threshold_edges: float = _line("edges predicted, at the threshold", 0.9)
     level_correlation: float
     pairs: int
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Fidelity:
         """Read what :meth:`to_dict` returned."""
-        names = {field.name for field in fields(cls)}
-        if set(values) != names:
+        if set(values) != {each.name for each in fields(cls)}:
             raise ValueError("its fidelity has other entries")
         numbers = {name: np.nan if x is None else float(x) for name, x in values.items()}
         return cls(**numbers | {"pairs": int(values["pairs"])})  # type: ignore[arg-type]
@@ -157,11 +131,13 @@ class Fidelity:
 
     def lines(self) -> list[Line]:
         """Return the lines of the report that could be measured, weakest first."""
-        lines = [
-            Line(name, label, value, goal, abs(value - best) / abs(goal - best))
-            for name, (label, goal, best) in _LINES.items()
-            if (value := float(getattr(self, name))) == value
-        ]
+        lines = []
+        for each in fields(self):
+            value, about = float(getattr(self, each.name)), each.metadata
+            if about and value == value:
+                goal, best = about["goal"], about["best"]
+                error = abs(value - best) / abs(goal - best)
+                lines.append(Line(each.name, about["label"], value, goal, error))
         return sorted(lines, key=lambda line: -line.error)
 
     @property
@@ -216,63 +192,51 @@ def evaluate(
 
     Examples
     --------
+    >>> from atpgraph.closure import collect_paths
     >>> from atpgraph.graph import DiGraph
     >>> dag = DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)
     >>> levels = np.array([1, 2, 3, 1, 2], dtype=np.int32)
     >>> by_level = np.stack([-levels, np.ones(5)], axis=1), np.stack([np.ones(5), levels], axis=1)
-    >>> report = evaluate(PathSample.of(dag, levels), *by_level).fidelity
+    >>> report = evaluate(PathSample.of(collect_paths(dag, levels)), *by_level).fidelity
     >>> report.auc == report.level_auc, report.closure, report.look_alike_targets
     (True, 1.0, 1.0)
     """
     n, levels = sample.n_nodes, sample.levels
-    vectors = (source, target), (target, source)
-    scores = [pair_scores(*vectors[at], *side.paths[:2]) for at, side in enumerate(sample.sides)]
-    weights = [side.paths.weight for side in sample.sides]
-    of_paths, weight = np.concatenate(scores), np.concatenate(weights) / 2
+    ends = _ends(sample, source, target)
+    of_paths = np.concatenate([end.scores(end.side.paths) for end in ends])
+    weight = np.concatenate([end.side.paths.weight for end in ends]) / 2
     edge_scores = pair_scores(source, target, *sample.edges)
-    bounds = _bounds(of_paths)
-    tallies = [
-        _tally_side(side, vectors[at], levels if at == 0 else -levels, bounds, cut)
-        for at, side in enumerate(sample.sides)
-    ]
-    counts = _counts(bounds, of_paths, weight, tallies, n)
+    others, climbing, looked_at = zip(*(end.others() for end in ends), strict=True)
+    of_others, scale = np.concatenate(others), n * (n - 1.0) / max(sum(looked_at), 1)
+    counts = _counts(of_paths, weight, of_others[np.concatenate(climbing)], scale)
     threshold, threshold_f1 = counts.best_threshold()
     level = threshold if cut is None else cut
-    recall = _mean(of_paths > level, weight)
-    if cut is None:
-        tallies = [
-            _tally_side(side, vectors[at], levels if at == 0 else -levels, bounds, level)
-            for at, side in enumerate(sample.sides)
-        ]
-    above, others, looked_at = np.sum([tally.totals for tally in tallies], axis=0)
-    false = above / max(looked_at, 1) * n * (n - 1)
-    paths = weight.sum()
+    recall, paths = _mean(of_paths > level, weight), weight.sum()
+    false = np.count_nonzero(of_others > level) * scale
     by_distance = {}
-    for name, attribute in _DISTANCES.items():
-        pairs = [side.by_distance[name] for side in sample.sides]
-        said = [pair_scores(*vectors[at], *each[:2]) > level for at, each in enumerate(pairs)]
-        by_distance[attribute] = _mean(
-            np.concatenate(said), np.concatenate([each.weight for each in pairs])
-        )
-    hard = [_hard(side, vectors[at], level) for at, side in enumerate(sample.sides)]
-    climbs = [levels[pairs[1]] - levels[pairs[0]] for pairs in _target_pairs(sample.sides[0])]
-    precision = [_precision(side, vectors[at]) for at, side in enumerate(sample.sides)]
+    for name in DISTANCES:
+        pairs = [end.side.by_distance[name] for end in ends]
+        said = [end.scores(each) > level for end, each in zip(ends, pairs, strict=True)]
+        weights = np.concatenate([each.weight for each in pairs])
+        by_distance[name] = _mean(np.concatenate(said), weights)
+    good, bad = ([end.scores(getattr(end.side, kind)) for end in ends] for kind in _HARD_PAIRS)
+    climbs = [levels[v] - levels[u] for u, v in (getattr(sample.sides[0], x) for x in _HARD_PAIRS)]
     values = {
         "edges": _mean(edge_scores > level),
         "closure": recall,
         **by_distance,
-        "look_alike_targets": hard[0].false,
-        "look_alike_sources": hard[1].false,
-        "random_pairs": above / others if others else np.nan,
-        "auc": hard[0].auc,
-        "auc_sources": hard[1].auc,
+        "look_alike_targets": _mean(bad[0] > level),
+        "look_alike_sources": _mean(bad[1] > level),
+        "random_pairs": _mean(of_others > level),
+        "auc": _auc(good[0], bad[0]),
+        "auc_sources": _auc(good[1], bad[1]),
         "level_auc": _auc(*climbs),
-        "precision_targets": precision[0],
-        "precision_sources": precision[1],
+        "precision_targets": ends[0].precision(),
+        "precision_sources": ends[1].precision(),
         "f1": 2 * recall * paths / (recall * paths + false + paths) if paths else np.nan,
         "threshold_f1": threshold_f1,
         "threshold_edges": _mean(edge_scores > threshold),
-        "level_correlation": _correlation(hard[0].scores, climbs[0]),
+        "level_correlation": _correlation(good[0], climbs[0]),
     }
     # The one NaN of NumPy equals itself in a comparison of reports.
     rounded = {name: round(float(x), 6) if x == x else np.nan for name, x in values.items()}
@@ -280,139 +244,119 @@ def evaluate(
     return Evaluation(fidelity, threshold, Calibration.of(counts, n * (n - 1.0)))
 
 
-_DISTANCES = {
-    "2": "distance_2",
-    "3-5": "distance_3_to_5",
-    "6-10": "distance_6_to_10",
-    "more": "distance_above_10",
-}
+_HARD_PAIRS = ("hard_paths", "look_alikes")
 
 
-class _Hard(NamedTuple):
-    scores: Float64Array
-    false: float
-    auc: float
+def best_zero(sample: PathSample, source: FloatArray, target: FloatArray) -> float:
+    """Return the score that should become 0: higher ones lose paths, lower ones find false paths.
 
-
-def _target_pairs(side: Side) -> tuple[Int64Array, Int64Array]:
-    return side.hard_paths, side.look_alikes
-
-
-def _hard(side: Side, vectors: tuple[FloatArray, FloatArray], cut: float) -> _Hard:
-    good, bad = (pair_scores(*vectors, *pairs) for pairs in _target_pairs(side))
-    return _Hard(good, _mean(bad > cut), _auc(good, bad))
-
-
-def _precision(side: Side, vectors: tuple[FloatArray, FloatArray]) -> float:
-    """Share of right ones among the five best of the hard rows, or as many as a row has."""
-    near, far = vectors
-    most = max(_SCORES // max(len(far), 1), 16)
-    rows = side.hard_rows
-    nodes, sizes, bits = (x[:most] for x in (rows.nodes, rows.sizes, rows.bits))
-    best, _ = top_by_product(near[nodes], far, _TOP, skip=nodes)
-    right = side.joined(np.repeat(bits, best.shape[1]), best.ravel()).reshape(best.shape)
-    return _mean(right[np.arange(best.shape[1]) < sizes[:, None]])
-
-
-class _Tally(NamedTuple):
-    """Scores of random pairs without a path: how many in each range among those that climb, and
-    totals: above the cut, without a path, looked at.
+    It is the lowest one, from 0 on, with nearly the best F1 over all pairs and few look-alikes
+    above it, within the bounds that the shares of edges and of paths set that may be lost.
     """
-
-    climbing: Int64Array
-    totals: Int64Array
-
-
-def _tally_side(
-    side: Side,
-    vectors: tuple[FloatArray, FloatArray],
-    levels: Int32Array,
-    bounds: Float64Array,
-    cut: float | None,
-) -> _Tally:
-    near, far = vectors
-    rows, n = side.rows, len(far)
-    count = max(_SCORES // max(len(rows.nodes), 1), 1)
-    columns = np.arange(n)
-    if count < n:
-        columns = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
-    queries = near[rows.nodes].astype(np.float32)
-    tally = _Tally(np.zeros(len(bounds) + 1, dtype=np.int64), np.zeros(3, dtype=np.int64))
-    low = float(bounds[0])
-    scale = (len(bounds) - 1) / (float(bounds[-1]) - low) if len(bounds) > 1 else 0.0
-    for first in range(0, len(columns), _COLUMNS):
-        some = columns[first : first + _COLUMNS]
-        scores = queries @ far[some].astype(np.float32).T
-        _tally(
-            scores, rows.nodes, rows.bits, some, levels, side.reached,
-            np.array([low, scale, np.inf if cut is None else cut]), *tally,
-        )  # fmt: skip
-    return tally
+    n, ends = sample.n_nodes, _ends(sample, source, target)
+    edges = pair_scores(source, target, *sample.edges)
+    paths = np.concatenate([end.scores(end.side.paths) for end in ends])
+    weight = np.concatenate([end.side.paths.weight for end in ends]) / 2
+    found = [(edges[edges > 0], None), (paths[paths > 0], weight[paths > 0])]
+    if not all(len(scores) for scores, _ in found):
+        return 0.0
+    least, most = (
+        min(_quantile(*each, share) for each, share in zip(found, lost, strict=True))
+        for lost in _LOST
+    )
+    others, _, looked_at = zip(*(end.others(_SCORES // 4) for end in ends), strict=True)
+    scale = n * (n - 1.0) / max(sum(looked_at), 1)
+    cuts = np.linspace(0.0, least, _CUTS)
+    above = [_above(paths, weight, cuts), _above(np.concatenate(others), None, cuts) * scale]
+    f1 = 2 * above[0] / (above[0] + above[1] + weight.sum())
+    by_f1 = float(cuts[np.argmax(f1 >= f1.max() - _GAIN)])
+    alike = [end.scores(end.side.look_alikes) for end in ends]
+    by_false = max((float(np.quantile(x, 1 - _FALSE)) for x in alike if len(x)), default=0.0)
+    return float(max(by_f1, min(by_false, most)))
 
 
-def _bounds(scores: Float64Array) -> Float64Array:
-    """Return bounds of score ranges, from somewhat below the lowest score of a path on."""
-    if not len(scores):
-        return np.zeros(1)
-    low, high = float(scores.min()), float(scores.max())
-    return np.linspace(low - (high - low or 1.0) / 4, high, _RANGES)
+def _above(scores: AnyArray, weight: Float64Array | None, cuts: Float64Array) -> Float64Array:
+    """Return the weight of the scores above each of the cuts, which ascend."""
+    place = np.searchsorted(cuts, scores, side="left")
+    total = np.bincount(place, weight, minlength=len(cuts) + 1)
+    return np.asarray(total[::-1].cumsum()[::-1][1:], dtype=np.float64)
+
+
+def _ends(sample: PathSample, source: FloatArray, target: FloatArray) -> list[_End]:
+    first, second = sample.sides
+    return [
+        _End(first, source, target, sample.levels),
+        _End(second, target, source, -sample.levels),
+    ]
+
+
+def _quantile(scores: Float64Array, weight: Float64Array | None, share: float) -> float:
+    """Return the score below which a share of the weight lies."""
+    order = np.argsort(scores)
+    total = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
+    return float(scores[order[np.searchsorted(total, share * total[-1])]])
+
+
+class _End(NamedTuple):
+    """One end of the paths, with the vectors that are looked at from there."""
+
+    side: Side
+    near: FloatArray
+    far: FloatArray
+    levels: Int32Array
+
+    def scores(self, pairs: Any) -> Float64Array:
+        """Return the scores of pairs."""
+        return pair_scores(self.near, self.far, pairs[0], pairs[1])
+
+    def precision(self) -> float:
+        """Share of right ones among the five best of the hard rows, or as many as a row has."""
+        most = max(_SCORES // max(len(self.far), 1), 16)
+        nodes, sizes, bits = (x[:most] for x in self.side.hard_rows)
+        best, _ = top_by_product(self.near[nodes], self.far, _TOP, skip=nodes)
+        right = self.side.joined(np.repeat(bits, best.shape[1]), best.ravel()).reshape(best.shape)
+        return _mean(right[np.arange(best.shape[1]) < sizes[:, None]])
+
+    def others(self, most: int = _SCORES) -> tuple[Float32Array, BoolArray, int]:
+        """Return scores of random pairs without a path, which of them climb, and the number of
+        pairs looked at: the rows with all other nodes, or with as many as time allows.
+        """
+        rows, n = self.side.rows, len(self.far)
+        count = max(most // max(len(rows.nodes), 1), 1)
+        columns = np.arange(n)
+        if count < n:
+            columns = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
+        queries = self.near[rows.nodes].astype(np.float32)
+        scores = [np.zeros(0, dtype=np.float32)]
+        climbing, looked_at = [np.zeros(0, dtype=np.bool_)], 0
+        for first in range(0, len(columns), _COLUMNS):
+            some = columns[first : first + _COLUMNS]
+            different = rows.nodes[:, None] != some
+            free = ~self.side.joined(rows.bits[:, None], some) & different
+            scores.append((queries @ self.far[some].astype(np.float32).T)[free])
+            climbing.append((self.levels[some] > self.levels[rows.nodes, None])[free])
+            looked_at += int(np.count_nonzero(different))
+        return np.concatenate(scores), np.concatenate(climbing), looked_at
 
 
 def _counts(
-    bounds: Float64Array,
-    scores: Float64Array,
-    weight: Float64Array,
-    tallies: list[_Tally],
-    n: int,
+    paths: Float64Array, weight: Float64Array, others: AnyArray, scale: float
 ) -> ScoreCounts:
-    """Paths by their sample, other pairs by the tallies, scaled to all pairs of the graph."""
-    # A score at a bound is not above it.
-    place = np.searchsorted(bounds, scores, side="left")
-    others = np.sum([tally.climbing for tally in tallies], axis=0, dtype=np.float64)
-    looked_at = sum(int(tally.totals[2]) for tally in tallies)
-    return ScoreCounts(
-        bounds,
-        np.bincount(place, weight, minlength=len(bounds) + 1).astype(np.float64),
-        np.asarray(others * (n * (n - 1.0) / max(looked_at, 1))),
-        np.bincount(place, minlength=len(bounds) + 1).astype(np.float64),
+    """Count scores by range: paths by their weights, each of the others for `scale` pairs."""
+    if not len(paths):
+        return ScoreCounts(np.zeros(1), *np.zeros((3, 2)))
+    low, high = float(paths.min()), float(paths.max())
+    # From somewhat below the lowest score of a path on; a score at a bound is not above it.
+    bounds = np.linspace(low - (high - low or 1.0) / 4, high, _RANGES)
+    step = (_RANGES - 1) / (bounds[-1] - bounds[0])
+    place = np.searchsorted(bounds, paths, side="left")
+    ranges = np.ceil((others - bounds[0]) * step)
+    below = np.bincount(np.clip(ranges, 0, _RANGES).astype(np.int64), minlength=_RANGES + 1)
+    every, sampled = (
+        np.bincount(place, each, minlength=_RANGES + 1).astype(np.float64)
+        for each in (weight, None)
     )
-
-
-@kernel
-def _tally(
-    scores: Float32Array,
-    rows: Int64Array,
-    bits: Int64Array,
-    columns: Int64Array,
-    levels: Int32Array,
-    reached: UInt64Array,
-    how: Float64Array,
-    climbing: Int64Array,
-    totals: Int64Array,
-) -> None:
-    """Count the scores of pairs without a path; `how` is the lowest bound, ranges for a unit of
-    score, and the cut.
-    """
-    low, scale, cut = how[0], how[1], how[2]
-    last = len(climbing) - 1
-    for r in range(len(rows)):
-        word, bit = bits[r] >> 6, np.uint64(bits[r] & 63)
-        for c in range(len(columns)):
-            v = columns[c]
-            if v == rows[r]:
-                continue
-            totals[2] += 1
-            if (reached[v, word] >> bit) & np.uint64(1) != 0:
-                continue
-            totals[1] += 1
-            score = np.float64(scores[r, c])
-            if score > cut:
-                totals[0] += 1
-            if levels[v] > levels[rows[r]]:
-                at: Any = 0
-                if score > low:
-                    at = min(max(np.int64(np.ceil((score - low) * scale)), 1), last)
-                climbing[at] += 1
+    return ScoreCounts(bounds, every, np.asarray(below * scale), sampled)
 
 
 def _auc(good: AnyArray, bad: AnyArray) -> float:

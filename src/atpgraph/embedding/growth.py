@@ -3,73 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from atpgraph.closure import Paths, kernel_table
+from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Factorization, fit_panels
+from atpgraph.factorization import Descent, Factorization, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
-from atpgraph.hierarchy import levels as levels_of
-from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array, IntArray
+from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Float64Array, Int64Array
 
 # Checked on generated graphs, see benchmarks/notes/defaults.md.
-NEW_ROUNDS, ROUNDS = 4, 3  # over the paths of new nodes, then over all paths that changed
+NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths that changed
+# A round draws for all nodes, which costs more than letting a few of them learn several times.
+DESCENT = Descent(passes=4, averaged=0.7, settled=40.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Growth:
-    """What new edges change in a graph.
+class Growth(NamedTuple):
+    """What new edges change in a graph."""
 
-    Attributes
-    ----------
-    graph, removed, dag, levels
-        As after a fit, with the old nodes first.
-    new : int64 array
-        The new nodes.
-    sources, targets : int64 arrays
-        Nodes that have more descendants, and more ancestors, than before; new ones included.
-    """
-
-    graph: DiGraph
+    graph: DiGraph  # the old nodes come first
     removed: Int64Array
-    dag: DiGraph
-    levels: Int32Array
-    new: Int64Array
-    sources: Int64Array
-    targets: Int64Array
-
-    @classmethod
-    def of(
-        cls,
-        graph: DiGraph,
-        removed: IntArray,
-        levels: Int32Array,
-        edges: Any,
-        nodes: Iterable[Hashable] = (),
-    ) -> Growth:
-        """Add edges and nodes to a graph whose cycles are broken."""
-        grown = grow(graph, removed, levels, _as_graph(edges, nodes))
-        dag = grown.dag
-        sources, targets = _opening(graph, graph.without_edges(removed), grown)
-        new = np.arange(graph.n_nodes, grown.graph.n_nodes)
-        return cls(
-            grown.graph,
-            grown.removed,
-            dag,
-            levels_of(dag),
-            new,
-            np.union1d(reachable(dag.reverse(), sources), new),
-            np.union1d(reachable(dag, targets), new),
-        )
+    paths: Paths
+    new: Int64Array  # the new nodes
+    changed: tuple[Int64Array, Int64Array]  # nodes with more descendants, more ancestors; new ones
 
 
-def learn_changes(model: Any, growth: Growth, paths: Paths, table: Float64Array) -> Factorization:
+def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
+    """Add edges and nodes to the graph of a model, whose cycles are broken."""
+    old: DiGraph = model.graph_
+    found = grow(old, model.removed_, model.levels_, _as_graph(edges, nodes))
+    dag = found.dag
+    sources, targets = _opening(old, model.dag_, found)
+    new = np.arange(old.n_nodes, found.graph.n_nodes)
+    changed = reachable(dag.reverse(), sources), reachable(dag, targets)
+    paths = collect_paths(dag, levels(dag), model.n_jobs)
+    # Where the level changed, so did the scores of the paths, even if there are no new ones.
+    moved = np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_)
+    above, below = (np.union1d(each, np.append(moved, new)) for each in changed)
+    return Growth(found.graph, found.removed, paths, new, (above, below))
+
+
+def learn_changes(model: Any, growth: Growth, table: Float64Array) -> Factorization:
     """Learn the vectors of new nodes, then of all nodes whose paths changed, in a few rounds.
 
     New nodes come first, on their own: as some among many they would learn little in so few rounds.
@@ -77,15 +56,14 @@ def learn_changes(model: Any, growth: Growth, paths: Paths, table: Float64Array)
     k = model.source_.shape[1]
     blank = np.zeros((len(growth.new), k), dtype=np.float32)
     start = np.concatenate([model.source_, blank]), np.concatenate([model.target_, blank])
+    if model.zero_:
+        start[0][:, -2] += np.float32(model.zero_)
     fit = Factorization(*start, np.zeros(0), 0, True, model.margin_)
-    for nodes, rounds in (
-        ((growth.new, growth.new), NEW_ROUNDS),
-        ((growth.sources, growth.targets), ROUNDS),
-    ):
+    for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
             fit = fit_panels(
-                *paths.sides, growth.levels, table, start=(fit.source, fit.target), rows=nodes,
-                n_components=k, max_iter=rounds, regularization=model.settings_.regularization,
+                growth.paths, table, start=(fit.source, fit.target), rows=nodes, n_components=k,
+                descent=DESCENT, max_iter=rounds, regularization=model.settings_.regularization,
                 n_jobs=model.n_jobs, random_state=model.random_state,
             )  # fmt: skip
     return fit

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from atpgraph.embedding.ranking import ranked
+from atpgraph.embedding.ranking import Ranked, listed, ranked
 from atpgraph.errors import MissingDependencyError
-from atpgraph.util.arrays import Float32Array, Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import Float32Array, FloatArray, Int64Array
 from atpgraph.util.checks import whole_number
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import unknown_name
@@ -21,7 +21,7 @@ _ROWS = 1 << 16
 _SPARE = 8  # more than are asked for, as some are not on a higher level
 
 log = logging.getLogger(__name__)
-Found = list[tuple[Int64Array, Float64Array]]
+Found = list[Ranked]
 
 
 class NeighborIndex:
@@ -86,11 +86,7 @@ class NeighborIndex:
             )
 
     def top(
-        self,
-        nodes: Any,
-        k: int = 10,
-        *,
-        threshold: float | Literal["auto"] | None = "auto",
+        self, nodes: Any, k: int = 10, *, threshold: float | Literal["auto"] | None = "auto"
     ) -> tuple[Any, Any]:
         """Find up to k nodes for each node, largest score first; return their labels and scores.
 
@@ -104,14 +100,10 @@ class NeighborIndex:
             found = self._exact(codes, k, least)
         else:
             found = self._search(codes, k, least)
-        labels = [self._graph.labels[rows] for rows, _ in found]
-        scores = [values for _, values in found]
-        several = self._graph.several(nodes) is not None
-        return (labels, scores) if several else (labels[0], scores[0])
+        return listed(self._graph, found, self._graph.several(nodes) is not None)
 
     def _build(self, faiss: Any, able: Int64Array) -> None:
-        n, width = len(self._nodes), self._vectors.shape[1]
-        rng = np.random.default_rng(0)
+        n, width, rng = len(self._nodes), self._vectors.shape[1], np.random.default_rng(0)
         lists = int(np.sqrt(n))
         asked = np.sort(rng.choice(able, min(len(able), SAMPLE), replace=False)).astype(np.int64)
         best = self._exact(asked, 10, self._threshold)
@@ -131,10 +123,10 @@ class NeighborIndex:
             self.approximate_recall_ = _recall(best, self._search(asked, 10, self._threshold))
             if self.approximate_recall_ >= LEAST_RECALL:
                 return
-            if 4 * index.nprobe > lists:
+            index.nprobe *= 2
+            if 2 * index.nprobe > lists:
                 self._index = None
                 return
-            index.nprobe *= 2
 
     def _single(self, rows: Int64Array) -> Float32Array:
         return np.asarray(self._vectors[self._nodes[rows]], dtype=np.float32)

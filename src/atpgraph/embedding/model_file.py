@@ -48,6 +48,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "method": model.method_,
         "settings": asdict(model.settings_),
         "margin": model.margin_,
+        "zero": model.zero_,
         "threshold": model.threshold_,
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
         "calibration": None if model.calibration_ is None else model.calibration_.to_dict(),
@@ -99,6 +100,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
         int(settings["max_iter"]),
     )
     model.margin_ = float(description["margin"])
+    model.zero_ = float(description.get("zero", 0.0))
     model.threshold_ = float(description["threshold"])
     judged, curve = description["fidelity"], description["calibration"]
     model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)

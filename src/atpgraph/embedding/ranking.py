@@ -6,6 +6,7 @@ Vectors may be stored in half precision: they are multiplied as float32, a block
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
     Float64Array,
     FloatArray,
     Int32Array,
@@ -20,6 +23,7 @@ from atpgraph.util.arrays import (
 )
 
 ORDERS = ("nearest", "score")
+Ranked = tuple[Int64Array, Float64Array]  # rows and their scores
 
 _PAIRS = 1 << 14
 _ROWS = 1 << 13  # vectors converted at a time, few enough for a cache
@@ -47,22 +51,12 @@ def ranked(
     order: str,
     threshold: float | None,
     skip: Int64Array | None = None,
-) -> list[tuple[Int64Array, Float64Array]]:
+) -> list[Ranked]:
     """Return up to k rows of `vectors` for each query, and their inner products with it.
 
-    Parameters
-    ----------
-    queries, vectors : float arrays
-    k : int
-    levels : integer array
-        Level of every row.
-    order : {"nearest", "score"}
-        Lowest level first and then largest product, or largest product first.
-    threshold : float, optional
-        Rows need a larger product, and a higher level than the row that `skip` names for the query;
-        None takes all rows.
-    skip : int64 array, optional
-        The row that a query stands for, which is left out.
+    "nearest" orders by level and then by product, "score" by product. Rows need a larger product
+    than the threshold, and a higher level than the row that `skip` names for the query, which is
+    left out; without a threshold all rows are taken.
 
     Examples
     --------
@@ -71,30 +65,52 @@ def ranked(
     >>> [rows.tolist() for rows, _ in ranked(np.ones((1, 1)), vectors, 3, **how)]
     [[3, 2, 1]]
     """
-    if threshold is None:
-        if order == "nearest":
-            raise InputError("order='nearest' needs a threshold; use order='score' without one.")
-        rows, scores = top_by_product(queries, vectors, k, skip)
-        return list(zip(rows, scores, strict=True))
+    if threshold is None and order == "nearest":
+        raise InputError("order='nearest' needs a threshold; use order='score' without one.")
+    least = -np.inf if threshold is None else threshold
     result = []
     for part, product in _products(queries, vectors, skip):
-        likely = product > threshold
-        if skip is not None:
+        likely: BoolArray = product > least
+        if threshold is not None and skip is not None:
             likely &= levels > levels[skip[part], None]
         for values, some in zip(product, likely, strict=True):
             rows = np.flatnonzero(some)
-            rows = _first(rows, levels[rows] if order == "nearest" else None, values[rows], k)
+            keys = [-values[rows]]
+            if order == "nearest":
+                keys.append(levels[rows])
+            rows = rows[_smallest(keys, k)]
             result.append((rows, values[rows].astype(np.float64)))
     return result
 
 
-def first_reached(
-    dag: DiGraph,
-    levels: Int32Array,
-    node: int,
-    ranked_rows: tuple[Int64Array, Float64Array],
-    k: int,
+def top_by_product(
+    queries: FloatArray, vectors: FloatArray, k: int, skip: Int64Array | None = None
 ) -> tuple[Int64Array, Float64Array]:
+    """Return the k rows of `vectors` with the largest inner product with each query, best first.
+
+    Ties go to the smaller row index. `skip` names one row per query to leave out.
+
+    Examples
+    --------
+    >>> top_by_product(np.ones((1, 1)), np.array([[1.0], [3.0], [3.0], [2.0]]), 3)[0].tolist()
+    [[1, 2, 3]]
+    """
+    k = max(min(k, len(vectors) - (skip is not None)), 0)
+    no_levels = np.zeros(len(vectors), dtype=np.int32)
+    found = ranked(queries, vectors, k, no_levels, order="score", threshold=None, skip=skip)
+    rows = np.array([rows for rows, _ in found], dtype=np.int64).reshape(len(found), k)
+    return rows, np.array([scores for _, scores in found]).reshape(len(found), k)
+
+
+def listed(graph: DiGraph, found: list[Ranked], several: bool) -> tuple[Any, Any]:
+    """Return the labels and the scores: two lists, or two arrays for one query."""
+    labels, scores = [graph.labels[rows] for rows, _ in found], [values for _, values in found]
+    return (labels, scores) if several else (labels[0], scores[0])
+
+
+def first_reached(
+    dag: DiGraph, levels: Int32Array, node: int, ranked_rows: Ranked, k: int
+) -> Ranked:
     """Return the first k of the rows, and their scores, that a path leads to from the node.
 
     The rows are sorted by level: the search stays below the level of those that are checked.
@@ -111,44 +127,12 @@ def first_reached(
         count *= 4
 
 
-def _first(rows: Int64Array, keys: Int32Array | None, values: FloatArray, k: int) -> Int64Array:
-    """Return the k rows with the smallest keys, then largest values, then smallest row."""
-    if len(rows) > k:
-        least = -values if keys is None else keys
-        kept = least <= np.partition(least, k - 1)[k - 1]
-        rows, values = rows[kept], values[kept]
-        keys = None if keys is None else keys[kept]
-    order = np.lexsort([-values] if keys is None else [-values, keys])
-    return rows[order[:k]]
-
-
-def top_by_product(
-    queries: FloatArray, vectors: FloatArray, k: int, skip: Int64Array | None = None
-) -> tuple[Int64Array, Float64Array]:
-    """Return the k rows of `vectors` with the largest inner product with each query, best first.
-
-    Ties go to the smaller row index. `skip` names one row per query to leave out (−1: none).
-
-    Examples
-    --------
-    >>> top_by_product(np.ones((1, 1)), np.array([[1.0], [3.0], [3.0], [2.0]]), 3)[0].tolist()
-    [[1, 2, 3]]
-    """
-    n = len(vectors)
-    k = min(k, n if skip is None else n - int(np.any(skip >= 0)))
-    rows = np.empty((len(queries), max(k, 0)), dtype=np.int64)
-    scores = np.empty((len(queries), max(k, 0)))
-    if k <= 0:
-        return rows, scores
-    for part, product in _products(queries, vectors, skip):
-        lines, columns = _candidates(product, k)
-        values = product[lines, columns]
-        # By line, then by score; as the sort is stable and columns ascend, ties by column.
-        order = np.lexsort([-values, lines])
-        first = np.searchsorted(lines, np.arange(len(product)))
-        best = order[first[:, None] + np.arange(k)]
-        rows[part], scores[part] = columns[best], values[best]
-    return rows, scores
+def _smallest(keys: list[AnyArray], k: int) -> Int64Array:
+    """Return the places of the k smallest, by the last key first; ties go to the smaller place."""
+    places = np.arange(len(keys[0]))
+    if 0 < k < len(places):  # sort only what can be among them
+        places = np.flatnonzero(keys[-1] <= np.partition(keys[-1], k - 1)[k - 1])
+    return places[np.lexsort([key[places] for key in keys])[:k]]
 
 
 def _single(vectors: FloatArray) -> FloatArray:
@@ -169,27 +153,5 @@ def _products(
             block = slice(first, first + _ROWS)
             product[:, block] = some @ _single(vectors[block]).T
         if skip is not None:
-            known = np.flatnonzero(skip[part] >= 0)
-            product[known, skip[part][known]] = -np.inf
+            product[np.arange(len(some)), skip[part]] = -np.inf
         yield part, product
-
-
-def _candidates(product: FloatArray, k: int) -> tuple[Int64Array, Int64Array]:
-    """Row and column of at least the k largest entries of every row, and few others; ascending.
-
-    They are in the runs of a row whose maximum is not below the k-th largest of those maxima, or
-    left over at the end: one pass, where a partition takes many.
-    """
-    lines, n = product.shape
-    runs = min(max(8 * k, int(np.sqrt(n))), n)
-    length = n // runs
-    maxima = product[:, : runs * length].reshape(lines, runs, length).max(axis=2)
-    bounds = np.partition(maxima, runs - k, axis=1)[:, runs - k]
-    line, run = np.nonzero(maxima >= bounds[:, None])
-    inside = (run * length)[:, None] + np.arange(length)
-    at, _ = high = np.nonzero(product[line[:, None], inside] >= bounds[line, None])
-    rest, end = np.nonzero(product[:, runs * length :] >= bounds[:, None])
-    row = np.concatenate([line[at], rest])
-    column = np.concatenate([inside[high], end + runs * length])
-    order = np.argsort(row, kind="stable")
-    return row[order], column[order]

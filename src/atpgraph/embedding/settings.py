@@ -35,14 +35,7 @@ _MOST_ITERATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one fit, with every "auto" resolved.
-
-    Attributes
-    ----------
-    purpose : {"reachability", "paper"}
-    zero_weight, regularization : float
-    max_iter : int
-    """
+    """The settings of one fit, with every "auto" resolved; see :class:`~atpgraph.ATP`."""
 
     purpose: str
     zero_weight: float
@@ -51,13 +44,7 @@ class Settings:
 
 
 def without_removed(given: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that replace removed ones, with a warning for each.
-
-    Examples
-    --------
-    >>> without_removed({}, {"purpose": "reachability"})
-    {}
-    """
+    """Return the parameters that replace removed ones, with a warning for each."""
     replaced: dict[str, Any] = {}
     for name, value in given.items():
         if name not in REMOVED:
@@ -146,13 +133,13 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
         zero_weight = min(ZERO_SHARE * n_pairs / zeros, 1.0) if zeros > 0 else 0.0
         penalty = PENALTY * given["n_components"] * n_nodes / max(n_pairs, 1)
         regularization, iterations = min(penalty, MAX_PENALTY), ITERATIONS
-    own = {name: given[name] for name in ("zero_weight", "regularization", "max_iter")}
-    return Settings(
-        given["purpose"],
-        zero_weight if own["zero_weight"] == "auto" else float(own["zero_weight"]),
-        regularization if own["regularization"] == "auto" else float(own["regularization"]),
-        iterations if own["max_iter"] == "auto" else int(own["max_iter"]),
-    )
+    automatic: dict[str, Any] = {"zero_weight": zero_weight, "regularization": regularization}
+    automatic["max_iter"] = iterations
+    chosen = {
+        name: value if given[name] == "auto" else type(value)(given[name])
+        for name, value in automatic.items()
+    }
+    return Settings(given["purpose"], **chosen)
 
 
 def rounds_for(n_nodes: int) -> int:

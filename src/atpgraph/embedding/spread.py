@@ -13,18 +13,15 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from atpgraph._version import __version__
-from atpgraph.closure import Paths
-from atpgraph.cycles import CycleBreak
 from atpgraph.embedding.settings import checked
 from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.factorization import RowMap
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import AnyArray, Int32Array, Int64Array
-from atpgraph.util.checkpoints import Loop, WorkFolder, digest
+from atpgraph.util.checkpoints import Facts, Loop, Parts, WorkFolder, digest
 from atpgraph.util.files import remove_folder
 
 ANSWERS = "10s"  # time for a scheduler to answer
@@ -33,51 +30,15 @@ LOOPBACK = "127.0.0.1"
 _FREE = ("n_jobs", "verbose")
 
 
-class Shared(Protocol):
-    """Arrays that all tasks read."""
-
-    def arrays(self) -> dict[str, AnyArray]:
-        """Return the arrays by name."""
-
-    @classmethod
-    def of(cls, arrays: dict[str, AnyArray]) -> Shared:
-        """Rebuild the object from the arrays."""
-
-
 class Run:
-    """The stages of one fit, kept in a folder if there is one.
-
-    Parameters
-    ----------
-    folder : WorkFolder, optional
-        Where finished stages are kept; by default nowhere.
-    rows : RowMap, optional
-        Runs the tasks of half a round; by default threads of this process.
-    """
+    """The stages of one fit, kept in `folder` if there is one; `rows` runs half a round."""
 
     def __init__(self, folder: WorkFolder | None = None, rows: RowMap | None = None) -> None:
         self._folder, self.rows = folder, rows
 
-    def removed(self, work: Callable[[], CycleBreak]) -> tuple[Int64Array, str]:
-        """Return the edges whose removal breaks the cycles, and the method that chose them."""
-
-        def parts() -> tuple[dict[str, Any], dict[str, Any]]:
-            broken = work()
-            return {"removed": broken.removed}, {"method": broken.method}
-
-        found, facts = parts() if self._folder is None else self._folder.stage("cycles", parts)
-        return found["removed"], str(facts["method"])
-
-    def paths(self, dag: DiGraph, levels: Int32Array, work: Callable[[], Paths]) -> Paths:
-        """Return what is known about the paths of an acyclic graph."""
-        if self._folder is None or not self._folder.has("paths"):
-            paths = work()
-            if self._folder is not None:
-                self._folder.put("paths", paths.parts(), {"n_pairs": paths.n_pairs})
-            return paths
-        parts, facts = self._folder.get("paths")
-        known: dict[str, Any] = {**parts, "n_pairs": int(facts["n_pairs"])}
-        return Paths(dag, levels, **known)
+    def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
+        """Return what `work` returns, or returned in an earlier run."""
+        return work() if self._folder is None else self._folder.stage(name, work)
 
     def loop(self) -> Loop | None:
         """Return where the solver saves its state."""
@@ -177,22 +138,18 @@ def _local_cluster(n_workers: int, threads: int) -> Any:
 
 
 class ClusterMap:
-    """Run tasks on the workers of a Dask client.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    folder : WorkFolder
-        On storage that all workers see under the same path.
-    """
+    """Run tasks on the workers of a Dask client, which see the folder under the same path."""
 
     def __init__(self, client: Any, folder: WorkFolder) -> None:
         self._client, self._folder, self._calls = client, folder, 0
 
     def __call__(
-        self, work: Callable[[Any, Any], Any], tasks: Sequence[Any], given: Shared
+        self, work: Callable[[Any, Any], Any], tasks: Sequence[Any], given: Any
     ) -> Iterator[Any]:
-        """Return ``work(task, given)`` for every task, in the order of the tasks."""
+        """Return ``work(task, given)`` for every task, in the order of the tasks.
+
+        The type of `given` has `arrays`, its content by name, and `of`, which takes it back.
+        """
         from distributed import KilledWorker
 
         self._calls += 1
@@ -221,14 +178,14 @@ class ClusterMap:
         return f"Rerun the same command to resume from {self._folder.path}."
 
 
-def _run_task(task: tuple[Callable[[Any, Any], Any], type[Shared], str, Any]) -> Any:
+def _run_task(task: tuple[Callable[[Any, Any], Any], Any, str, Any]) -> Any:
     """Run one task on a worker."""
     work, kind, folder, rest = task
     return work(rest, _shared(kind, folder, (Path(folder) / "facts.json").stat().st_mtime_ns))
 
 
 @lru_cache(maxsize=1)
-def _shared(kind: type[Shared], folder: str, written: int) -> Shared:
+def _shared(kind: Any, folder: str, written: int) -> Any:
     """Map the arrays of a folder; the tasks of a worker share them."""
     path = Path(folder)
     return kind.of(WorkFolder.there(str(path.parent)).get(path.name)[0])

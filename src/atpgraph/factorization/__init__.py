@@ -2,14 +2,5 @@
 
 from atpgraph.factorization.nnls import Factorization, factorize
 from atpgraph.factorization.panels import Descent, RowMap, fit_panels
-from atpgraph.factorization.single_rows import LearnedRows, NnlsRows
 
-__all__ = [
-    "Descent",
-    "Factorization",
-    "LearnedRows",
-    "NnlsRows",
-    "RowMap",
-    "factorize",
-    "fit_panels",
-]
+__all__ = ["Descent", "Factorization", "RowMap", "factorize", "fit_panels"]

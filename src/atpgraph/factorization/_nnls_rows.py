@@ -25,27 +25,14 @@ PANEL = 48  # rows of a panel: with a Gram matrix of 64 columns it stays in the 
 
 
 class Solve(NamedTuple):
-    """How rows are solved.
+    """How rows are solved."""
 
-    Attributes
-    ----------
-    n_components : int
-        Components in use; the others are padding.
-    shared : array
-        A matrix that is added to that of every row.
-    observed : float
-        Weight of the Gram matrix of a row.
-    regularization : float
-    max_inner, tolerance : int, float
-        Sweeps of coordinate descent, and the relative gain below which they stop.
-    """
-
-    n_components: int
-    shared: FloatArray
-    observed: float
+    n_components: int  # components in use; the others are padding
+    shared: FloatArray  # a matrix that is added to that of every row
+    observed: float  # weight of the Gram matrix of a row
     regularization: float
-    max_inner: int
-    tolerance: float
+    max_inner: int  # sweeps of coordinate descent,
+    tolerance: float  # and the relative gain below which they stop
 
 
 @fast_kernel
@@ -100,17 +87,7 @@ def add_combination(
 
 
 class Forest(NamedTuple):
-    """A closure forest with levels.
-
-    Attributes
-    ----------
-    order, parent, slot, subtree, indptr, extras, sizes
-        As in :class:`~atpgraph.closure.ClosureForest`.
-    levels : int32 array
-        They rise from a node to what it reaches.
-    highest : int32 array
-        Highest level that each node reaches; its own if it reaches nothing.
-    """
+    """A closure forest, as :class:`~atpgraph.closure.ClosureForest` has it, with levels."""
 
     order: Int32Array
     parent: Int32Array
@@ -119,26 +96,18 @@ class Forest(NamedTuple):
     indptr: Int64Array
     extras: Int32Array
     sizes: Int64Array
-    levels: Int32Array
-    highest: Int32Array
+    levels: Int32Array  # they rise from a node to what it reaches
+    highest: Int32Array  # highest level that each node reaches; its own if it reaches nothing
 
 
 class Room(NamedTuple):
-    """Scratch space of one walk: all of the element type of the vectors.
+    """Scratch space of one walk: all of the element type of the vectors."""
 
-    Attributes
-    ----------
-    grams : Gram matrices, one per slot
-    sums : sums of vectors by level, one block per slot
-    panel, factors : vectors that are added to a Gram matrix together, and their weights
-    right, gradient, matrix : for the solve of a row
-    """
-
-    grams: FloatArray
-    sums: FloatArray
-    panel: FloatArray
-    factors: FloatArray
-    right: FloatArray
+    grams: FloatArray  # Gram matrices, one per slot
+    sums: FloatArray  # sums of vectors by level, one block per slot
+    panel: FloatArray  # vectors that are added to a Gram matrix together,
+    factors: FloatArray  # and their weights
+    right: FloatArray  # for the solve of a row, like the two below
     gradient: FloatArray
     matrix: FloatArray
 
@@ -242,13 +211,7 @@ def prepare_level_sums(u: int, p: int, f: Forest, sums: FloatArray, n_levels: in
 
 @kernel
 def inherit(
-    u: int,
-    leaf: bool,
-    passing: bool,
-    f: Forest,
-    table: FloatArray,
-    vectors: FloatArray,
-    room: Room,
+    u: int, leaf: bool, passing: bool, f: Forest, table: FloatArray, vectors: FloatArray, room: Room
 ) -> None:
     """Compute Gram matrix and right-hand side of R(u) from those of R(p), p and the extras.
 

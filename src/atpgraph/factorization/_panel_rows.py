@@ -29,86 +29,44 @@ _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
 class Side(NamedTuple):
-    """What the vectors of one side learn from.
+    """What the vectors of one side learn from."""
 
-    Attributes
-    ----------
-    far : float32 array
-        Vectors of the other side, which stay fixed.
-    only : bool array
-        Nodes whose vectors learn.
-    levels : int32 array
-    table : float32 array
-        f(Δ).
-    """
-
-    far: Float32Array
-    only: BoolArray
+    far: Float32Array  # vectors of the other side, which stay fixed
+    only: BoolArray  # nodes whose vectors learn
     levels: Int32Array
-    table: Float32Array
+    table: Float32Array  # f(Δ)
 
 
 class Steps(NamedTuple):
-    """Numbers that describe the steps of a round.
+    """Numbers that describe the steps of a round."""
 
-    Attributes
-    ----------
-    passes : int
-        Repetitions over the rows.
-    draws, edges : int
-        Descendants and successors that a row draws in each pass.
-    hard : int
-        Columns among which the highest-scoring non-paths of a row are looked for; 0 for none.
-    constant : int
-        The near component that stays 1, or −1.
-    margin, hard_margin, clip, rate, decay : float32
-        Scores of non-paths belong below −margin, of hard ones below −hard_margin; largest slope;
-        learning rate; penalty.
-    """
-
-    passes: int
-    draws: int
-    edges: int
-    hard: int
-    constant: int
-    margin: np.float32
-    hard_margin: np.float32
-    clip: np.float32
-    rate: np.float32
-    decay: np.float32
+    passes: int  # repetitions over the rows
+    draws: int  # descendants that a row draws in each pass
+    edges: int  # successors that it draws as well
+    hard: int  # columns among which the highest-scoring non-paths are looked for; 0 for none
+    constant: int  # the near component that stays 1, or −1
+    margin: np.float32  # scores of non-paths belong below −margin,
+    hard_margin: np.float32  # of hard ones below −hard_margin
+    clip: np.float32  # largest slope
+    rate: np.float32  # learning rate
+    decay: np.float32  # penalty
 
 
 class Rivals(NamedTuple):
-    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows meet them.
+    """Columns of a panel in groups of :data:`GROUP`, in the order in which rows meet them."""
 
-    Attributes
-    ----------
-    columns : uint64 array
-        Places in the panel.
-    vectors, squares : float32 arrays
-        A copy of their vectors, small enough for the cache, and the mean squares of these.
-    """
-
-    columns: UInt64Array
-    vectors: Float32Array
-    squares: Float32Array
+    columns: UInt64Array  # places in the panel
+    vectors: Float32Array  # a copy of their vectors, small enough for the cache
+    squares: Float32Array  # mean squares of the vectors
 
 
 class Room(NamedTuple):
-    """Scratch space of a task: the vector that learns, its paths, and slopes of a group of rivals.
+    """Scratch space of a task."""
 
-    Attributes
-    ----------
-    mine : float32 array of shape (1, width)
-    paths, wanted : float32 arrays
-        Vectors of the nodes that it has paths to, and the scores of these paths.
-    slopes : float32 array
-    """
-
-    mine: Float32Array
-    paths: Float32Array
-    wanted: Float32Array
-    slopes: Float32Array
+    mine: Float32Array  # the vector that learns, as a row
+    paths: Float32Array  # vectors of the nodes that it has paths to
+    wanted: Float32Array  # scores of these paths
+    slopes: Float32Array  # of a group of rivals
 
 
 class HalfRound(NamedTuple):
@@ -143,32 +101,16 @@ _PARTS: dict[str, Any] = {"drawn": PanelRound, "rivals": Rivals, "side": Side, "
 
 
 class Landmarks(NamedTuple):
-    """What first vectors are made of.
+    """What first vectors are made of."""
 
-    Attributes
-    ----------
-    columns : int32 array
-        Landmarks: the first columns of a panel.
-    weights : float32 array
-        The vector that each landmark contributes, per unit of score.
-    base : float32 array
-        The vector of a node that reaches no landmark.
-    calm, trust : float32
-        ``seen`` becomes `calm` plus `trust` times the squared length of a vector.
-    margin, noise : float32
-        Added to the score of a landmark that is reached; bounds of the noise that is added.
-    free : int
-        Number of components that get noise.
-    """
-
-    columns: Int32Array
-    weights: Float32Array
-    base: Float32Array
-    calm: np.float32
-    trust: np.float32
-    margin: np.float32
-    noise: np.float32
-    free: int
+    columns: Int32Array  # landmarks: the first columns of a panel
+    weights: Float32Array  # the vector that each landmark contributes, per unit of score
+    base: Float32Array  # the vector of a node that reaches no landmark
+    calm: np.float32  # `seen` becomes this, plus
+    trust: np.float32  # this times the squared length of a vector
+    margin: np.float32  # added to the score of a landmark that is reached
+    noise: np.float32  # bounds of the noise that is added
+    free: int  # number of components that get noise
 
 
 @fast_kernel
@@ -385,16 +327,14 @@ def learn_rows(
 
 @fast_kernel
 def first_vectors(
-    first: int,
-    stop: int,
-    seed: np.uint64,
     drawn: PanelRound,
     given: Landmarks,
     side: Side,
     vectors: Float32Array,
     seen: Float32Array,
+    task: tuple[int, int, int],
 ) -> None:
-    """Make the first vectors of the nodes at the positions first … stop − 1.
+    """Make the first vectors of the nodes at a range of positions; `task` is the range and a seed.
 
     A vector is `base` plus Σ (f(Δ) + margin) weights[p] over the landmarks p that its node reaches,
     plus noise.
@@ -404,8 +344,8 @@ def first_vectors(
     reached = np.empty(len(columns) + 3, dtype=np.int64)
     values = np.empty(len(columns) + 3, dtype=np.float32)
     total = np.empty(width, dtype=np.float32)
-    state = seed
-    for i in range(first, stop):
+    state = np.uint64(task[2])
+    for i in range(task[0], task[1]):
         u = drawn.nodes[i]
         many = 0
         for w in range((len(columns) + 63) >> 6):

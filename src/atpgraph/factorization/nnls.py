@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,17 @@ import numpy.typing as npt
 
 from atpgraph.closure import ClosureForest
 from atpgraph.errors import InputError
-from atpgraph.factorization._nnls_rows import TILE, Solve, add_rows
-from atpgraph.factorization.matrix import ImplicitMatrix
-from atpgraph.util.arrays import Float64Array, FloatArray
+from atpgraph.factorization._nnls_rows import (
+    TILE,
+    Forest,
+    Room,
+    Solve,
+    add_rows,
+    highest_levels,
+    multiply,
+    update_rows,
+)
+from atpgraph.util.arrays import Float64Array, FloatArray, Int32Array
 from atpgraph.util.checkpoints import Loop
 from atpgraph.util.checks import real_number, whole_number
 from atpgraph.util.progress import stage
@@ -21,32 +31,113 @@ from atpgraph.util.threads import Workers
 
 _SWEEPS, _LEAST_GAIN = 4, 1e-5  # of coordinate descent in a row
 _CHUNK = 4096  # rows that are summed up in their own precision
+_MOST_TASKS = 256
+_LEAST_TASK = 4_000_000  # products of two numbers, about a millisecond
+_ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
 
 
 @dataclass(frozen=True, eq=False)
 class Factorization:
-    """Source and target vectors, M ≈ source · targetᵀ.
-
-    Attributes
-    ----------
-    source, target : array of shape (n, n_components)
-        One row per node; each component has the same norm on both sides.
-    objective : float64 array
-        Value after each iteration; empty for solvers without one.
-    n_iter : int
-        Number of iterations done.
-    converged : bool
-        Whether the relative change of the objective fell to the tolerance.
-    margin : float
-        How far below 0 the scores of pairs without a path were put, for solvers that do that.
-    """
+    """Source and target vectors, M ≈ source · targetᵀ, one row per node."""
 
     source: FloatArray
     target: FloatArray
-    objective: Float64Array
+    objective: Float64Array  # value after each iteration
     n_iter: int
-    converged: bool
-    margin: float = 0.0
+    converged: bool  # whether the relative change of the objective fell to the tolerance
+    margin: float = 0.0  # how far below 0 the scores of pairs without a path were put
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitMatrix:
+    """The matrix M, or its transpose: f(difference of levels) for every pair joined by a path."""
+
+    forest: ClosureForest  # the columns of each row: descendants for M, ancestors for its transpose
+    levels: Int32Array  # from 1; they rise from a node to the columns of its row
+
+    @classmethod
+    def of_rows(cls, descendants: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
+        """M by its rows."""
+        return cls(descendants, np.ascontiguousarray(levels, dtype=np.int32))
+
+    @classmethod
+    def of_columns(cls, ancestors: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
+        """M by its columns, that is its transpose: levels count from the other end."""
+        from_below = np.asarray(levels, dtype=np.int32)
+        return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
+
+    @property
+    def n_levels(self) -> int:
+        """Highest level."""
+        return int(self.levels.max(initial=0))
+
+    @property
+    def n_slots(self) -> int:
+        """Buffers that a walk needs."""
+        return int(self.forest.slot.max(initial=0)) + 1
+
+    @cached_property
+    def _walk(self) -> tuple[Forest, Int32Array]:
+        """The forest for kernels, and the depth of every node in it."""
+        f = self.forest
+        highest, depth = np.empty((2, f.n_nodes), dtype=np.int32)
+        forest = Forest(
+            f.order, f.parent, f.slot, f.subtree, f.extras_indptr, f.extras, f.sizes, self.levels,
+            highest,
+        )  # fmt: skip
+        highest_levels(forest, depth)
+        return forest, depth
+
+    def moments(self, values: Float64Array) -> tuple[int, float, float]:
+        """Return the number of pairs, and the sums of their weights and of the squares of these."""
+        ones = np.ones(self.forest.n_nodes)
+        sums = [float(self.times(table, ones).sum()) for table in (values, values**2)]
+        return self.forest.n_pairs, sums[0], sums[1]
+
+    def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
+        """Return the product of this matrix and a vector."""
+        y = np.empty(self.forest.n_nodes, dtype=np.float64)
+        sums = np.empty((self.n_slots * (len(table) + 1), 1), dtype=np.float64)
+        multiply(self._walk[0], table, x, sums, y)
+        return y
+
+    def tasks(self, width: int) -> list[tuple[int, int]]:
+        """Return ranges of the preorder of about equal cost, whatever the number of threads.
+
+        A range that starts below a node has to sum up that node's closure first, so each cut is put
+        where this costs least nearby, and left out where it costs too much even there.
+        """
+        f = self.forest
+        parent = f.parent[f.order]
+        entered = parent >= 0
+        spans = (self._walk[0].highest - self.levels).astype(np.int64)
+        # In products of two vector components, about as measured at 64 components.
+        cost = np.diff(f.extras_indptr)[f.order] + 10
+        cost += np.minimum(spans, f.sizes)[f.order] // 8
+        restart = np.where(entered, f.sizes[parent] + 5 * self._walk[1][f.order], 0)
+        before = np.concatenate([[0], np.cumsum(np.where(entered, cost, 1))])
+        count = int(np.clip(before[-1] * width * width // _LEAST_TASK, 4, _MOST_TASKS))
+        share = before[-1] / count
+        cuts = {0, f.n_nodes}
+        for k in range(1, count):
+            low, high = np.searchsorted(before, [(k - 0.25) * share, (k + 0.25) * share]).tolist()
+            high = min(max(high, low + 1), f.n_nodes)
+            at = low + int(np.argmin(restart[low:high])) if low < high else 0
+            if restart[at : at + 1].sum() <= _ALLOWED_OVERHEAD * share:
+                cuts.add(at)
+        return list(itertools.pairwise(sorted(cuts)))
+
+    def update(
+        self,
+        task: tuple[int, int],
+        table: FloatArray,
+        vectors: FloatArray,
+        x: FloatArray,
+        how: Solve,
+    ) -> float:
+        """Solve the rows of a task for `x`, given the `vectors` of the other side."""
+        room = Room.of(self.n_slots, len(table), vectors)
+        return float(update_rows(*task, self._walk[0], table, vectors, x, how, room))
 
 
 def factorize(
@@ -72,33 +163,11 @@ def factorize(
     Σ_reachable (M_ij − s_i·t_j)² + w0 Σ_unreachable (s_i·t_j)²
     + λ (Σ_i |R(i)| ‖s_i‖² + Σ_j |R⁻¹(j)| ‖t_j‖²)
 
-    by solving for all rows, then for all columns, in turn. No step raises the objective.
-
-    Parameters
-    ----------
-    rows, columns : ClosureForest
-        Descendants and ancestors (:func:`~atpgraph.closure.closure_forests`).
-    levels : array of n entries
-        Levels from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`).
-    table : array
-        f(Δ) for Δ = 0, 1, … (:func:`~atpgraph.closure.kernel_table`).
-    n_components : int
-        Length k of the vectors.
-    zero_weight : float
-        w0 in [0, 1]: 0 fits reachable pairs only, 1 is plain non-negative factorization.
-    regularization : float
-        λ ≥ 0.
-    max_iter, tol
-        Stop after `max_iter` iterations (rows and columns once each), or when the objective
-        falls by less than `tol` times its value.
-    n_jobs : int, optional
-        Threads; by default all cores. The result does not depend on it.
-    random_state
-        Seed of the first vectors.
-    dtype : float32 or float64
-        Precision of the vectors and of the arithmetic.
-    loop : Loop, optional
-        Where the state is saved after an iteration, and resumed from.
+    by solving for all rows, then for all columns, in turn, up to `max_iter` times or until the
+    objective falls by less than `tol` times its value. No step raises the objective. `rows` and
+    `columns` hold the descendants and ancestors, `table` f(Δ) for Δ = 0, 1, …; `zero_weight` is w0
+    and `regularization` λ. The result does not depend on `n_jobs`. The state is saved to `loop`
+    after an iteration, and resumed from there.
 
     Examples
     --------
@@ -193,15 +262,11 @@ def padded(vectors: FloatArray, kind: np.dtype[Any]) -> FloatArray:
 
 
 def _first_vectors(
-    rng: np.random.Generator,
-    k: int,
-    mean: float,
-    matrix: ImplicitMatrix,
-    kind: np.dtype[Any],
+    rng: np.random.Generator, k: int, mean: float, matrix: ImplicitMatrix, kind: np.dtype[Any]
 ) -> FloatArray:
     """Random vectors whose products are about the mean of M; zero where a row is empty."""
     draws = rng.random((len(matrix.levels), k)) * (2.0 * np.sqrt(mean / k))
-    draws[matrix.sizes == 0] = 0.0
+    draws[matrix.forest.sizes == 0] = 0.0
     return padded(draws, kind)
 
 

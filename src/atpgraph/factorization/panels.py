@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.closure.panel import COLUMNS, WORDS
-from atpgraph.closure.paths import PanelRound, PanelSource, some_paths
+from atpgraph.closure.panel import has_bit
+from atpgraph.closure.paths import PanelRound, Paths
 from atpgraph.errors import InputError
 from atpgraph.factorization._panel_rows import (
     GROUP,
@@ -24,14 +24,7 @@ from atpgraph.factorization._panel_rows import (
     learn_rows,
 )
 from atpgraph.factorization.nnls import Factorization
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float32Array, Float64Array, IntArray
 from atpgraph.util.checkpoints import Loop
 from atpgraph.util.checks import real_number
 from atpgraph.util.progress import stage
@@ -43,8 +36,6 @@ Start = tuple[AnyArray, AnyArray]
 
 _WIDTH = 16  # vectors are padded to a multiple of this
 _ROWS = 8192  # positions per task, a fraction of a second
-_FIRST = np.float32(0.1)  # standard deviation of the first components
-_SETTLED = np.float32(60)  # sum of squared gradients that a vector of an earlier fit has seen
 # Squared gradients that first vectors count as having seen, so that they take small steps: a
 # constant, and a multiple of the squared length of a vector that comes from landmarks.
 _CALM, _TRUST = np.float32(3), np.float32(4)
@@ -54,56 +45,35 @@ _SMALL = 1e-4  # singular values below this share of the largest are noise
 _FEWEST_PATHS = 8  # per landmark: with fewer, what landmarks have in common is chance
 
 
+# Runs the tasks of half a round, in threads or elsewhere: returns work(task, given) of every task,
+# in the order of the tasks.
+RowMap = Callable[[Callable[[Any, Any], Any], Sequence[Any], Any], Iterable[Any]]
+
+
 @dataclass(frozen=True)
 class Descent:
-    """How pairs are drawn and learned, chosen on validation graphs (benchmarks/notes/defaults.md).
+    """How pairs are drawn and learned; see benchmarks/notes/defaults.md."""
 
-    Attributes
-    ----------
-    draws : int
-        Paths drawn from each node in a round, fewer where it has fewer descendants.
-    edges : int
-        Edges that each node draws in addition.
-    margin : float
-        Scores of pairs without a path belong below −margin.
-    rate : float
-        Learning rate.
-    clip : float
-        Largest slope of the loss.
-    fewest : int
-        Paths in a round, however small the graph: there they are drawn repeatedly.
-    averaged : float
-        Share of the rounds, the last ones, whose vectors are averaged.
-    hard, hard_margin, hard_rounds : int, float, float
-        In a share of the rounds, the last ones, a row also meets the highest-scoring non-paths
-        among so many columns, with a margin of their own.
-    """
-
-    draws: int = 16
-    edges: int = 2
-    margin: float = 1.5
-    rate: float = 0.2
-    clip: float = 4.0
-    fewest: int = 8192
-    averaged: float = 0.25
+    draws: int = 16  # paths drawn from each node in a round, fewer where it has fewer descendants
+    edges: int = 2  # edges that each node draws in addition
+    margin: float = 1.5  # scores of pairs without a path belong below −margin
+    rate: float = 0.2  # learning rate
+    clip: float = 4.0  # largest slope of the loss
+    passes: int = 1  # times that each node draws in a round,
+    fewest: int = 8192  # or more in small graphs, up to so many paths
+    averaged: float = 0.25  # share of the rounds, the last ones, whose vectors are averaged
+    # In a share of the rounds, the last ones, a row also meets the highest-scoring non-paths
+    # among so many columns, with a margin of their own.
     hard: int = 512
     hard_margin: float = 0.5
     hard_rounds: float = 0.3
-
-
-class RowMap(Protocol):
-    """Runs the tasks of half a round, in threads or elsewhere."""
-
-    def __call__(
-        self, work: Callable[[Any, Any], Any], tasks: Sequence[Any], given: Any
-    ) -> Iterator[Any]:
-        """Return ``work(task, given)`` for every task, in the order of the tasks."""
+    settled: float = 60.0  # sum of squared gradients that a vector of an earlier fit has seen
+    # A mean loss per path below which only the last rounds are still to come; 0 for never.
+    enough: float = 0.0
 
 
 def fit_panels(
-    paths: PanelSource,
-    back: PanelSource,
-    levels: npt.ArrayLike,
+    paths: Paths,
     table: npt.ArrayLike,
     *,
     n_components: int = 128,
@@ -134,28 +104,14 @@ def fit_panels(
     The first vectors are random. Where many nodes reach many others, the singular vectors of the
     pairs between two panels of landmarks are added (Nyström's method).
 
+    `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ is `regularization`, counted for
+    every pair. From three components on, the last two hold a bias of the source, facing a 1 in the
+    target vector, and a bias of the target, facing a 1 in the source vector. The result does not
+    depend on `n_jobs`. `objective` of the result is the mean loss per path drawn, before it was
+    learned, in each round.
+
     Parameters
     ----------
-    paths, back : PanelSource
-        Descendants, and ancestors (the descendants in the reverse graph).
-    levels : array of n entries
-        Levels from 1, rising along every edge (:func:`atpgraph.hierarchy.levels`); nodes of level 1
-        have no ancestors.
-    table : array
-        f(Δ) for Δ = 0, 1, … (:func:`~atpgraph.closure.kernel_table`), positive from Δ = 1 on.
-    n_components : int
-        Length of the vectors. From three on, the last two components hold a bias of the source,
-        facing a 1 in the target vector, and a bias of the target, facing a 1 in the source vector.
-    regularization : float
-        λ, counted for every pair.
-    max_iter : int
-        Rounds.
-    n_jobs : int, optional
-        Threads; by default all cores. The result does not depend on it.
-    random_state
-        Seed of the first vectors and of the pairs.
-    descent : Descent, optional
-        Constants of the method.
     start : two arrays of shape (n, n_components), optional
         Vectors of an earlier fit to continue from; rows of zeros start at random.
     rows : two integer arrays, optional
@@ -165,47 +121,19 @@ def fit_panels(
     run : RowMap, optional
         Runs the rows of half a round; by default threads of this process.
 
-    Returns
-    -------
-    Factorization
-        `objective` is the mean loss per path drawn, before it was learned, in each round.
-
     Examples
     --------
     >>> from atpgraph.closure import collect_paths, kernel_table
     >>> from atpgraph.graph import DiGraph
     >>> from atpgraph.hierarchy import levels
     >>> dag = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 4], 5)
-    >>> level = levels(dag)
-    >>> sides = collect_paths(dag, level).sides
-    >>> fit = fit_panels(*sides, level, kernel_table("log", 3), n_components=8, random_state=0)
+    >>> paths = collect_paths(dag, levels(dag))
+    >>> fit = fit_panels(paths, kernel_table("log", 3), n_components=8, random_state=0)
     >>> (fit.source[:3] @ fit.target[3:].T > 0).tolist()
     [[True, True], [True, False], [False, True]]
     """
-    level, values = _checked(levels, table, regularization)
-    rng = generator(random_state)
-    with Workers(n_jobs) as workers:
-        sides = (paths, back)
-        first = _renewed(sides, 1, rng, workers)
-        learning = _Learning(
-            sides, first, level, values, n_components, regularization, descent or Descent(), rows
-        )
-        learning.run_rows = run or _in_threads(workers)
-        if start is None:
-            learning.land(first, workers, rng)
-        else:
-            learning.continue_from(start, rng)
-        del first
-        return learning.run(workers, rng, max_iter, loop)
-
-
-def _checked(
-    levels: npt.ArrayLike, table: npt.ArrayLike, regularization: float
-) -> tuple[Int32Array, Float64Array]:
-    """Return levels and kernel as arrays; raise an error if they cannot be fitted."""
-    level = np.ascontiguousarray(levels, dtype=np.int32)
     values = np.ascontiguousarray(table, dtype=np.float64)
-    span = int(level.max(initial=1))
+    span = int(paths.levels.max(initial=1))
     if len(values) < span:
         raise InputError(f"The kernel table has {len(values)} entries for {span} levels.")
     bad = np.flatnonzero(values[1:span] <= 0)
@@ -214,8 +142,21 @@ def _checked(
             f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
             "the score of a path has to be above 0."
         )
-    real_number("regularization", regularization)
-    return level, values
+    decay = real_number("regularization", regularization)
+    rng = generator(random_state)
+    with Workers(n_jobs) as workers:
+
+        def threads(work: Any, tasks: Sequence[Any], given: Any) -> Iterable[Any]:
+            return workers.map(lambda task: work(task, given), tasks)
+
+        learning = _Learning(
+            paths, values, n_components, decay, descent or Descent(), rows, run or threads
+        )
+        if start is None:
+            learning.land(workers, rng)
+        else:
+            learning.continue_from(start, rng)
+        return learning.run(workers, rng, max_iter, loop)
 
 
 def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
@@ -225,73 +166,65 @@ def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
     return [(i, min(i + _ROWS, n), seed) for i, seed in zip(starts, seeds, strict=True)]
 
 
-def _renewed(
-    sides: tuple[PanelSource, PanelSource],
-    draws: int,
-    rng: np.random.Generator,
-    workers: Workers,
-    tilted: bool = False,
-) -> list[PanelRound]:
-    """Draw what both sides learn from in a round, both at the same time."""
-    seeds = rng.integers(2**63, size=2).tolist()
-    return workers.both(
-        lambda at, some: sides[at].renew(draws, generator(seeds[at]), some, tilted=tilted)
-    )
-
-
 class _Learning:
     """Vectors being learned, those of one side at a time."""
 
-    run_rows: RowMap
-
     def __init__(
         self,
-        sides: tuple[PanelSource, PanelSource],
-        first: list[PanelRound],
-        levels: Int32Array,
+        paths: Paths,
         table: Float64Array,
         k: int,
-        regularization: float,
+        decay: float,
         descent: Descent,
         rows: tuple[IntArray, IntArray] | None,
+        run_rows: RowMap,
     ) -> None:
-        self.sides, self.levels, self.descent, self.k = sides, levels, descent, k
-        self.decay = np.float32(regularization)
+        self.sides, self.levels, self.descent, self.k = paths.sides, paths.levels, descent, k
+        self.decay, self.run_rows = np.float32(decay), run_rows
         self.bias = k - 2 if k >= 3 else -1
         self.free = k - 2 if k >= 3 else k
         # The constants were chosen for the log kernel, with values from 1.3 to 6; others are
         # measured in a unit that brings their mean there.
-        starts, ends = some_paths(first[0])
-        climbs = levels[ends] - levels[starts]
+        some = paths.ends >= 0
+        climbs = self.levels[paths.ends[some]] - self.levels[some]
         mean = float(table[climbs].mean()) if len(climbs) else 1.0
         self.unit = mean / float(np.clip(mean, 1.0, 4.0))
         self.table = (table / self.unit).astype(np.float32)
         self.margin = descent.margin * self.unit
-        shape = (2, len(levels), -(-k // _WIDTH) * _WIDTH)
+        shape = (2, len(self.levels), -(-k // _WIDTH) * _WIDTH)
         self.source, self.target = np.zeros(shape, dtype=np.float32)
         self.seen = np.zeros(shape[:2], dtype=np.float32)
         self.sums: list[Float32Array] = []
-        self.only: list[BoolArray] = [np.ones(len(levels), dtype=np.bool_) for _ in sides]
+        self.only: list[BoolArray] = [np.ones(len(self.levels), dtype=np.bool_) for _ in "st"]
         for at, nodes in enumerate(rows or ()):
             self.only[at][:] = False
             self.only[at][nodes] = True
 
+    def renewed(
+        self, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
+    ) -> list[PanelRound]:
+        """Draw what both sides learn from in a round, both at the same time."""
+        seeds = rng.integers(2**63, size=2).tolist()
+        return workers.both(
+            lambda at, some: self.sides[at].renew(draws, generator(seeds[at]), some, tilted=tilted)
+        )
+
     # First vectors
 
-    def land(self, first: list[PanelRound], workers: Workers, rng: np.random.Generator) -> None:
+    def land(self, workers: Workers, rng: np.random.Generator) -> None:
         """Make first vectors: random ones, plus what landmarks say if they say anything."""
+        first = self.renewed(1, rng, workers)
         weights, mean = self._landmarks(first)
+        margin, zero = np.float32(self.descent.margin), np.float32(0)
         vectors = self.source, self.target
-        margin = np.float32(self.descent.margin)
         for at, (drawn, near, known) in enumerate(zip(first, vectors, weights, strict=True)):
             base = (-margin - np.float32(mean)) * known.sum(axis=0)
             given = Landmarks(
                 drawn.columns[: len(known)], known, base,
-                *((_CALM, _TRUST) if len(known) else (np.float32(0), np.float32(0))),
-                margin, _NOISE, self.free,
+                *((_CALM, _TRUST) if len(known) else (zero, zero)), margin, _NOISE, self.free,
             )  # fmt: skip
             side = Side(near, self.only[at], self.levels, self.table)
-            work = partial(_land, drawn, given, side, near, self.seen[at])
+            work = partial(first_vectors, drawn, given, side, near, self.seen[at])
             for _ in workers.map(work, _tasks(len(near), rng)):
                 pass
             if self.bias >= 0:
@@ -313,9 +246,7 @@ class _Learning:
             return nothing
         position = np.empty(len(self.levels), dtype=np.int64)
         position[ahead.nodes] = np.arange(len(position))
-        at = np.arange(len(columns))
-        words = ahead.bits[at // COLUMNS, position[rows][:, None], (at >> 6) % WORDS]
-        joined = words >> (at & 63).astype(np.uint64) & np.uint64(1) != 0
+        joined = has_bit(ahead.bits, position[rows][:, None], np.arange(len(columns)))
         joined &= rows[:, None] != columns
         if joined.sum() < _FEWEST_PATHS * len(columns):
             return nothing
@@ -333,15 +264,14 @@ class _Learning:
         """Begin with given vectors, which take small steps; rows of zeros begin at random."""
         free, bias = self.free, self.bias
         for at, (vectors, given) in enumerate(zip((self.source, self.target), start, strict=True)):
-            vectors[:, : self.k] = given
-            blank = np.flatnonzero(~vectors[:, :free].any(axis=1))
-            vectors[:, :free] *= np.float32(self.unit**-0.5)
-            self.seen[at] = _SETTLED
+            blank = np.flatnonzero(~given[:, :free].any(axis=1))
+            vectors[:, :free] = given[:, :free] * np.float32(self.unit**-0.5)
+            vectors[blank, :free] = rng.uniform(-_NOISE, _NOISE, (len(blank), free))
+            self.seen[at] = self.descent.settled
             self.seen[at, blank] = 0
-            vectors[blank, :free] = _FIRST * rng.standard_normal((len(blank), free), np.float32)
             if bias >= 0:
                 vectors[:, bias + 1 - at] = 1
-                vectors[:, bias + at] /= np.float32(self.unit)
+                vectors[:, bias + at] = given[:, bias + at] / np.float32(self.unit)
                 vectors[blank, bias + at] = 0
 
     # Rounds
@@ -355,13 +285,14 @@ class _Learning:
             (side.sizes[only] > 0).any() for side, only in zip(self.sides, self.only, strict=True)
         ):
             rounds = 0  # there is nothing to learn from
-        averaged = int(self.descent.averaged * rounds)
+        most = rounds
         with stage("factorise", rounds) as progress:
             kept = None if loop is None else loop.state()
             if kept is not None:
                 history = self.resume(*kept, rng)
                 progress.advance(len(history))
-            while len(history) < rounds:
+            while len(history) < (rounds := self.planned(most, history)):
+                averaged = int(self.descent.averaged * rounds)
                 left = rounds - len(history) - 1
                 # Every other round is tilted, the last one is not.
                 hard = self.descent.hard if left < self.descent.hard_rounds * rounds else 0
@@ -374,18 +305,25 @@ class _Learning:
                     loop.keep(self.parts, facts, at_once=not left)
         if self.sums:
             for vectors, total in zip((self.source, self.target), self.sums, strict=True):
-                np.divide(total, np.float32(averaged), out=vectors)
+                np.divide(total, np.float32(int(self.descent.averaged * rounds)), out=vectors)
         source, target = self.finished()
         return Factorization(source, target, np.array(history), len(history), True, self.margin)
+
+    def planned(self, most: int, history: list[float]) -> int:
+        """Return the number of rounds: once the loss is low, the first ones are over."""
+        low = np.flatnonzero(np.array(history) < self.descent.enough * self.unit**2)
+        if not len(low):
+            return most
+        return min(most, int(np.ceil((low[0] + 1) / (1 - self.descent.hard_rounds))))
 
     def round(self, tilted: bool, hard: int, workers: Workers, rng: np.random.Generator) -> float:
         """Let the source vectors learn, then the target vectors; return the mean loss per path."""
         told = np.zeros(2)
-        both = _renewed(self.sides, self.descent.draws, rng, workers, tilted)
+        both = self.renewed(self.descent.draws, rng, workers, tilted)
         for at, (side, drawn) in enumerate(zip(self.sides, both, strict=True)):
             in_round = int(np.minimum(side.sizes[self.only[at]], self.descent.draws).sum())
             if in_round:
-                passes = -(-self.descent.fewest // in_round)
+                passes = max(self.descent.passes, -(-self.descent.fewest // in_round))
                 told += self.learn(at, drawn, passes, hard, rng)
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
 
@@ -468,23 +406,6 @@ def _grouped(drawn: PanelRound, rng: np.random.Generator) -> AnyArray:
     popular = rng.permutation(drawn.popular)
     groups = np.hstack([every % drawn.uniform, popular[every % len(popular)]])
     return groups.astype(np.uint64).ravel()
-
-
-def _in_threads(workers: Workers) -> RowMap:
-    """Run tasks in threads of this process."""
-    return lambda work, tasks, given: workers.map(lambda task: work(task, given), tasks)
-
-
-def _land(
-    drawn: PanelRound,
-    given: Landmarks,
-    side: Side,
-    vectors: Float32Array,
-    seen: Float32Array,
-    task: Task,
-) -> None:
-    first, stop, seed = task
-    first_vectors(first, stop, np.uint64(seed), drawn, given, side, vectors, seen)
 
 
 def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Array, Float64Array]:

@@ -57,6 +57,21 @@ class ColumnOptions(NamedTuple):
                 )
 
 
+class TextOptions(NamedTuple):
+    """How the user says that a text is laid out; None where its first lines decide."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comments: str = "#%"
+    quotes: bool = True
+
+    def check(self) -> None:
+        """Raise an InputError for options that no text can fulfil."""
+        check_delimiter(self.delimiter)
+        if not self.comments.isascii():
+            raise InputError(f"Comments begin with an ASCII character, not with {self.comments!r}.")
+
+
 OPTIONS = "with source and target (--source and --target), by name or by number"
 ANY = ColumnOptions()
 
@@ -149,12 +164,6 @@ def are_words(ids: Sequence[str]) -> bool:
             continue
         return False
     return True
-
-
-def starts_numbers(names: Sequence[str], fields: Sequence[str]) -> bool:
-    """Return whether a column has a word in the first line and a number in the second."""
-    pairs = zip(names, fields, strict=False)
-    return any(name and are_words([name]) and not are_words([field]) for name, field in pairs)
 
 
 def check_delimiter(delimiter: str | None) -> None:

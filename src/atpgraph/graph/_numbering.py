@@ -1,258 +1,330 @@
-"""Node numbers for ids as they are read: two hash tables, one numbering.
+"""Number ids as they are read, and collect the edges between them within a budget of memory.
 
-Ids that are integers written the usual way are looked up by their value, all others by their bytes,
-which are kept in one long array. Both kinds are numbered together by first appearance, so whether
-the labels are integers or text can be decided at the end.
+One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
+their own key, so that one look into memory finds a number; longer ones are compared byte by byte.
+Integers that come in binary are strings of eight bytes. Whether text stands for integers is decided
+at the end: an integer counts only if it is written the usual way, so equal numbers are equal bytes.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import AnyArray, BoolArray, ByteArray, Int32Array, Int64Array
+from atpgraph.errors import BudgetError
+from atpgraph.graph import csr
+from atpgraph.graph.digraph import DiGraph, factorize
+from atpgraph.util.arrays import (
+    AnyArray,
+    BoolArray,
+    ByteArray,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    IntArray,
+)
 from atpgraph.util.jit import kernel
+from atpgraph.util.memory import human_bytes
+from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.threads import checkpoint
 
 _FIRST_SIZE = 1 << 12
 _FULL = 0.7  # share of a table that may be taken
 _FEW = 1 << 16  # up to here tables grow fourfold, then they double
 _STRING_BYTES = 64  # of a Python string and the reference to it, beside its characters
+_PROBED = 1000  # strings that say whether all are likely to be integers
+_LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
+
+
+class _Table(NamedTuple):
+    """The hash table as the kernel sees it.
+
+    A slot holds a key and 2 · number, plus 1 if the key is a hash; −1 where it is free. The bytes
+    of id k are ``arena[ends[k] : ends[k + 1]]``.
+    """
+
+    slots: Int64Array
+    ends: Int64Array
+    arena: ByteArray
+    multiplier: np.uint64
+    shift: np.uint64
 
 
 class Numbering:
-    """The distinct ids so far.
+    """The distinct strings so far, numbered by first appearance.
 
     The hash has a random key, so that nobody can write a file whose ids all collide; numbers do not
     depend on it.
+
+    Examples
+    --------
+    >>> names, spans = Numbering(), np.array([[0, 1, 1, 3], [0, 1, 3, 4]], dtype=np.int32)
+    >>> names.number(np.frombuffer(b"abca", dtype=np.uint8), spans).tolist()
+    [[0, 1], [0, 0]]
+    >>> names.labels().tolist()
+    ['a', 'bc']
     """
 
     def __init__(self) -> None:
         self._key = secrets.randbits(64) | 1, secrets.randbits(64)
-        self._integers, self._texts = _free(_FIRST_SIZE, 2), _free(_FIRST_SIZE, 4)
-        self._values = np.empty(_FIRST_SIZE, dtype=np.int64)
-        self._sizes = np.empty(_FIRST_SIZE, dtype=np.int32)
+        self._known = 0
+        self._slots = np.full((_FIRST_SIZE, 2), -1, dtype=np.int64)
+        self._ends = np.zeros(int(_FULL * _FIRST_SIZE), dtype=np.int64)
         self._arena = np.empty(1 << 16, dtype=np.uint8)
-        # How many ids, how many of them are text, bytes of those.
-        self._state = np.zeros(3, dtype=np.int64)
 
     def __len__(self) -> int:
-        return int(self._state[0])
-
-    @property
-    def n_texts(self) -> int:
-        """How many of the ids are not integers."""
-        return int(self._state[1])
+        return self._known
 
     @property
     def nbytes(self) -> int:
-        """Memory that the tables take, and at the end the labels."""
-        arrays = (self._integers, self._texts, self._values, self._sizes, self._arena)
-        known, texts, held = self._state.tolist()
-        return sum(array.nbytes for array in arrays) + (
-            _STRING_BYTES * known + held if texts else 8 * known
-        )
+        """Memory that the table takes, and at the end the labels."""
+        held = int(self._ends[self._known])
+        few = self.integers(_PROBED)[1]  # whether the first ones are integers
+        labels = 8 * self._known if few.all() else _STRING_BYTES * self._known + held
+        return self._slots.nbytes + self._ends.nbytes + self._arena.nbytes + labels
 
-    def number(self, data: ByteArray, ids: Int64Array, lengths: Int32Array) -> Int32Array:
-        """Node indices of rows of ids, new ones numbered.
+    def number(self, data: ByteArray, spans: IntArray) -> Int32Array:
+        """Return the numbers of rows of strings, new ones numbered.
 
-        Parameters
-        ----------
-        data : uint8 array
-            The text that holds the ids.
-        ids : int64 array of shape (rows, 2)
-            The integer, or where in `data` the text begins.
-        lengths : int32 array of shape (rows, 2)
-            −1 for an integer, else the number of bytes.
+        `spans` has two columns for each string of a row: its first byte in `data` and its end.
         """
-        codes = np.empty((len(ids), 2), dtype=np.int32)
+        codes = np.empty((len(spans), spans.shape[1] // 2), dtype=np.int32)
+        keys = np.empty(codes.shape, dtype=np.uint64)
+        _find_keys(data, spans, np.uint64(self._key[1]), keys)
         row = 0
         while True:
-            tables = self._integers, self._texts
-            hashing = np.array([*self._key, *map(_shift, tables)], dtype=np.uint64)
-            limits = np.array([_FULL * len(table) for table in tables], dtype=np.int64)
-            row = number_ids(
-                data, ids, lengths, codes, *tables, self._values, self._sizes, self._arena,
-                self._state, hashing, row, limits,
-            )  # fmt: skip
-            if row == len(ids):
+            shift = np.uint64(65 - len(self._slots).bit_length())
+            table = _Table(self._slots, self._ends, self._arena, np.uint64(self._key[0]), shift)
+            row, self._known = _number_rows(table, data, spans, keys, codes, row, self._known)
+            if row == len(spans):
                 return codes
-            self._grow(int(np.maximum(lengths[row], 0).sum()))
+            self._grow(codes.shape[1], int(np.diff(spans[row])[::2].sum()))
 
-    def _grow(self, text_bytes: int) -> None:
-        known, texts, held = self._state.tolist()
-        if known + 2 > len(self._values):
-            room = len(self._values) * (4 if known < _FEW else 2)
-            self._values = np.concatenate([self._values, np.empty(room - known, np.int64)])
-            self._sizes = np.concatenate([self._sizes, np.empty(room - known, np.int32)])
-        if known - texts + 2 > int(_FULL * len(self._integers)):
-            self._integers = self._larger(self._integers)
-        if texts + 2 > int(_FULL * len(self._texts)):
-            self._texts = self._larger(self._texts)
-        if held + text_bytes > len(self._arena):
-            more = max(len(self._arena), text_bytes)
+    def _grow(self, strings: int, size: int) -> None:
+        """Make room for so many strings of so many bytes."""
+        if self._known + strings >= len(self._ends):
+            old, factor = self._slots, 4 if len(self._slots) < _FEW else 2
+            self._slots = np.full((factor * len(old), 2), -1, dtype=np.int64)
+            shift = np.uint64(65 - len(self._slots).bit_length())
+            _refill(old, self._slots, np.uint64(self._key[0]), shift)
+            more = int(_FULL * len(self._slots)) - len(self._ends)
+            self._ends = np.concatenate([self._ends, np.zeros(more, dtype=np.int64)])
+        if self._ends[self._known] + size > len(self._arena):
+            more = max(len(self._arena), size)
             self._arena = np.concatenate([self._arena, np.empty(more, dtype=np.uint8)])
 
-    def _larger(self, table: Int64Array) -> Int64Array:
-        larger = _free(len(table) * (4 if len(table) < _FEW else 2), table.shape[1])
-        refill(table, larger, np.uint64(self._key[0]), np.uint64(_shift(larger)))
-        return larger
-
-    def is_integer(self, codes: Int32Array) -> BoolArray:
-        """Whether these ids are integers."""
-        return np.asarray(self._sizes[codes] < 0)
-
     def text(self, code: int) -> str:
-        """One id, as it is written."""
-        if self._sizes[code] < 0:
-            return str(self._values[code])
-        start = int(self._values[code])
-        return self._arena[start : start + int(self._sizes[code])].tobytes().decode()
+        """Return one string."""
+        return self._arena[self._ends[code] : self._ends[code + 1]].tobytes().decode()
 
-    def labels(self, which: Int64Array | None = None, keep_integers: bool = False) -> AnyArray:
-        """Return the ids by number (or those of `which`): int64 if all are integers, else text.
+    def integers(self, most: int = 2**31) -> tuple[Int64Array, BoolArray]:
+        """Return for each string (the first `most`) the integer that it is, and whether it is."""
+        count = min(len(self), most)
+        values, plain = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+        _parse_integers(self._arena, self._ends, values, plain)
+        return values, plain
 
-        With `keep_integers`, integers stay integers beside text.
-        """
-        known = len(self)
-        values, sizes = self._values[:known], self._sizes[:known]
-        if which is not None:
-            values, sizes = values[which], sizes[which]
-        if not np.any(sizes >= 0):
-            return values.copy()
-        names = np.empty(len(values), dtype=object)
-        number: Any = int if keep_integers else str
-        raw = self._arena[: self._state[2]].tobytes()
-        each = zip(values.tolist(), sizes.tolist(), strict=True)
+    def binary(self) -> Int64Array:
+        """Return the integers whose bytes the strings are."""
+        return self._arena[: 8 * len(self)].view(np.int64).copy()
+
+    def labels(self) -> AnyArray:
+        """Return the strings by number."""
+        names = np.empty(len(self), dtype=object)
+        ends = self._ends[: len(self) + 1].tolist()
+        raw = self._arena[: ends[-1]].tobytes()
+        spans = pairwise(ends)
         if raw.isascii():
             text = raw.decode("ascii")
-            names[:] = [text[at : at + size] if size >= 0 else number(at) for at, size in each]
+            names[:] = [text[start:end] for start, end in spans]
         else:
-            names[:] = [
-                raw[at : at + size].decode() if size >= 0 else number(at) for at, size in each
-            ]
+            names[:] = [raw[start:end].decode() for start, end in spans]
         return names
 
 
-def _shift(table: Int64Array) -> int:
-    """How far a hash of 64 bits has to be shifted to be a row of the table."""
-    return 65 - len(table).bit_length()
-
-
-def _free(size: int, columns: int) -> Int64Array:
-    """A table without entries: rows of key, number (−1 where free), and for texts their bytes."""
-    table = np.empty((size, columns), dtype=np.int64)
-    table[:, 1] = -1
-    return table
-
-
-@kernel
-def number_ids(
-    data: Any,
-    ids: Any,
-    lengths: Any,
-    codes: Any,
-    integers: Any,
-    texts: Any,
-    values: Any,
-    sizes: Any,
-    arena: Any,
-    state: Any,
-    hashing: Any,
-    row: Any,
-    limits: Any,
-) -> Any:
-    """Number the ids by first appearance, source before target; the row before which it stopped.
-
-    It stops where something has to grow. A table is a power of two of rows of key and number, with
-    open addressing; the key is the integer, or a hash of the text, after which the bytes decide.
+class EdgeCollector:
+    """All edges read so far, as node indices in the order of the file.
 
     Parameters
     ----------
-    data, ids, lengths : arrays
-        As for :meth:`Numbering.number`.
-    codes : int32 array of shape (rows, 2)
-        Output: numbers of the ids.
-    integers, texts : int64 arrays of shape (size, 2) and (size, 4)
-        The tables; that of texts has where in `arena` the bytes are as well, and how many, because
-        a second place to look would be a second wait for memory.
-    values, sizes : int64 and int32 arrays
-        By number: the integer and −1, or where its bytes are in `arena` and how many.
-    arena : uint8 array
-    state : int64 array of 3
-        Ids known, texts among them, bytes of those.
-    hashing : uint64 array of 4
-        Odd multiplier, first value of the hash of a text, shifts for the two tables.
-    row : int
-        Where to begin.
-    limits : int64 array of 2
-        Entries that the tables may have.
+    path : Path or str
+        What is read, for messages.
+    budget : int
+        Bytes that reading may take; more is a :class:`BudgetError`.
+
+    Attributes
+    ----------
+    ids : str
+        What the strings are: ``"text"``, which becomes integers if all of it can, ``"names"``,
+        ``"binary"`` integers, or ``"mixed"``, integers marked with an i and names with a t.
     """
-    known, n_texts, held = state[0], state[1], state[2]
-    multiplier, basis = hashing[0], hashing[1]
-    shift_integers, shift_texts = hashing[2], hashing[3]
-    last_integer, last_text = len(integers) - 1, len(texts) - 1
-    while row < len(ids):
-        if known + 2 > len(values) or known - n_texts + 2 > limits[0] or n_texts + 2 > limits[1]:
-            break
-        if held + max(lengths[row, 0], 0) + max(lengths[row, 1], 0) > len(arena):
-            break
-        for side in range(2):
-            key = ids[row, side]
-            length = lengths[row, side]
-            if length < 0:
-                place = np.int64((np.uint64(key) * multiplier) >> shift_integers)
-                while integers[place, 1] >= 0 and integers[place, 0] != key:
-                    place = (place + 1) & last_integer
-                code = integers[place, 1]
-                if code < 0:
-                    code = known
-                    integers[place, 0] = key
-                    integers[place, 1] = code
-                    values[code] = key
-                    sizes[code] = -1
-                    known += 1
-            else:
-                h = basis
-                for p in range(key, key + length):
-                    h = (h ^ np.uint64(data[p])) * np.uint64(1099511628211)
-                h ^= h >> np.uint64(32)
-                signed = np.int64(h)
-                place = np.int64((h * multiplier) >> shift_texts)
-                while True:
-                    code = texts[place, 1]
-                    if code < 0:
-                        break
-                    if texts[place, 0] == signed and texts[place, 3] == length:
-                        start = texts[place, 2]
-                        p = 0
-                        while p < length and data[key + p] == arena[start + p]:
-                            p += 1
-                        if p == length:
-                            break
-                    place = (place + 1) & last_text
-                if code < 0:
-                    code = known
-                    texts[place, 0] = signed
-                    texts[place, 1] = code
-                    texts[place, 2] = held
-                    texts[place, 3] = length
-                    values[code] = held
-                    sizes[code] = length
-                    for p in range(length):
-                        arena[held + p] = data[key + p]
-                    held += length
-                    n_texts += 1
-                    known += 1
-            codes[row, side] = code
-        row += 1
-    state[0], state[1], state[2] = known, n_texts, held
-    return row
+
+    def __init__(self, path: Path | str, budget: int) -> None:
+        self.path, self.budget, self.ids = path, max(budget, _LEAST), "text"
+        self.numbering, self._type_names = Numbering(), Numbering()
+        self.n_rows = 0
+        self.pieces: list[Int32Array] = []
+        self.weights: list[Float64Array] = []
+        self._types: list[Int32Array] = []
+        self._order: Int64Array | slice = slice(None)
+
+    def add(self, data: ByteArray, spans: IntArray, weights: Float64Array | None = None) -> None:
+        """Number more edges: the spans of their ends, and of their types if there are more."""
+        self.pieces.append(self.numbering.number(data, spans[:, :4]))
+        self.n_rows += len(spans)
+        if weights is not None:
+            self.weights.append(weights)
+        if spans.shape[1] > 4:
+            self._types.append(self._type_names.number(data, spans[:, -2:])[:, 0].copy())
+
+    def check(self, buffers: int, done: float = 1.0) -> None:
+        """Raise an error if the edges, and as many more as the rest of the file has, do not fit.
+
+        `buffers` are the bytes that the reader itself holds, `done` is the share that it has read.
+        """
+        each = 4 + csr.BYTES_PER_EDGE
+        if self.weights:
+            each += 8 + csr.BYTES_PER_WEIGHT
+        if self._types:
+            each += 36  # codes, rows and their places in the graph
+        nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
+        need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
+        if need > self.budget:
+            raise BudgetError(
+                f"{self.path} needs at least {human_bytes(need)} to be read, and the budget is "
+                f"{human_bytes(self.budget)}; raise memory."
+            )
+
+    def drop_first(self) -> None:
+        """Forget the first edge, which names columns; nodes are numbered as if without it."""
+        only_there = 1 + int(self.pieces[0][0].max())
+        every: tuple[list[Any], ...] = self.pieces, self.weights, self._types
+        for rows in every:
+            if rows:
+                rows[0] = rows[0][1:].copy()
+        self.n_rows -= 1
+        if any((piece < only_there).any() for piece in self.pieces):
+            codes, order = factorize(np.concatenate(self.pieces).reshape(-1))
+            self.pieces, self._order = [codes.astype(np.int32).reshape(-1, 2)], order
+        else:
+            for piece in self.pieces:
+                piece -= only_there
+            self._order = slice(only_there, None)
+
+    def labels(self) -> AnyArray:
+        """Return the labels of the nodes by number."""
+        if self.ids == "binary":
+            return self.numbering.binary()
+        if self.ids == "text":
+            values, plain = self.numbering.integers()
+            if plain[self._order].all():
+                return values[self._order]
+        labels = self.numbering.labels()[self._order]
+        if self.ids == "mixed":
+            labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
+        return labels
+
+    def pairs(self) -> tuple[AnyArray, AnyArray]:
+        """Return the labels of sources and targets in the order of the file, repeats included."""
+        codes, labels = np.concatenate(self.pieces), self.labels()
+        return labels[codes[:, 0]], labels[codes[:, 1]]
+
+    def graph(self) -> DiGraph:
+        """Return the edges as a graph; the collector is empty afterwards."""
+        labels = self.labels()
+        del self.numbering
+        rows = np.concatenate(self.pieces) if self._types else None
+        indptr, targets, weights = csr.sorted_rows(
+            self.pieces, len(labels), self.weights or None, checkpoint
+        )
+        graph = DiGraph(indptr, targets, labels, weights)
+        if rows is None:
+            return graph
+        codes, used = factorize(np.concatenate(self._types))
+        return graph.with_types(rows, codes, self._type_names.labels()[used].tolist())
 
 
 @kernel
-def refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
+def _find_keys(data: Any, spans: Any, basis: Any, keys: Any) -> None:
+    """Write the keys of the strings: their bytes, or a hash if there are more than eight."""
+    for row in range(len(keys)):
+        for k in range(keys.shape[1]):
+            start, end = spans[row, 2 * k], spans[row, 2 * k + 1]
+            h = basis if end - start > 8 else np.uint64(0)
+            if end - start > 8:
+                for p in range(start, end):
+                    h = (h ^ np.uint64(data[p])) * np.uint64(1099511628211)
+                h ^= h >> np.uint64(32)
+            else:
+                for p in range(start, end):
+                    h = h << np.uint64(8) | np.uint64(data[p])
+            keys[row, k] = h
+
+
+@kernel
+def _number_rows(
+    table: Any, data: Any, spans: Any, keys: Any, codes: Any, row: Any, known: Any
+) -> Any:
+    """Fill in `codes` from `row` on; return the row before which something has to grow, and how
+    many strings are known.
+    """
+    slots, ends, arena = table.slots, table.ends, table.arena
+    multiplier, shift = table.multiplier, table.shift
+    last = len(slots) - 1
+    width = codes.shape[1]
+    flat = slots.reshape(-1)
+    while row < len(spans):
+        if row + NEAR < len(spans):
+            for k in range(width):
+                prefetch(flat, 2 * np.int64((keys[row + NEAR, k] * multiplier) >> shift))
+        size = 0
+        for k in range(width):
+            size += spans[row, 2 * k + 1] - spans[row, 2 * k]
+        if known + width >= len(ends) or ends[known] + size > len(arena):
+            break
+        for k in range(width):
+            start, end = spans[row, 2 * k], spans[row, 2 * k + 1]
+            is_long = end - start > 8
+            key = np.int64(keys[row, k])
+            place = np.int64((keys[row, k] * multiplier) >> shift)
+            while True:
+                code = slots[place, 1] >> 1  # −1 stays −1
+                if code < 0 or (
+                    slots[place, 0] == key
+                    and (slots[place, 1] & 1) == is_long
+                    and (not is_long or _same(data, start, end, arena, ends[code], ends[code + 1]))
+                ):
+                    break
+                place = (place + 1) & last
+            if code < 0:
+                slots[place, 0], slots[place, 1] = key, 2 * known + is_long
+                held = ends[known]
+                for p in range(start, end):
+                    arena[held + p - start] = data[p]
+                ends[known + 1] = held + end - start
+                code = known
+                known += 1
+            codes[row, k] = code
+        row += 1
+    return row, known
+
+
+@kernel
+def _same(data: Any, start: Any, end: Any, arena: Any, first: Any, stop: Any) -> Any:
+    if end - start != stop - first:
+        return False
+    k = 0
+    while k < end - start and data[start + k] == arena[first + k]:
+        k += 1
+    return k == end - start
+
+
+@kernel
+def _refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
     """Move the entries of a table into an empty one."""
     last = len(larger) - 1
     for i in range(len(table)):
@@ -260,21 +332,23 @@ def refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
             place = np.int64((np.uint64(table[i, 0]) * multiplier) >> shift)
             while larger[place, 1] >= 0:
                 place = (place + 1) & last
-            for column in range(table.shape[1]):
-                larger[place, column] = table[i, column]
+            larger[place, 0], larger[place, 1] = table[i, 0], table[i, 1]
 
 
 @kernel
-def renumber(codes: Any, number: Any, known: Any) -> Any:
-    """Number by first appearance again; `number` maps the old numbers, −1 for those not seen yet.
-
-    Returns how many there are now.
-    """
-    for row in range(len(codes)):
-        for side in range(2):
-            code = codes[row, side]
-            if number[code] < 0:
-                number[code] = known
-                known += 1
-            codes[row, side] = number[code]
-    return known
+def _parse_integers(arena: Any, ends: Any, values: Any, plain: Any) -> None:
+    """Read integers of 64 bits that are written the usual way: no +, no leading zero."""
+    for code in range(len(values)):
+        start, end = ends[code], ends[code + 1]
+        negative = start < end and arena[start] == 45
+        first = start + 1 if negative else start
+        digits = end - first
+        total, ok = np.uint64(0), 0 < digits < 20
+        for p in range(first, end if ok else first):
+            ok &= 48 <= arena[p] <= 57
+            total = total * np.uint64(10) + np.uint64(arena[p] - 48)
+        ok &= digits > 0 and (arena[first] != 48 or (digits == 1 and not negative))
+        # 19 digits fit in 64 bits without a sign; 2⁶³ wraps to the least integer, its own negative.
+        ok &= total <= np.uint64(2**63 - 1) + np.uint64(negative)
+        plain[code] = ok
+        values[code] = -np.int64(total) if negative else np.int64(total)

@@ -31,43 +31,49 @@ class Source:
 
     def __init__(self, given: str | os.PathLike[str]) -> None:
         self.path = shown_name(given)
-        self._file = self._open(os.fspath(given) == "-")
-        begin = self._read(self._file, 4)
-        self.is_parquet = begin == _PARQUET
-        self.size: int | None = None
+        self._is_stdin = os.fspath(given) == "-"
+        self._file = self._opened()
+        self._stream: Any = self._file
         self._packed = ""
-        rest = io.BufferedReader(_Rejoined(begin, self._file), 1 << 16)
-        self._stream: Any = rest
-        if begin.startswith(_GZIP):
-            self._packed, self._stream = "gzip", gzip.GzipFile(fileobj=rest, mode="rb")
-        elif begin == _ZSTD:
-            self._packed, self._stream = "Zstandard", io.BufferedReader(_Zstd(rest), 1 << 20)
-        elif self.path.suffix == ".gz" and begin:
+        self.size: int | None = None
+        try:
+            begin = self._file.peek(4)[:4]
+            self.is_parquet = begin == _PARQUET
+            if begin.startswith(_GZIP):
+                self._packed, self._stream = "gzip", gzip.GzipFile(fileobj=self._file, mode="rb")
+            elif begin == _ZSTD:
+                zstd = io.BufferedReader(_Zstd(self._file), 1 << 20)
+                self._packed, self._stream = "Zstandard", zstd
+            elif begin and self.path.suffix in (".gz", ".zst"):
+                kind = "gzip" if self.path.suffix == ".gz" else "Zstandard"
+                raise InputError(f"{self.path} is not a {kind} file; rename it or compress it.")
+            elif not self._is_stdin:
+                self.size = os.fstat(self._file.fileno()).st_size or None
+        except OSError as error:
             self.close()
-            raise InputError(f"{self.path} is not a gzip file; rename it or compress it.")
-        elif self.path.suffix == ".zst" and begin:
+            raise InputError(f"{self.path} cannot be read: {error}.") from None
+        except BaseException:
             self.close()
-            raise InputError(f"{self.path} is not a Zstandard file; rename it or compress it.")
-        elif self._file is not _stdin():
-            status = os.fstat(self._file.fileno())
-            self.size = status.st_size or None
+            raise
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """The bytes, unpacked, `size` at a time; the last block may be shorter."""
-        while block := self._read(self._stream, size):
+        """Yield the bytes, unpacked, `size` at a time; the last block may be shorter."""
+        while block := self._read(size):
             yield block
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self._file is not _stdin():
+        if self._is_stdin:
+            self._file.detach()
+        else:
             self._file.close()
 
-    def _open(self, standard_input: bool) -> IO[bytes]:
+    def _opened(self) -> Any:
         path = self.path
-        if standard_input:
-            return _stdin()
+        if self._is_stdin:
+            return io.BufferedReader(sys.stdin.buffer, 1 << 16)
         try:
-            return path.open("rb", buffering=0)
+            return path.open("rb", buffering=1 << 16)
         except IsADirectoryError:
             raise InputError(f"{path} is a directory; name a file.") from None
         except FileNotFoundError:
@@ -79,12 +85,12 @@ class Source:
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}.") from None
 
-    def _read(self, stream: Any, size: int) -> bytes:
-        """Exactly `size` bytes, except at the end."""
+    def _read(self, size: int) -> bytes:
+        """Return exactly `size` bytes, except at the end."""
         parts: list[bytes] = []
         while size > 0:
             try:
-                part = stream.read(size)
+                part = self._stream.read(size)
             except EOFError:
                 raise self._damage("truncated", "") from None
             except (zlib.error, gzip.BadGzipFile) as error:
@@ -103,22 +109,6 @@ class Source:
 
     def _damage(self, how: str, why: str) -> InputError:
         return InputError(f"{self.path} is a {how} {self._packed} file{why}; fetch it again.")
-
-
-class _Rejoined(io.RawIOBase):
-    """Bytes that were looked at, then the rest of their file."""
-
-    def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
-        self._begin, self._rest = begin, rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._begin[: len(buffer)] or self._rest.read(len(buffer))
-        self._begin = self._begin[len(part) :]
-        buffer[: len(part)] = part
-        return len(part)
 
 
 class _Zstd(io.RawIOBase):
@@ -156,10 +146,6 @@ class _Zstd(io.RawIOBase):
         return len(part)
 
 
-def _stdin() -> IO[bytes]:
-    return sys.stdin.buffer
-
-
 def shown_name(path: str | os.PathLike[str]) -> Path:
-    """What to call a file."""
+    """Return what to call a file."""
     return Path("standard input" if os.fspath(path) == "-" else path)

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.graph._arrow import choose_table_columns, collect_stream
-from atpgraph.graph._collect import EdgeCollector
 from atpgraph.graph._dialect import Column, ColumnOptions
+from atpgraph.graph._numbering import EdgeCollector
+from atpgraph.graph._tables import choose_table_columns, collect_stream
 from atpgraph.graph.digraph import DiGraph, pair_array
 from atpgraph.graph.edgelist import read_edgelist
 from atpgraph.util.arrays import AnyArray, Float64Array
@@ -190,14 +190,19 @@ def _from_list(edges: list[Any]) -> DiGraph:
     return DiGraph.from_edges([(source, target) for source, target, _ in edges], weights=weights)
 
 
-def _from_networkx(graph: Any, options: ColumnOptions) -> DiGraph:
+def _check_directed(graph: Any, library: str, wanted: str, way: str) -> None:
     if not hasattr(graph, "is_directed"):
-        raise InputError(f"A NetworkX {type(graph).__name__} is not a graph; give a DiGraph.")
+        kind = type(graph).__name__
+        raise InputError(f"{library} {kind} is not a graph; give a {wanted}.")
     if not graph.is_directed():
         raise InputError(
-            "The NetworkX graph is undirected; give a DiGraph (graph.to_directed() makes every "
-            "edge two)."
+            f"{library} graph is undirected; give a directed one (graph.{way}() makes every edge "
+            "two)."
         )
+
+
+def _from_networkx(graph: Any, options: ColumnOptions) -> DiGraph:
+    _check_directed(graph, "The NetworkX", "DiGraph", "to_directed")
     edges = list(graph.edges(data=True))
     pairs = [(u, v) for u, v, _ in edges]
     weights, types = _edge_values([data for _, _, data in edges], options)
@@ -205,13 +210,7 @@ def _from_networkx(graph: Any, options: ColumnOptions) -> DiGraph:
 
 
 def _from_igraph(graph: Any, options: ColumnOptions) -> DiGraph:
-    if not hasattr(graph, "is_directed"):
-        raise InputError(f"An igraph {type(graph).__name__} is not a graph; give a Graph.")
-    if not graph.is_directed():
-        raise InputError(
-            "The igraph graph is undirected; give a directed one (graph.as_directed() makes every "
-            "edge two)."
-        )
+    _check_directed(graph, "The igraph", "Graph", "as_directed")
     labels: Any = graph.vcount()
     if "name" in graph.vs.attributes():
         labels = DiGraph.from_edges([], nodes=graph.vs["name"]).labels
@@ -284,52 +283,45 @@ def table_columns(obj: Any) -> tuple[AnyArray, AnyArray] | None:
     """Return sources and targets of a table, row by row; None if `obj` is not a table."""
     if not _is_table(obj):
         return None
-    table, options = _ready_table(obj), ColumnOptions(weight=False)
-    edges = _collected(table, options, None)
-    if edges is None:
-        pairs = pair_array(_values(table, options)[0])
-        return pairs[:, 0], pairs[:, 1]
-    codes, labels = edges.rows()
-    return labels[codes[:, 0]], labels[codes[:, 1]]
+    found = _table_edges(obj, ColumnOptions(weight=False), None)
+    if isinstance(found, EdgeCollector):
+        return found.pairs()
+    pairs = pair_array(found[0])
+    return pairs[:, 0], pairs[:, 1]
 
 
 def _is_table(obj: Any) -> bool:
-    streams = ("__arrow_c_stream__", "__arrow_c_array__", "collect_schema")
-    return any(hasattr(obj, name) for name in streams) or hasattr(obj, "iloc")
-
-
-def _ready_table(table: Any) -> Any:
-    if hasattr(table, "collect_schema") and not hasattr(table, "__arrow_c_stream__"):
-        return table.collect()  # a lazy frame of polars
-    # The index of a pandas frame would be one more column.
-    return table.reset_index(drop=True) if hasattr(table, "iloc") else table
+    names = ("__arrow_c_stream__", "__arrow_c_array__", "collect_schema", "iloc")
+    return any(hasattr(obj, name) for name in names)
 
 
 def _from_table(table: Any, options: ColumnOptions, memory: str | float | None) -> DiGraph:
-    table = _ready_table(table)
-    edges = _collected(table, options, memory)
-    if edges is not None:
-        return edges.graph()
-    pairs, weights, types = _values(table, options)
+    found = _table_edges(table, options, memory)
+    if isinstance(found, EdgeCollector):
+        return found.graph()
+    pairs, weights, types = found
     return DiGraph.from_edges(pairs, weights=weights, types=types)
 
 
-def _collected(
+def _table_edges(
     table: Any, options: ColumnOptions, memory: str | float | None
-) -> EdgeCollector | None:
-    """Return the edges of a table, None for a pandas frame that Arrow cannot hold."""
-    edges = EdgeCollector("The table", budget_bytes(memory), keep_integers=True)
+) -> EdgeCollector | tuple[list[Any], Float64Array | None, Any]:
+    """Return the edges of a table.
+
+    They are pairs, weights and types for a pandas frame that Arrow cannot hold, whose labels may
+    be anything, and where pyarrow is not installed.
+    """
+    if hasattr(table, "collect_schema") and not hasattr(table, "__arrow_c_stream__"):
+        table = table.collect()  # a lazy frame of polars
+    if hasattr(table, "iloc"):
+        table = table.reset_index(drop=True)  # the index would be one more column
+    edges = EdgeCollector("The table", budget_bytes(memory))
     try:
         collect_stream(table, edges, options)
+        return edges
     except (MissingDependencyError, TypeError, ValueError) as error:
         if isinstance(error, InputError) or not hasattr(table, "iloc"):
             raise
-        return None
-    return edges
-
-
-def _values(table: Any, options: ColumnOptions) -> tuple[list[Any], Float64Array | None, Any]:
-    """Return pairs, weights and types of a pandas frame, whatever its labels are."""
     names = [str(name) for name in table.columns]
     columns = choose_table_columns("The table", names, options)
     sides: list[Any] = [None if at < 0 else table.iloc[:, at].tolist() for at in columns[:4]]

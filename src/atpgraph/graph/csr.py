@@ -6,7 +6,7 @@ parallel edges stand beside each other in the order in which they came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,31 +23,22 @@ BYTES_PER_NODE = 24
 
 
 def sorted_rows(
-    pieces: Sequence[Int32Array] | list[Int32Array],
+    pieces: list[Int32Array],
     n: int,
     weights: list[Float64Array] | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> tuple[Int64Array, Int32Array, Float64Array | None]:
-    """CSR arrays of edges that come in pieces; weights of parallel edges are added up.
+    """Return CSR arrays of edges that come in pieces; weights of parallel edges are added up.
 
-    Parameters
-    ----------
-    pieces : list of int32 arrays of shape (edges, 2)
-        Node indices of source and target. The list is empty afterwards, so that a piece that
-        nobody else holds is freed as soon as it is sorted in.
-    n : int
-        Number of nodes.
-    weights : list of float64 arrays, optional
-        Weights of the edges of each piece; emptied as well.
-    done : callable
-        Called between two steps, so that somebody can interrupt.
+    A piece has a row of source and target for each edge. Both lists are empty afterwards, so that
+    what nobody else holds is freed as soon as it is sorted in. `done` is called between two steps,
+    so that somebody can interrupt.
 
     Examples
     --------
     >>> [part.tolist() for part in sorted_rows([np.array([[1, 0], [0, 1], [1, 0]], "i4")], 2)[:2]]
     [[0, 1, 2], [1, 0]]
     """
-    pieces = pieces if isinstance(pieces, list) else list(pieces)
     total = sum(map(len, pieces))
     heavy = total if weights is not None else 0
     by_target, by_source = np.zeros((2, n + 1), dtype=np.int64)

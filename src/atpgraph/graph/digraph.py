@@ -99,7 +99,7 @@ class DiGraph:
         pairs = pair_array(edges)
         ends = np.ascontiguousarray(pairs).reshape(-1)
         if first is not None:
-            ends = _concatenate_labels(first, ends)
+            ends = concatenate_labels(first, ends)
         codes, labels = factorize(ends)
         for label in labels.tolist() if labels.dtype == object else ():
             if is_missing(label):
@@ -156,13 +156,8 @@ class DiGraph:
     def with_types(self, edges: Int32Array, codes: IntArray, names: Sequence[str]) -> DiGraph:
         """Return the graph with types for its edges.
 
-        Parameters
-        ----------
-        edges : int array of shape (rows, 2)
-            Node indices of source and target; parallel edges may have different types.
-        codes : int array of `rows` entries
-            Type of each, as a position in `names`.
-        names : sequence of str
+        `edges` has a row of node indices for each source and target, `codes` its type as a position
+        in `names`; parallel edges may have different types.
         """
         if len(codes) != len(edges):
             raise InputError(f"{len(edges)} edges but {len(codes)} types.")
@@ -393,7 +388,7 @@ class DiGraph:
         """
         pairs = pair_array(edges)
         added = DiGraph.from_edges(pairs, weights=weights)
-        names = _concatenate_labels(self.labels, added.labels)
+        names = concatenate_labels(self.labels, added.labels)
         codes, labels = factorize(names)
         of_added = codes[self.n_nodes :]
         source, target = of_added[added.sources], of_added[added.targets]
@@ -534,9 +529,10 @@ def _label_array(values: Any) -> AnyArray:
     return _object_array(array.tolist())
 
 
-def _concatenate_labels(first: AnyArray, second: AnyArray) -> AnyArray:
-    if first.dtype == second.dtype and first.dtype != object:
-        return np.concatenate([first, second])
+def concatenate_labels(first: AnyArray, second: AnyArray) -> AnyArray:
+    """Return the labels of both, as objects if their types differ."""
+    if not len(second) or (first.dtype == second.dtype and first.dtype != object):
+        return np.concatenate([first, second.astype(first.dtype)])
     return np.concatenate([first.astype(object), _label_array(second).astype(object)])
 
 

@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 import warnings
+from collections.abc import Hashable, Iterable
 from contextlib import closing
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from atpgraph.errors import InputError
-from atpgraph.graph import _scan
-from atpgraph.graph._arrow import collect_parquet
-from atpgraph.graph._collect import EdgeCollector
 from atpgraph.graph._dialect import (
     OPTIONS,
-    PROBE,
     Column,
     ColumnOptions,
-    Columns,
-    ambiguous,
+    TextOptions,
     are_words,
     check_delimiter,
     choose_columns,
-    first_record,
-    line_end,
-    split_record,
-    starts_numbers,
 )
-from atpgraph.graph._pieces import (
-    BYTES_PER_BYTE,
-    LONG_LINE,
-    LONGEST,
-    NOT_TEXT,
-    Layout,
-    Piece,
-    line_number,
-    not_text,
-    scanned,
-)
+from atpgraph.graph._numbering import EdgeCollector
 from atpgraph.graph._source import Source, shown_name
-from atpgraph.graph._write import write_edgelist
-from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import AnyArray
+from atpgraph.graph._tables import collect_parquet
+from atpgraph.graph._text import TextReader
+from atpgraph.graph.digraph import DiGraph, factorize, pair_array
+from atpgraph.util.arrays import AnyArray, Float64Array
+from atpgraph.util.files import atomic_path
 from atpgraph.util.memory import budget_bytes
 from atpgraph.util.progress import stage
 
 __all__ = ["read_edgelist", "write_edgelist"]
 
-_BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_BLOCK = 1 << 22  # bytes read at a time
-_LEAST_BLOCK = 1 << 16
-_AT_ONCE = 256  # blocks that the budget has to have room for
-_WEIGHT = "weight=, --weight"
-PAIRS = "source and target in the first line"
+_PAIRS = "source and target in the first line"
+_CHUNK = 1 << 20
+_SPECIAL_IN_TABS = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t]')
+_SPECIAL = re.compile('^$|^[ #%\ufeff]|[ \n]$|["\r\n\t,;]')
 
 
 def read_edgelist(
@@ -140,16 +125,10 @@ def read_edgelist(
         weight = None if weights == "auto" else weights
     options = ColumnOptions(source, target, weight, type)
     options.check()
-    check_delimiter(delimiter)
-    if not comments.isascii():
-        raise InputError(f"Comments begin with an ASCII character, not with {comments!r}.")
-    with stage(f"reading {shown_name(path).name}"), closing(Source(path)) as file:
-        edges = EdgeCollector(file.path, budget_bytes(memory), keep_integers=file.is_parquet)
-        if file.is_parquet:
-            collect_parquet(file.path, edges, options)
-        else:
-            _Reader(file, edges, options, delimiter, header, comments, quotes).collect()
-        return edges.graph()
+    text = TextOptions(delimiter, header, comments, quotes)
+    text.check()
+    with stage(f"reading {shown_name(path).name}"):
+        return _collected(path, options, text, memory).graph()
 
 
 def read_pairs(
@@ -168,247 +147,153 @@ def read_pairs(
     >>> [side.tolist() for side in read_pairs(path)]
     [['b', 'a', 'b'], ['a', 'b', 'a']]
     """
+    options = ColumnOptions(weight=False)
+    return _collected(path, options, TextOptions(), memory, _PAIRS).pairs()
+
+
+def _collected(
+    path: str | os.PathLike[str],
+    options: ColumnOptions,
+    text: TextOptions,
+    memory: str | float | None,
+    remedy: str = OPTIONS,
+) -> EdgeCollector:
+    """Return the edges of a file, whatever its format."""
     with closing(Source(path)) as file:
-        edges = EdgeCollector(file.path, budget_bytes(memory), keep_integers=file.is_parquet)
-        options = ColumnOptions(weight=False)
+        edges = EdgeCollector(file.path, budget_bytes(memory))
         if file.is_parquet:
-            collect_parquet(file.path, edges, options, PAIRS)
+            collect_parquet(file.path, edges, options, remedy)
         else:
-            _Reader(file, edges, options, remedy=PAIRS).collect()
-        codes, labels = edges.rows()
-    return labels[codes[:, 0]], labels[codes[:, 1]]
+            TextReader(file, edges, options, text, remedy).collect()
+    return edges
 
 
-class _Reader:
-    """One text on its way to a graph."""
+def write_edgelist(
+    edges: DiGraph | npt.ArrayLike | Iterable[tuple[Hashable, Hashable]],
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> None:
+    """Write edges as text, one per line, with the weights if the graph has any.
 
-    def __init__(
-        self,
-        source: Source,
-        edges: EdgeCollector,
-        options: ColumnOptions,
-        delimiter: str | None = None,
-        header: bool | None = None,
-        comments: str = "#%",
-        quotes: bool = True,
-        remedy: str = OPTIONS,
-    ) -> None:
-        self.path, self.source, self.edges = source.path, source, edges
-        self.options, self.remedy = options, remedy
-        self.block = max(_LEAST_BLOCK, min(_BLOCK, edges.budget // _AT_ONCE))
-        self.blocks = source.blocks(self.block)
-        self.text, self.start, record = self._beginning(comments)
-        delimiter, self.names = split_record(record, delimiter, quotes)
-        if header is None and options.source is not None:
-            # Chosen by number, the columns alone need not tell; any other may.
-            _, second = first_record(self.text, line_end(self.text, self.start), comments)
-            fields = split_record(second, delimiter, quotes)[1]
-            header = starts_numbers(self.names, fields) or None
-        self.header, columns = self._choose(header)
-        self.layout = Layout(delimiter, quotes, comments, columns)
-        if self.header:
-            self.start = line_end(self.text, self.start)
-        # What the first row has for a weight, what the others have, the first that are no numbers.
-        self.first_kind = _scan.WORD
-        self.words = self.numbers = 0
-        self.bad: list[tuple[int, int, str | None]] = []
-        # Whether a source, or a target, after the first row is not an integer.
-        self.text_later = np.zeros(2, dtype=np.bool_)
+    The file appears whole or not at all. :func:`read_edgelist` gives the edges back, except that
+    labels become text, or integers where all of them look like integers. Nodes without edges are
+    not written.
 
-    def _choose(self, header: bool | None) -> tuple[bool | None, Columns]:
-        """Return whether there is a header, where that is known yet, and the columns to read."""
-        names, options = self.names, self.options
-        if options.names:
-            if header is False:
-                raise InputError(
-                    f"{self.path} has no header to find {options.names[0]!r} in; give the numbers "
-                    "of columns, counted from 1."
-                )
-            header = True
-        columns = choose_columns(names, options)
-        if header is None and (columns.named or (columns.weight >= 0 and options.weight is None)):
-            header = True
-        if header:
-            if not columns.sure:
-                raise ambiguous(str(self.path), names, self.remedy)
-        else:
-            columns = choose_columns([""] * len(names), options)
-        self.weight_sure = columns.weight >= 0
-        # The third of columns without names is a weight if it holds numbers. It is looked at even
-        # if weights are to be ignored: words make it a column that could as well be an edge's.
-        after = columns.target + 1
-        free = columns.weight < 0 and columns.source + 1 == columns.target and columns.type != after
-        if free and columns.source == 0 and options.source is None:
-            columns = columns._replace(weight=after)
-        if options.weight is True and columns.weight < 0:
-            raise InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
-        return header, columns
+    Parameters
+    ----------
+    edges : DiGraph, array of shape (m, 2) or iterable of pairs
+        Pairs are written in their order, a graph in the order of its edges.
+    path : path
+        A name ending in ``.gz`` is compressed.
+    delimiter : str, optional
+        Comma for ``.csv``, tab for anything else.
+    header : bool, optional
+        Whether to name the columns. Without it, they are named in ``.csv`` and ``.tsv`` files,
+        and where the first edge would be mistaken for names.
 
-    def _beginning(self, comments: str) -> tuple[bytearray, int, bytes]:
-        """The text up to the end of the first record at least, where that begins, and its bytes."""
-        text = bytearray()
-        more = True
-        while more:
-            wanted = 2 * len(text)
-            while more and len(text) <= wanted:
-                self.edges.check(2 * len(text))
-                block = next(self.blocks, b"")
-                more = bool(block)
-                text += block
-                if b"\0" in block and not text.startswith(_UTF16):
-                    # No need to look for the end of the first line: /dev/zero has none.
-                    where = text.index(b"\0")
-                    raise self._not_text(line_number(text, where), 0)
-            bom = len(_BOM) if text.startswith(_BOM) else 0
-            start, record = first_record(text, bom, comments)
-            if len(record) == PROBE and line_end(text, start) < len(text):
-                break
-            if len(text) - start > LONGEST:
-                raise self._error(line_number(text, start), LONG_LINE)
-        if not more and not text.strip():
-            raise InputError(f"{self.path} is empty; give a file with one edge per line.")
-        if text.startswith(_UTF16):
-            raise InputError(f"{self.path} is UTF-16 text; save it as UTF-8.")
-        where = not_text(text if not more else text[: text.rfind(b"\n") + 1])
-        if where >= 0:
-            raise self._not_text(line_number(text, where), text[where])
-        if not record:
-            raise InputError(
-                f"{self.path} has no edges"
-                + (", only comments" if text[bom:].strip() else "")
-                + "; give a file with one edge per line."
-            )
-        return text, start, record
-
-    def collect(self) -> None:
-        """Read all edges, then decide whether the first row is a header."""
-        done = line = row = 0
-        pieces = scanned(self.text, self.start, self.blocks, self.layout, self._check)
-        del self.text
-        for piece in pieces:
-            self._note_weights(piece, row, line)
-            if len(piece.ids):
-                self.text_later |= (piece.lengths[1 if row == 0 else 0 :] >= 0).any(axis=0)
-                # Once a weight is missing there are none in the end, or an error.
-                keep = len(piece.kinds) and self.words == 0 and self.options.weight is not False
-                self.edges.add(
-                    piece.array, piece.ids, piece.lengths, piece.values if keep else None
-                )
-                if not keep:
-                    self.edges.drop_weights()
-                if self.layout.columns.type >= 0:
-                    self._add_types(piece, line)
-            if piece.problem != _scan.OK:
-                raise self._problem(piece, line)
-            row += len(piece.ids)
-            line += piece.line
-            done += piece.position
-            size = self.source.size
-            self.edges.check(
-                4 * BYTES_PER_BYTE * self.block, min(done / size, 1.0) if size else 1.0
-            )
-        if not row:
-            raise InputError(f"{self.path} has a header and no edges; add one edge per line.")
-        if self.header is None and self._first_row_is_header():
-            # Numbers after two columns of text are weights; after numbers they may be anything.
-            if not (self.layout.columns.sure or self.text_later.all()):
-                raise ambiguous(str(self.path), self.names, self.remedy)
-            self.edges.drop_first()
-            self.first_kind = _scan.SIMPLE
-            self.bad = [problem for problem in self.bad if problem[0] > 0]
-        elif self.first_kind == _scan.WORD:
-            self.words += 1
-        else:
-            self.numbers += 1
-        self._decide_about_weights()
-
-    def _add_types(self, piece: Piece, line: int) -> None:
-        starts, ends = piece.extras[:, 2], piece.extras[:, 3]
-        if (starts < 0).any():
-            at = line + int(piece.lines[(starts < 0).argmax()]) + 1
-            raise self._error(at, "the edge has no type; add one")
-        self.edges.add_types(piece.array, starts, ends - starts)
-
-    def _check(self, size: int) -> None:
-        self.edges.check(2 * BYTES_PER_BYTE * size)
-
-    def _note_weights(self, piece: Piece, row: int, line: int) -> None:
-        """Count words and numbers, the first row apart, and remember the first that is bad."""
-        if not len(piece.kinds):
-            return
-        words = piece.kinds == _scan.WORD
-        later = words[1:] if row == 0 else words
-        self.words += int(np.count_nonzero(later))
-        self.numbers += len(later) - int(np.count_nonzero(later))
-        if row == 0:
-            self.first_kind = int(piece.kinds[0])
-        if len(self.bad) < 2:
-            bad = np.flatnonzero(words | (piece.kinds == _scan.NOT_FINITE))[: 2 - len(self.bad)]
-            self.bad += [
-                (row + int(at), line + int(piece.lines[at]) + 1, piece.weight(int(at)))
-                for at in bad
-            ]
-
-    def _first_row_is_header(self) -> bool:
-        """Whether the first row has words for ids, and alone has them, or a word for a weight."""
-        numbering = self.edges.numbering
-        if self.edges.n_rows < 2 or not are_words([numbering.text(c) for c in self.edges.first]):
-            return False
-        if not self.text_later.any():
-            return True
-        weighted = self.layout.columns.weight >= 0
-        return weighted and self.first_kind == _scan.WORD and self.words == 0
-
-    def _decide_about_weights(self) -> None:
-        columns = self.layout.columns
-        if columns.weight < 0:
-            return
-        if not self.weight_sure and not self.numbers:
-            self.edges.drop_weights()
-            # Words in a third column: if the ids are words as well, any two could be the edge.
-            attributes = self.names[2:3] and self.names[2].startswith("{")  # NetworkX writes them
-            if not (columns.sure or attributes) and self.edges.numbering.n_texts:
-                raise ambiguous(str(self.path), self.names, self.remedy)
-            if self.options.weight is True:
-                raise InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
-        elif self.bad and self.options.weight is not False:
-            _, line, text = self.bad[0]
-            remedy = "correct it, or ignore weights (weight=False, --no-weight)"
-            if text is None:
-                raise self._error(line, f"no weight, unlike other lines; {remedy}")
-            raise self._error(line, f"the weight {_shown(text)} is not a finite number; {remedy}")
-
-    def _problem(self, piece: Piece, before: int) -> InputError:
-        line = before + piece.line + 1
-        if piece.problem == NOT_TEXT:
-            return self._not_text(line, piece.detail)
-        if piece.problem == _scan.FEW_FIELDS:
-            delimiter = self.layout.delimiter
-            separator = {" ": "blanks", "\t": "tabs"}.get(delimiter, repr(delimiter))
-            has = "one field" if piece.detail == 1 else f"{piece.detail} fields"
-            needs = max(self.layout.columns[:2]) + 1
-            return self._error(
-                line,
-                f"{has} where an edge needs {needs}, separated by {separator}; "
-                "correct the line or name the delimiter (delimiter=, --delimiter)",
-            )
-        problem = {
-            _scan.OPEN_QUOTE: "a quoted field is never closed; close it, or double the quotes "
-            "inside it",
-            _scan.AFTER_QUOTE: "text follows a closing quote; double the quotes inside a field",
-            _scan.EMPTY_ID: "the id of a node is empty; name both ends of the edge",
-        }[piece.problem]
-        return self._error(line, problem)
-
-    def _not_text(self, line: int, byte: int) -> InputError:
-        return InputError(
-            f"{self.path}, line {line}: not UTF-8 text (byte 0x{byte:02x}); "
-            "give a text file with one edge per line."
-        )
-
-    def _error(self, line: int, problem: str) -> InputError:
-        return InputError(f"{self.path}, line {line}: {problem}.")
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> write_edgelist([("ann", "bob"), ("bob", "carl")], path)
+    >>> path.read_text()
+    'source,target\\nann,bob\\nbob,carl\\n'
+    """
+    target = Path(path)
+    suffixes = [suffix for suffix in target.suffixes[-2:] if suffix != ".gz"]
+    kind = suffixes[-1].lower() if suffixes else ""
+    check_delimiter(delimiter)
+    delimiter = delimiter or ("," if kind == ".csv" else "\t")
+    if isinstance(edges, DiGraph):
+        codes: AnyArray = np.stack([edges.sources, edges.targets], axis=1)
+        labels, weights = edges.labels, edges.weights
+    else:
+        numbers, labels = factorize(np.ascontiguousarray(pair_array(edges)).reshape(-1))
+        codes, weights = numbers.reshape(-1, 2), None
+    texts = _texts(labels)
+    if header is None:
+        header = kind in (".csv", ".tsv") or (labels.dtype == object and _mistakable(texts, codes))
+    names = ["source", "target"] if weights is None else ["source", "target", "weight"]
+    if labels.dtype == object:
+        cells = [_quoted(text, delimiter) for text in texts]
+    else:
+        cells = list(map(str.encode, texts))
+    # Separators are attached to the few labels, so that an edge is one addition of two objects.
+    left = _objects([cell + delimiter.encode() for cell in cells])
+    right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
+    with stage(f"writing {target.name}"), atomic_path(target) as temporary:
+        try:
+            with open(temporary, "wb") as raw:
+                # No name and no time inside, so that the same graph gives the same bytes.
+                zipped = gzip.GzipFile("", "wb", 6, raw, 0) if target.suffix == ".gz" else None
+                out: Any = zipped or raw
+                if header:
+                    out.write(delimiter.join(names).encode() + b"\n")
+                for start in range(0, len(codes), _CHUNK):
+                    part = codes[start : start + _CHUNK]
+                    lines = left[part[:, 0]] + right[part[:, 1]]
+                    if weights is not None:
+                        lines = lines + _numbers(weights[start : start + _CHUNK])
+                    out.write(b"".join(lines.tolist()))
+                if zipped is not None:
+                    zipped.close()
+        except OSError as error:
+            raise InputError(f"Cannot write {target}: {error.strerror}.") from error
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")
+def _texts(labels: AnyArray) -> list[str]:
+    texts = list(map(str, labels.tolist()))
+    if labels.dtype == object and len(set(texts)) < len(texts):
+        seen: set[str] = set()
+        for text in texts:
+            if text in seen:
+                raise InputError(f"Two nodes are both written as {text!r}; rename one of them.")
+            seen.add(text)
+    return texts
+
+
+def _quoted(text: str, delimiter: str) -> bytes:
+    """The label as the reader wants it: quoted where anything in it could mean something else."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"The label {text!r} is not valid Unicode; rename the node.") from None
+    if b"\0" in raw:
+        raise InputError(f"The label {text!r} holds a NUL character; rename the node.")
+    # Commas and semicolons would mislead the search for the delimiter, were it not a tab.
+    special = _SPECIAL_IN_TABS if delimiter == "\t" else _SPECIAL
+    if special.search(text) or delimiter in text:
+        return b'"' + raw.replace(b'"', b'""') + b'"'
+    return raw
+
+
+def _mistakable(texts: list[str], codes: AnyArray) -> bool:
+    """Whether a reader would take the first edge for a header."""
+    if not len(codes):
+        return False
+    first = [texts[code] for code in codes[0]]
+    if choose_columns(first).named:
+        return True
+    if len(codes) == 1 or not are_words(first):
+        return False
+    plain = np.array([_is_integer(text) for text in texts], dtype=np.bool_)
+    return bool(plain[codes[1:]].all())
+
+
+def _is_integer(text: str) -> bool:
+    digits = text[1:] if text.startswith("-") else text
+    return digits.isascii() and digits.isdigit()
+
+
+def _numbers(weights: Float64Array) -> AnyArray:
+    distinct, where = np.unique(weights, return_inverse=True)
+    texts = [repr(int(x)) if x.is_integer() else repr(x) for x in distinct.tolist()]
+    return _objects([text.encode() + b"\n" for text in texts])[where.reshape(-1)]
+
+
+def _objects(values: list[bytes]) -> AnyArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

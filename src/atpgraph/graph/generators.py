@@ -186,27 +186,20 @@ def _joined_pairs(
 ) -> tuple[Int64Array, Int64Array]:
     """k distinct pairs of nodes, the first of which reaches the second."""
     n = dag.n_nodes
-    steps = n if max_length is None else max_length
     order = rng.permutation(n)
-    counts = np.empty(n, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int32)
-    seen = np.full(n, -1, dtype=np.int32)
-    work = (dag.indptr, dag.targets, order, steps)
-    sampled = _reach_counts(*work, _COUNTING_BUDGET, 16, counts, seen, queue)
-    if sampled < n:
-        share = counts[:sampled].mean() / n
+    search = _Search(dag, n if max_length is None else max_length)
+    counts = search.counts(order, _COUNTING_BUDGET, 16)
+    if len(counts) < n:
+        share = counts.mean() / n
         if max_length is None and share > 0.01 and 4 * k < share * n * n:
             # The share is an estimate, so the passes are limited; 512 pairs are tried in each.
             keys = _frequent_pairs(dag, k, topological, 16 + int(k / share / 128), rng)
             if len(keys) == k:
                 return keys // n, keys % n
-        if sampled < 2 * k:
-            seen.fill(-1)
-            sampled = _reach_counts(*work, 0, 2 * k, counts, seen, queue)
-        if counts[:sampled].sum() < k:  # the sample has too few pairs: take all sources
-            seen.fill(-1)
-            sampled = _reach_counts(*work, 0, n, counts, seen, queue)
-    counts = counts[:sampled]
+        if len(counts) < 2 * k:
+            counts = search.counts(order, 0, 2 * k)
+        if counts.sum() < k:  # the sample has too few pairs: take all sources
+            counts = search.counts(order, 0, n)
     ends = np.cumsum(counts)
     pairs = int(ends[-1]) if len(ends) else 0
     if k > pairs:
@@ -216,11 +209,40 @@ def _joined_pairs(
         )
     wanted = _distinct(pairs, k, rng)
     at = np.searchsorted(ends, wanted, side="right")
-    start, end = order[at], np.empty(k, dtype=np.int64)
-    places = wanted - (ends[at] - counts[at])
-    seen.fill(-1)
-    _reach_pick(dag.indptr, dag.targets, start, places, steps, end, seen, queue)
-    return start, end
+    start, places = order[at], wanted - (ends[at] - counts[at])
+    firsts = np.flatnonzero(np.diff(start, prepend=-1))  # equal ones are adjacent
+    groups = zip(start[firsts].tolist(), np.split(places, firsts)[1:], strict=True)
+    found = [search.reached(source)[0][some] for source, some in groups]
+    return start, np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+class _Search:
+    """Breadth-first searches of a DAG, at most `steps` edges deep."""
+
+    def __init__(self, dag: DiGraph, steps: int) -> None:
+        self.dag, self.steps, self.stamp = dag, steps, 0
+        self.seen, self.queue = np.zeros((2, dag.n_nodes), dtype=np.int32)
+
+    def reached(self, source: int) -> tuple[Int32Array, int]:
+        """Return what a node reaches, until the next search, and how many edges were looked at."""
+        self.stamp += 1
+        self.queue[0], self.seen[source] = source, self.stamp
+        count, visits = breadth_first(
+            self.dag.indptr, self.dag.targets, 1, self.steps, self.seen, self.stamp, self.queue
+        )
+        return self.queue[1:count], visits
+
+    def counts(self, order: Int64Array, budget: int, least: int) -> Int64Array:
+        """Return how many nodes the first nodes reach: `least`, and more while the budget lasts."""
+        counts: list[int] = []
+        work = 0
+        for source in order.tolist():
+            if work > budget and len(counts) >= least:
+                break
+            nodes, visits = self.reached(source)
+            counts.append(len(nodes))
+            work += visits
+        return np.array(counts, dtype=np.int64)
 
 
 def _frequent_pairs(
@@ -280,54 +302,3 @@ def _propagate(indptr: Any, targets: Any, order: Any, masks: Any) -> Any:
             v = targets[edge]
             for word in range(8):
                 masks[v, word] |= masks[u, word]
-
-
-@kernel
-def _reach(
-    indptr: Any, targets: Any, source: Any, steps: Any, seen: Any, stamp: Any, queue: Any
-) -> Any:
-    """What `source` reaches goes to queue[1 : returned count]."""
-    queue[0] = source
-    seen[source] = stamp
-    return breadth_first(indptr, targets, 1, steps, seen, stamp, queue)
-
-
-@kernel
-def _reach_counts(
-    indptr: Any,
-    targets: Any,
-    order: Any,
-    steps: Any,
-    budget: Any,
-    least: Any,
-    counts: Any,
-    seen: Any,
-    queue: Any,
-) -> Any:
-    """Number of nodes reached from the sources in `order`; returns how many sources it did."""
-    work = 0
-    for position in range(len(order)):
-        if work > budget and position >= least:
-            return position
-        count, visits = _reach(indptr, targets, order[position], steps, seen, position, queue)
-        counts[position] = count - 1
-        work += visits
-    return len(order)
-
-
-@kernel
-def _reach_pick(
-    indptr: Any,
-    targets: Any,
-    sources: Any,
-    places: Any,
-    steps: Any,
-    picked: Any,
-    seen: Any,
-    queue: Any,
-) -> Any:
-    """For each source (equal ones adjacent) the node it reached at this place of its search."""
-    for i in range(len(sources)):
-        if i == 0 or sources[i] != sources[i - 1]:
-            _reach(indptr, targets, sources[i], steps, seen, i, queue)
-        picked[i] = queue[1 + places[i]]

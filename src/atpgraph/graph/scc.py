@@ -8,96 +8,9 @@ from typing import Any
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import BoolArray, ByteArray, Int32Array, Int64Array, IntArray
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import FAR, NEAR, prefetch
-
-LARGE = 2**18  # nodes from which it pays to look for a large component first
-
-
-@kernel
-def giant_first(
-    n: int, indptr: Any, targets: Any, component: Any, low: Any, stack: Any, path: Any, edge: Any
-) -> int:
-    """Write the component of each of `n` nodes into `component`; return how many there are.
-
-    The component of one node comes first, then what it reaches, then the rest. A depth-first search
-    waits for memory at every step; here most nodes of a graph with one large component are met in a
-    queue, whose needs are known ahead, or row by row.
-    """
-    state = reach_and_return(n, indptr, targets, stack, path)
-    for v in range(n):
-        low[v] = -1 if state[v] == 1 else n
-    zero: Any = np.int64(0)  # a literal 0 would have tarjan compiled for literals as well
-    count = tarjan(zero, n, indptr, targets, component, low, stack, path, edge)
-    found = 0
-    for v in range(n):
-        if state[v] > 1:
-            component[v] = count
-            found = 1
-        elif state[v] == 0:
-            low[v] = -1
-    return tarjan(count + found, n, indptr, targets, component, low, stack, path, edge)
-
-
-@kernel
-def reach_and_return(n: int, indptr: Any, targets: Any, queue: Any, before: Any) -> ByteArray:
-    """For each node: 0 if a node with many edges both ways does not reach it, 1 if it does, 3 if it
-    reaches that node as well.
-
-    Who reaches a node is found without edges turned round, in sweeps over the rows: few for a
-    random graph, as many as nodes for some. Where they find too little, all nodes get 0.
-    """
-    state = np.zeros(n, dtype=np.uint8)
-    for v in range(n):
-        queue[v] = 0
-    for e in range(indptr[n]):
-        queue[targets[e]] += 1
-    hub, most = 0, -1
-    for v in range(n):
-        ways = min(queue[v], indptr[v + 1] - indptr[v])
-        if ways > most:
-            hub, most = v, ways
-    state[hub] = 1
-    queue[0] = hub
-    done, end = 0, 1
-    while done < end:
-        if done + FAR < end:
-            prefetch(indptr, queue[done + FAR])
-            prefetch(targets, indptr[queue[done + NEAR]])
-        u = queue[done]
-        done += 1
-        for e in range(indptr[u], indptr[u + 1]):
-            v = targets[e]
-            before[v] = u
-            queue[end] = v  # and it stays there if it is new
-            end += state[v] == 0
-            state[v] = 1
-    left = 0
-    for v in range(n):
-        queue[left] = v
-        left += state[v] == 1
-    state[hub] = 3
-    work, last = 0, left + 1
-    while left < last and work <= n + 8 * (end - left):
-        work += left
-        last, left = left, 0
-        for i in range(last):
-            u = queue[i]
-            found = state[u]
-            for e in range(indptr[u], indptr[u + 1]):
-                found |= state[targets[e]] & 2
-            if found > state[u]:
-                v = u
-                while state[v] == 1:  # and so do those before it, all reached from the hub
-                    state[v] = 3
-                    v = before[v]
-            queue[left] = u
-            left += found == 1
-    if left < last:
-        for v in range(n):
-            state[v] = 0
-    return state
+from atpgraph.util.prefetch import NEAR, prefetch
 
 
 @kernel
@@ -106,8 +19,6 @@ def tarjan(
     indptr: Any, targets: Any, component: Any, low: Any, stack: Any, path: Any, edge: Any,
 ) -> int:  # fmt: skip
     """Number the components of the nodes whose `low` is −1 from `count` on; return the next number.
-
-    The others have `n` there, and are as good as gone.
 
     A large graph waits for memory, and an edge looks at one number only: ``low`` of its target is
     −1 before that is seen, `n` once its component is known, else the lowest number, in the order
@@ -180,35 +91,17 @@ def strongly_connected_components(graph: DiGraph) -> Int32Array:
     >>> strongly_connected_components(graph).tolist()
     [1, 1, 0]
     """
-    return _components(graph, plain=True)
-
-
-def _components(graph: DiGraph, *, plain: bool) -> Int32Array:
-    """The components; if not `plain`, quickly for a large graph, and in another order."""
     n = graph.n_nodes
-    component, low, stack, path = (np.empty(n + 1, dtype=np.int32) for _ in range(4))
+    component, low, stack, path = (np.full(n + 1, -1, dtype=np.int32) for _ in range(4))
     indptr = graph.indptr.astype(np.int32 if graph.n_edges < 2**31 else np.int64)
-    arrays = n, indptr, graph.targets, component, low, stack, path, np.empty_like(indptr)
-    if plain or n < LARGE:
-        low[:] = -1
-        tarjan(0, *arrays)
-    else:
-        giant_first(*arrays)
+    tarjan(0, n, indptr, graph.targets, component, low, stack, path, np.empty_like(indptr))
     return component[:n]
 
 
 def cyclic_edges(graph: DiGraph) -> BoolArray:
     """True for the edges that lie on a cycle: both ends in one component (self-loops too)."""
-    inside = np.empty(graph.n_edges, dtype=np.bool_)
-    _mark_inside(graph.indptr, graph.targets, _components(graph, plain=False), inside)
-    return inside
-
-
-@kernel
-def _mark_inside(indptr: Any, targets: Any, component: Any, inside: Any) -> None:
-    for u in range(len(component)):
-        for e in range(indptr[u], indptr[u + 1]):
-            inside[e] = component[targets[e]] == component[u]
+    component = strongly_connected_components(graph)
+    return np.asarray(component[graph.sources] == component[graph.targets])
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,31 +130,18 @@ def cyclic_core(graph: DiGraph) -> CyclicCore:
     >>> core.edges.tolist(), core.nodes.tolist(), core.graph
     ([0, 1], [0, 1], DiGraph(nodes=2, edges=2, self_loops=0))
     """
-    inside = cyclic_edges(graph)
-    degree = np.zeros(graph.n_nodes, dtype=np.int64)
-    _leave_out_loops(graph.indptr, graph.targets, inside, degree)
+    inside = cyclic_edges(graph) & (graph.sources != graph.targets)
     edges = np.flatnonzero(inside)
     if graph.n_edges < 2**31:
         edges = edges.astype(np.int32)
-    del inside
     # On a cycle every node has an edge out; a new numbering in the old order keeps rows sorted.
+    degree = np.bincount(graph.sources[inside], minlength=graph.n_nodes)
     nodes = np.flatnonzero(degree)
     number = np.zeros(graph.n_nodes, dtype=np.int32)
     number[nodes] = np.arange(len(nodes), dtype=np.int32)
     indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
     np.cumsum(degree[nodes], out=indptr[1:])
     return CyclicCore(edges, nodes, DiGraph(indptr, number[graph.targets[edges]], nodes))
-
-
-@kernel
-def _leave_out_loops(indptr: Any, targets: Any, inside: Any, degree: Any) -> None:
-    """Take self-loops out of the edges marked, and count those of every node."""
-    for u in range(len(degree)):
-        for e in range(indptr[u], indptr[u + 1]):
-            if targets[e] == u:
-                inside[e] = False
-            elif inside[e]:
-                degree[u] += 1
 
 
 def condense(graph: DiGraph) -> tuple[Int32Array, DiGraph]:

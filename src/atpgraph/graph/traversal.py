@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from atpgraph.errors import InputError
@@ -11,25 +13,28 @@ from atpgraph.util.jit import kernel
 from atpgraph.util.prefetch import FAR, NEAR, prefetch
 
 
+class TwoWayRows(NamedTuple):
+    """A graph in both directions, for kernels; `rev_edges` are the indices of the edges."""
+
+    indptr: Int64Array
+    targets: Int32Array
+    rev_indptr: Int64Array
+    rev_targets: Int32Array
+    rev_edges: Int64Array
+
+    @classmethod
+    def of(cls, graph: DiGraph) -> TwoWayRows:
+        """Return the rows of a graph."""
+        back = graph.incoming(np.arange(graph.n_edges))
+        return cls(graph.indptr, graph.targets, *back)
+
+
 def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
-    """Take away the nodes without in-edges, again and again, until none is left.
+    """Return the nodes in a topological order, and the level of each node.
 
-    Parameters
-    ----------
-    graph : DiGraph
-        A graph without cycles (and without self-loops).
-
-    Returns
-    -------
-    order : int32 array of n entries
-        The nodes in a topological order.
-    level : int32 array of n entries
-        1 + the number of edges of the longest path into each node.
-
-    Raises
-    ------
-    InputError
-        If the graph has a cycle; the message names a node on one, or below one.
+    Nodes without in-edges are taken away, again and again, until none is left; the level is 1 + the
+    number of edges of the longest path into a node. A graph with a cycle is an InputError that
+    names a node on one, or below one.
 
     Examples
     --------
@@ -148,3 +153,68 @@ def breadth_first(
             break
         start = end
     return count, visits
+
+
+@kernel
+def meet(
+    rows: Any, source: int, target: int, removed: Any, rank: Any, scratch: Any, stamp: int
+) -> Any:
+    """Find a shortest path by breadth-first searches from both ends, the shorter frontier first.
+
+    Returns whether there is one and how many edges were looked at; ``scratch[1]`` then has the next
+    node of each node on the path. `removed` marks edges that are not there; it may be empty. The
+    rank of a node never falls along an edge, so nodes outside the ranks of the two ends are
+    skipped. `scratch` has four rows: the end that reached a node, as ±stamp, its neighbor on the
+    way there, its distance, and the two queues, one from the front and one from the back.
+    """
+    seen, near, distance, queue = scratch[0], scratch[1], scratch[2], scratch[3]
+    n = len(rank)
+    seen[source], distance[source], near[source] = stamp, 0, -1
+    if source == target:
+        return True, 0
+    seen[target], distance[target], near[target] = -stamp, 0, -1
+    low, high = rank[source], rank[target]
+    if low > high:
+        return False, 0
+    queue[0], queue[n - 1] = source, target
+    head, tail, rear, front = 0, 1, n - 1, n - 2
+    work = 0
+    while head < tail and rear > front:
+        best, meeting, other = 2 * n, -1, -1
+        forward = tail - head <= rear - front
+        side = stamp if forward else -stamp
+        for _ in range(tail - head if forward else rear - front):
+            x = queue[head] if forward else queue[rear]
+            begin = rows.indptr[x] if forward else rows.rev_indptr[x]
+            end = rows.indptr[x + 1] if forward else rows.rev_indptr[x + 1]
+            work += end - begin
+            for i in range(begin, end):
+                y = rows.targets[i] if forward else rows.rev_targets[i]
+                if len(removed) > 0 and removed[i if forward else rows.rev_edges[i]]:
+                    continue
+                if seen[y] == side or rank[y] < low or rank[y] > high:
+                    continue
+                if seen[y] == -side:
+                    if distance[y] < best:
+                        best, meeting, other = distance[y], y, x
+                    continue
+                seen[y], distance[y], near[y] = side, distance[x] + 1, x
+                if forward:
+                    queue[tail] = y
+                    tail += 1
+                else:
+                    queue[front] = y
+                    front -= 1
+            if forward:
+                head += 1
+            else:
+                rear -= 1
+        if meeting >= 0:
+            # Join the two halves: reverse the links from the meeting edge back to the source.
+            node, link = (other, meeting) if forward else (meeting, other)
+            while node >= 0:
+                follow = near[node]
+                near[node] = link
+                node, link = follow, node
+            return True, work
+    return False, work

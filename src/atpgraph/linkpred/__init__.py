@@ -1,21 +1,19 @@
 """Link prediction: the predictor, protocols a method cannot cheat, baselines, benchmarks."""
 
 from atpgraph.linkpred.predictor import LinkPredictor
-from atpgraph.linkpred.protocols import (
+from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
     EmbeddingMethod,
     Evaluation,
     Method,
-    Pairs,
     PairTest,
     Protocol,
     Ranking,
     RankingTest,
-    Split,
-    evaluate,
-    make_split,
 )
 from atpgraph.linkpred.protocols.model_selection import EdgeSplit, LinkScorer
+from atpgraph.linkpred.protocols.negatives import Pairs
+from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
 
 __all__ = [
     "PROTOCOLS",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,18 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.comparison import Comparison, compare
 from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.judging import PROTOCOLS, Curves, Protocol, choose_protocols
-from atpgraph.linkpred.protocols.method import Method, fit_method
+from atpgraph.linkpred.protocols.judging import (
+    PROTOCOLS,
+    Curves,
+    Protocol,
+    choose_protocols,
+    fit_method,
+)
 from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.util.memory import peak_memory
 from atpgraph.util.progress import stage
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -50,11 +54,11 @@ class MethodResult:
     note: str = ""  # what a reader of the table has to know
 
     def values(self, protocol: str, metric: str) -> list[float]:
-        """The metric of every seed."""
+        """Return the metric of every seed."""
         return [run.metrics[protocol][metric] for run in self.runs]
 
     def interval(self, protocol: str, metric: str) -> Interval:
-        """Mean and 95 % interval over the seeds."""
+        """Return mean and 95 % interval over the seeds."""
         return interval(self.values(protocol, metric), within=(0.0, 1.0))
 
     @property
@@ -73,21 +77,12 @@ class MethodResult:
 class BenchmarkResult:
     """What a benchmark measured.
 
-    Attributes
-    ----------
-    graph : str
-        Name of the graph.
-    nodes, edges, test_edges, requested : int
-        Size of the graph; test edges taken, and how many were asked for.
-    dims, seeds : lists of int
-    headlines : mapping from protocol to the metric it is judged by
-        The protocols that have results; ``ranking`` is against all nodes, ``ranking-100`` against
-        a sample.
-    unavailable : mapping from protocol to reason
-    methods : list of MethodResult
+    ``headlines`` maps the protocols that have results to the metric each is judged by; ``ranking``
+    is against all nodes, ``ranking-100`` against a sample. ``unavailable`` says why others have
+    none. ``test_edges`` were taken where ``requested`` were asked for.
     """
 
-    graph: str
+    graph: str  # its name
     nodes: int
     edges: int
     test_edges: int
@@ -104,81 +99,66 @@ class BenchmarkResult:
         return list(self.headlines)
 
     def headline(self, protocol: str) -> str:
-        """The metric a protocol is judged by: MRR for rankings, AUC for the rest."""
+        """Return the metric a protocol is judged by: MRR for rankings, AUC for the rest."""
         return self.headlines[protocol]
 
     def main(self) -> list[MethodResult]:
-        """The rows of the table: those of the first dimension, and those without one."""
+        """Return the rows of the table: those of the first dimension, and those without one."""
         return [row for row in self.methods if row.dim in (None, self.dims[0])]
 
     def best(self, protocol: str, metric: str) -> MethodResult | None:
-        """The row with the highest mean, or None if all failed."""
+        """Return the row with the highest mean, or None if all failed."""
         rows = [row for row in self.main() if not row.failure]
         return max(rows, key=lambda row: row.interval(protocol, metric).mean, default=None)
 
     def compare(self, first: str, second: str, protocol: str, metric: str) -> Comparison:
-        """Paired comparison of two rows of the table over the seeds."""
+        """Compare two rows of the table over the seeds, in pairs."""
         by_key = {row.key: row for row in self.main() if not row.failure}
         for key in (first, second):
             if key not in by_key:
                 raise InputError(f"The table has no result for {key!r}.")
-        return compare(
-            by_key[first].values(protocol, metric), by_key[second].values(protocol, metric)
-        )
+        return compare(*(by_key[key].values(protocol, metric) for key in (first, second)))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the curves, as plain lists and dictionaries.
+        """Return everything but the curves, as plain lists and dictionaries.
 
         ``methods`` holds the rows of the table; under ``protocols`` each has, for every protocol,
         the mean, low and high of every metric and of the seconds, the values of the seeds, and the
         paired comparison with the best row. ``other_dims`` holds the rows of further dimensions.
         """
-        return {
-            "graph": self.graph,
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "test_edges": self.test_edges,
+        names = ("graph", "nodes", "edges", "test_edges", "seeds", "dims", "unavailable")
+        main = self.main()
+        return {name: getattr(self, name) for name in names} | {
             "test_edges_requested": self.requested,
-            "seeds": self.seeds,
-            "dims": self.dims,
             "protocols": self.protocols,
-            "unavailable": self.unavailable,
-            "methods": {row.key: self._row_json(row) for row in self.main()},
+            "methods": {row.key: self._row_json(row, True) for row in main},
             "other_dims": [
-                {"method": row.key} | self._row_json(row)
+                {"method": row.key} | self._row_json(row, False)
                 for row in self.methods
-                if row not in self.main()
+                if row not in main
             ],
         }
 
-    def _row_json(self, row: MethodResult) -> dict[str, Any]:
+    def _row_json(self, row: MethodResult, compared: bool) -> dict[str, Any]:
         about: dict[str, Any] = {"name": row.name, "group": row.group, "dim": row.dim}
         if row.note:
             about["note"] = row.note
         if row.failure:
             return about | {"failure": row.failure}
-        about["peak_memory_bytes"] = row.memory
         results: dict[str, Any] = {}
-        for protocol in self.protocols:
-            metrics = row.runs[0].metrics[protocol]
+        for protocol, headline in self.headlines.items():
             results[protocol] = {
                 metric: row.interval(protocol, metric).to_json()
                 | {"values": row.values(protocol, metric)}
-                for metric in metrics
-            }
-            results[protocol]["seconds"] = row.seconds.to_json()
-            top = self.best(protocol, self.headline(protocol))
-            if row in self.main() and top is not None and top is not row:
-                versus = compare(
-                    row.values(protocol, self.headline(protocol)),
-                    top.values(protocol, self.headline(protocol)),
-                )
-                p = versus.p_value
-                results[protocol]["against_best"] = versus.difference.to_json() | {
-                    "best": top.key,
-                    "p_value": p if np.isfinite(p) else None,
-                }
-        return about | {"protocols": results}
+                for metric in row.runs[0].metrics[protocol]
+            } | {"seconds": row.seconds.to_json()}
+            top = self.best(protocol, headline)
+            if compared and top is not None and top is not row:
+                versus = self.compare(row.key, top.key, protocol, headline)
+                p = versus.p_value if np.isfinite(versus.p_value) else None
+                against = {"best": top.key, "p_value": p}
+                results[protocol]["against_best"] = versus.difference.to_json() | against
+        return about | {"peak_memory_bytes": row.memory, "protocols": results}
 
 
 def run(
@@ -201,8 +181,8 @@ def run(
     Parameters
     ----------
     graph : DiGraph
-    methods : "all", names of rows or groups, or :class:`~atpgraph.linkpred.registry.Row` objects
-    protocols : names out of :data:`~atpgraph.linkpred.protocols.PROTOCOLS`, or protocols
+    methods : "all", names of rows or groups, or ``Row`` objects
+    protocols : names out of ``PROTOCOLS``, or protocols
     dim : int or list of int
         Dimensions; the table shows the first.
     seeds : int or list of int, optional
@@ -216,10 +196,6 @@ def run(
         What to call the graph in the results.
     splits : sequence of Split
         Splits made elsewhere, in place of those of `graph`; one for each seed, and their own tests.
-
-    Returns
-    -------
-    BenchmarkResult
 
     Examples
     --------
@@ -235,22 +211,18 @@ def run(
     numbers = numbers[: len(splits)] if splits else numbers
     if not numbers or not dims:
         raise InputError("At least one seed and one dimension are needed.")
-    rows = _rows(methods)
     chosen = choose_protocols(protocols)
     if not chosen:
         raise InputError(f"Name a protocol; there are {', '.join(PROTOCOLS)}.")
-    plan = [(row, k) for row in rows for k in (dims if row.has_dimension else [None])]
-    results = [_empty(row, k, row.make(k or dims[0], 0)) for row, k in plan]
+    plan = [(row, k) for row in _rows(methods) for k in (dims if row.has_dimension else [None])]
+    results = [_empty(row, k, dims[0]) for row, k in plan]
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
         for at_seed, seed in enumerate(numbers):
-            if splits:
-                split = splits[at_seed]
-            else:
-                split = make_split(
-                    graph, fraction=fraction, protocols=chosen, random_state=seed,
-                    max_queries=max_queries,
-                )  # fmt: skip
+            split = splits[at_seed] if splits else make_split(
+                graph, fraction=fraction, protocols=chosen, random_state=seed,
+                max_queries=max_queries,
+            )  # fmt: skip
             unavailable |= split.unavailable
             for at, (row, k) in enumerate(plan):
                 if not results[at].failure:
@@ -259,8 +231,13 @@ def run(
     if {protocol.name for protocol in chosen} <= set(unavailable):
         reasons = "; ".join(f"{p}: {why}" for p, why in unavailable.items())
         raise InputError(f"No protocol can be run on this graph ({reasons}).")
-    results = [_without(row, unavailable) for row in results]
-    headlines = {p: metric for row in results for p, metric in row.headlines.items()}
+    # A protocol that one seed could not run is left out for all, so that means stay comparable.
+    headlines = {
+        protocol: metric
+        for row in results
+        for protocol, metric in row.headlines.items()
+        if protocol not in unavailable
+    }
     sizes = (graph.n_nodes, graph.n_edges, len(split.positives), split.requested)
     return BenchmarkResult(name, *sizes, dims, numbers, headlines, unavailable, results)
 
@@ -273,9 +250,9 @@ def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:
     return (choose(names) if names else []) + made
 
 
-def _empty(row: Row, k: int | None, method: Method) -> MethodResult:
-    note = str(getattr(method, "note", ""))
-    return MethodResult(row.key, method.name, row.group, k, [], note=note)
+def _empty(row: Row, k: int | None, first: int) -> MethodResult:
+    method = row.make(k or first, 0)
+    return MethodResult(row.key, method.name, row.group, k, [], note=getattr(method, "note", ""))
 
 
 def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) -> MethodResult:
@@ -287,25 +264,15 @@ def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) ->
                 fit_method(method, split.train, split.times)
                 seconds = time.perf_counter() - started
             result = evaluate(method, split)
+    except AtpError as error:
+        return replace(so_far, runs=[], failure=str(error))
     except Exception as error:  # whatever a method does, the other rows go on
-        if not isinstance(error, AtpError):
-            log.exception("%s failed", row.key)
+        log.exception("%s failed", row.key)
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        failure = str(error) if isinstance(error, AtpError) else reason
-        return replace(so_far, runs=[], failure=failure)
+        return replace(so_far, runs=[], failure=reason)
     return replace(
         so_far,
         runs=[*so_far.runs, Run(seed, seconds, peak.bytes, result.metrics)],
         headlines=so_far.headlines | result.headlines,
         curves=so_far.curves or result.curves,
     )
-
-
-def _without(row: MethodResult, unavailable: dict[str, str]) -> MethodResult:
-    """A protocol that one seed could not run is left out for all, so that means stay comparable."""
-    runs = [replace(run, metrics=_leave_out(run.metrics, unavailable)) for run in row.runs]
-    return replace(row, runs=runs, headlines=_leave_out(row.headlines, unavailable))
-
-
-def _leave_out(mapping: dict[str, T], keys: Container[str]) -> dict[str, T]:
-    return {key: value for key, value in mapping.items() if key not in keys}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence import Collection, Levels
-from atpgraph.linkpred.ranking import Head, Popularity, targets_of
+from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.ranking import Head, Ranker, targets_of
 from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5
@@ -41,19 +41,9 @@ class Reason:
 class Explanation:
     """What speaks for and against suggesting a link.
 
-    Attributes
-    ----------
-    source, target : labels
-    score : float
-        What orders the list: ``base`` and the weights of all reasons add up to it.
-    base : float
-        The score of a typical candidate with no connection between source and target.
-    probability : float
-        That the pair is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
-    known : bool
-        Whether the graph has the edge already.
-    reasons : list of Reason
-        The weightiest first.
+    ``score`` orders the list: ``base``, the score of a typical candidate with no connection between
+    source and target, and the weights of all reasons add up to it. ``probability`` is that the pair
+    is a link, see :meth:`~atpgraph.LinkPredictor.predict_proba`.
     """
 
     source: Any
@@ -61,8 +51,8 @@ class Explanation:
     score: float
     base: float
     probability: float
-    known: bool
-    reasons: list[Reason]
+    known: bool  # whether the graph has the edge already
+    reasons: list[Reason]  # the weightiest first
 
     def __str__(self) -> str:
         there = ", an edge already" if self.known else ""
@@ -101,10 +91,10 @@ def explain(evidence: Collection, head: Head, u: int, v: int) -> tuple[float, fl
     return float(head.score(terms[None])[0]), base, reasons
 
 
-def explain_popularity(popularity: Popularity, u: int, v: int) -> tuple[float, float, list[Reason]]:
+def explain_popularity(ranker: Ranker, u: int, v: int) -> tuple[float, float, list[Reason]]:
     """Return the score of v for a source without edges, 0, and the one reason for it."""
-    score, recent = float(popularity.scores(u)[v]), int(popularity.counts(u)[v])
-    share = 100 * popularity.horizon
+    score, recent = float(ranker.popularity(u)[v]), int(ranker.link_counts(u, ranker.horizon)[v])
+    share = 100 * ranker.horizon
     lately = "" if share >= 100 else f" among the latest {share:g} % of all links"
     words = f"nothing is known of the source; the target got {_count(recent, 'link')}{lately}"
     return score, 0.0, [Reason("popularity", score, {"recent in-degree": float(recent)}, words, [])]
@@ -151,8 +141,7 @@ def _words(
         age = "older" if values.get("age gap", 0) >= 0 else "newer"
         return f"the target is {age} than the source and got {_count(recent, 'link')} lately", []
     if group == "hierarchy":
-        part = evidence.part(Levels)
-        level = part.level_ if part is not None else np.zeros(graph.n_nodes)
+        level = evidence.part("levels").level_
         apart = int(level[v] - level[u])
         way = "above" if apart > 0 else "below"
         told = f"{abs(apart):,} {way} the source" if apart else "the same as the source"
@@ -170,6 +159,3 @@ def _count(number: int, what: str) -> str:
     head, _, rest = what.partition(" ")
     plural = "" if number == 1 else "s"
     return f"{number:,} {head}{plural}{' ' + rest if rest else ''}"
-
-
-__all__ = ["GROUPS", "Explanation", "Reason", "explain", "explain_popularity"]

@@ -1,4 +1,4 @@
-"""Truncated singular value decomposition of a matrix known only by its products."""
+"""Truncated singular value decompositions of matrices, stored or known only by their products."""
 
 from __future__ import annotations
 
@@ -18,48 +18,40 @@ _MORE = 16  # columns of the iteration beyond those that are returned
 _SWEEPS = 8
 
 
-def singular_factors(
-    n: int,
-    k: int,
-    product: Product,
-    transposed: Product,
-    rng: np.random.Generator,
-    tolerance: float = 1e-6,
-) -> tuple[Float64Array, Float64Array]:
-    """Factors U√Σ and V√Σ of the best rank-k approximation of an n × n matrix.
+def operator(n: int, product: Product, transposed: Product) -> Any:
+    """Return an n × n matrix S given by S @ X and Sᵀ @ X, for X of one or two dimensions."""
+    both = {"matvec": product, "matmat": product, "rmatvec": transposed, "rmatmat": transposed}
+    return LinearOperator((n, n), dtype=np.float64, **both)
 
-    Parameters
-    ----------
-    n, k : int
-        If k exceeds n, the last columns are zero.
-    product, transposed : functions
-        S @ X and Sᵀ @ X for an array X with n rows, of one or two dimensions.
-    rng : numpy.random.Generator
-        Draws the start vector, and others where the rank is too low.
-    tolerance : float
-        Relative accuracy of the singular values.
+
+def stored(matrix: Any) -> Any:
+    """Return a sparse square matrix as an operator whose products both read rows."""
+    rows, columns = sp.csr_array(matrix), sp.csr_array(matrix.T)
+    return operator(matrix.shape[0], lambda x: rows @ x, lambda x: columns @ x)
+
+
+def singular_factors(
+    matrix: Any, k: int, rng: np.random.Generator, tolerance: float = 1e-6
+) -> tuple[Float64Array, Float64Array]:
+    """Return factors U√Σ and V√Σ of the best rank-k approximation of a square operator.
+
+    If k exceeds the size of the matrix, the last columns are zero. `tolerance` is the relative
+    accuracy of the singular values.
     """
+    n = matrix.shape[0]
     if n == 0:
         raise InputError("The graph has no nodes.")
     if n <= max(3 * k, 64):  # ARPACK cannot find all singular values; a dense matrix this small can
-        u, s, vt = np.linalg.svd(product(np.eye(n)), full_matrices=False)
+        u, s, vt = np.linalg.svd(matrix @ np.eye(n), full_matrices=False)
     else:
-        operator: Any = LinearOperator(
-            (n, n),
-            matvec=product,
-            rmatvec=transposed,
-            matmat=product,
-            rmatmat=transposed,
-            dtype=np.float64,
-        )
         given: Any = {"k": k, "tol": tolerance, "v0": rng.standard_normal(n), **seed_of_svds(rng)}
         try:  # PROPACK's Lanczos bidiagonalization takes a quarter of the time of ARPACK here
-            u, s, vt = svds(operator, solver="propack", **given)
-            trusted = _is_decomposition(product, u, s, vt, rng)
+            u, s, vt = svds(matrix, solver="propack", **given)
+            trusted = _is_decomposition(matrix, u, s, vt, rng)
         except np.linalg.LinAlgError:
             trusted = False
         if not trusted:
-            u, s, vt = svds(operator, solver="arpack", **given)
+            u, s, vt = svds(matrix, solver="arpack", **given)
         order = np.argsort(-s, kind="stable")
         u, s, vt = u[:, order], s[order], vt[order]
     rank = min(k, len(s))
@@ -68,15 +60,6 @@ def singular_factors(
     source[:, :rank] = u[:, :rank] * root
     target[:, :rank] = vt[:rank].T * root
     return source, target
-
-
-def matrix_factors(
-    matrix: sp.csr_array, k: int, rng: np.random.Generator, tolerance: float = 1e-6
-) -> tuple[Float64Array, Float64Array]:
-    """Return :func:`singular_factors` of a stored square matrix."""
-    back = sp.csr_array(matrix.T)
-    n = matrix.shape[0]
-    return singular_factors(n, k, lambda x: matrix @ x, lambda x: back @ x, rng, tolerance)
 
 
 def leading_factors(
@@ -90,8 +73,8 @@ def leading_factors(
     """
     n = matrix.shape[0]
     if n <= max(3 * k, 64):
-        exact = matrix_factors(matrix, k, rng)
-        return exact[0].astype(np.float32), exact[1].astype(np.float32)
+        source, target = singular_factors(stored(matrix), k, rng)
+        return source.astype(np.float32), target.astype(np.float32)
     forward = sp.csr_array(matrix.astype(np.float32))
     back = sp.csr_array(forward.T)
     x = rng.standard_normal((n, k + _MORE)).astype(np.float32)
@@ -100,7 +83,7 @@ def leading_factors(
     for _ in range(_SWEEPS if start is None else _SWEEPS // 2):
         y = _orthonormal(forward @ _orthonormal(x))
         x = back @ y
-    # The matrix is near y xᵀ: its singular vectors are those of x, turned.
+    # The matrix is near y xᵀ: its singular vectors are those of x, rotated.
     square, turn = np.linalg.eigh((x.T @ x).astype(np.float64))
     value = np.sqrt(np.maximum(square[::-1][:k], 0.0))
     turn = turn[:, ::-1][:, :k]
@@ -117,9 +100,9 @@ def _orthonormal(x: Float32Array) -> Float32Array:
 
 
 def _is_decomposition(
-    product: Product, u: Float64Array, s: Float64Array, vt: Float64Array, rng: np.random.Generator
+    matrix: Any, u: Float64Array, s: Float64Array, vt: Float64Array, rng: np.random.Generator
 ) -> bool:
-    """Whether the vectors are orthonormal and S V = U Σ, tried on one random combination.
+    """Return whether the vectors are orthonormal and S V = U Σ, for one random combination.
 
     PROPACK reorthogonalizes only in part; where products with S are not exact it can return one
     singular vector several times.
@@ -129,5 +112,5 @@ def _is_decomposition(
         return False
     mix = rng.standard_normal(len(s))
     expected = u @ (s * mix)
-    error = np.linalg.norm(product(vt.T @ mix) - expected)
+    error = np.linalg.norm(matrix @ (vt.T @ mix) - expected)
     return bool(error <= 1e-2 * np.linalg.norm(expected))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,22 +22,21 @@ from scipy.special import expit, logit
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence import Collection, Recency, VectorEvidence
-from atpgraph.linkpred.evidence.kernels import Room, best_near, best_of
-from atpgraph.linkpred.evidence.times import POPULARITY, Clock
-from atpgraph.linkpred.protocols.negatives import one_way_pairs
+from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.kernels import Room, best_near
+from atpgraph.linkpred.evidence.parts import VectorEvidence
+from atpgraph.linkpred.evidence.times import Clock, link_counts
+from atpgraph.linkpred.protocols.negatives import free_nodes, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import (
     Curve,
     Head,
     HitRates,
-    Popularity,
     Ranker,
     Suggested,
     fit_hit_rates,
     fit_log_ratio,
     largest,
-    source_features,
     targets_of,
 )
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
@@ -45,6 +45,7 @@ from atpgraph.util.progress import stage
 
 QUESTIONS = ("link", "direction", "order", "target")
 BASE_RATES = (0.5, 0.01, 0.001)
+HORIZONS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # of popularity: shares of all edges
 RIDGE, CHOICE_RIDGE = 1.0, 10.0
 _ENOUGH = 2000  # hidden edges; a small graph is hidden from several times
 _ROUNDS = 4
@@ -65,6 +66,10 @@ class Plan:
     max_pairs: int = 4000  # sources to learn from
     n_candidates: int = 500  # of a list of suggestions
 
+    def n_sources(self, graph: DiGraph) -> int:
+        """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
+        return int(np.clip(_WORK / max(graph.n_edges, 1), 400, self.max_pairs))
+
 
 @dataclass(frozen=True, eq=False)
 class Learned:
@@ -83,35 +88,9 @@ class Examples(NamedTuple):
     terms: Float64Array
     weight: Float64Array
 
-    def half(self, at: int) -> Examples:
-        """Return every second pair, from the first or from the second."""
-        return Examples(self.terms[at::2], self.weight[at::2])
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Pairs to learn from."""
-
-    choices: Choices  # hidden edges (chosen), and other targets that their sources could have had
-    source_weight: Float64Array  # how many nodes the source of each group stands for
-    forward: Examples  # hidden edges whose reverse is no edge
-    backward: Examples  # reverses of such edges
-    against: Examples  # pairs that paths join the other way round only
-
-    @property
-    def links(self) -> Examples:
-        """The hidden edges."""
-        taken = self.choices.taken
-        return Examples(self.choices.x[self.choices.chosen], taken[self.choices.chosen])
-
-    @property
-    def others(self) -> Examples:
-        """Pairs that are no links, near misses too."""
-        other = np.flatnonzero(self.choices.taken == 0)
-        if len(other) > 10 * _AGAINST:
-            other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
-        stands = np.exp(self.choices.offset) * self.source_weight[self.choices.group]
-        return Examples(self.choices.x[other], stands[other])
+    def take(self, which: Any) -> Examples:
+        """Return some of the pairs."""
+        return Examples(self.terms[which], self.weight[which])
 
 
 class Hidden(NamedTuple):
@@ -144,28 +123,39 @@ def learn(
     """Return what was learned, and the evidence of the last round."""
     hidden = hide(graph, plan.fraction, rng, clock)
     rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden.edges)))
+    everyone = np.ones(graph.n_nodes, dtype=bool)
     samples: list[Sample] = []
     if rounds > 1:  # a small graph is hidden from several times to learn, and once more to judge
         for _ in range(rounds):
             some = hide(graph, plan.fraction, rng, clock, keep_connected=True)
-            evidence = collect().fit(some.rest)
-            with stage("pairs to learn from"):
-                samples.append(_sample(some, evidence, plan, np.ones(graph.n_nodes, bool), rng))
-        evidence, judged = collect().fit(hidden.rest), np.ones(graph.n_nodes, dtype=bool)
+            samples.append(draw_sample(some, collect().fit(some.rest), plan, everyone, rng))
+        evidence, judged = collect().fit(hidden.rest), everyone
     else:
         evidence, judged = collect().fit(hidden.rest), rng.random(graph.n_nodes) < 1 / 3
-        with stage("pairs to learn from"):
-            samples.append(_sample(hidden, evidence, plan, ~judged, rng))
-    sample = _joined(samples)
-    doubtful = evidence.columns_of("attributes")
+        samples.append(draw_sample(hidden, evidence, plan, ~judged, rng))
+    sample = Sample.joined(samples)
+    links = sample.examples(sample.link)
+    against = {
+        "link": (links, sample.others),
+        "direction": (sample.examples(sample.one_way), sample.examples(sample.back)),
+        "order": (links, sample.examples(sample.apart)),
+    }
     with stage("combination"):
-        heads = combine(sample, doubtful)
+        doubtful = np.array([kind == "attributes" for kind in evidence.term_kinds])
+        helpful = not doubtful.any() or _helps(doubtful, *against["link"])
+        use = np.ones_like(doubtful) if helpful else ~doubtful
+        heads = {name: fit_pairs(*sides, use) for name, sides in against.items()}
+        choices = sample.choices
+        chosen = fit_logit(choices, CHOICE_RIDGE, use)
+        other = choices.taken == 0
+        usual = choices.x[other].mean(axis=0) if other.any() else chosen.mean
+        heads["target"] = Head(chosen.raw_weight, float(-chosen.mean @ chosen.raw_weight), usual)
     with stage("hit rates"):
         horizon, cold = _popularity(graph, clock, rng)
         ranker = Ranker(hidden.rest, evidence, heads["target"], plan.n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
-        learned.validation["direction"] = _judged(sample.forward, sample.backward, doubtful)
-        learned.validation["order"] = _judged(sample.links, sample.against, doubtful)
+        for name in ("direction", "order"):
+            learned.validation[name] = _judged(*against[name], use)
     return learned, evidence
 
 
@@ -198,12 +188,49 @@ def hide(
     return Hidden(graph, taken, graph.without_edges(taken))
 
 
-def n_sources(graph: DiGraph, plan: Plan) -> int:
-    """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-    return int(np.clip(_WORK / max(graph.n_edges, 1), 400, plan.max_pairs))
+class Sample(NamedTuple):
+    """Pairs to learn from, all pairs of a source together: a row for each."""
+
+    terms: Float64Array
+    group: Int64Array  # number of the source, ascending from 0
+    link: BoolArray  # hidden edges
+    candidate: BoolArray  # other targets that the source could have had
+    one_way: BoolArray  # hidden edges whose reverse is no edge
+    back: BoolArray  # reverses of such edges
+    apart: BoolArray  # pairs that paths join the other way round only
+    offset: Float64Array  # logarithm of how many candidates of its source a row stands for
+    weight: Float64Array  # how many pairs of the graph it stands for
+
+    @classmethod
+    def joined(cls, samples: list[Sample]) -> Sample:
+        """Return the rows of all samples."""
+        firsts = np.cumsum([0] + [sample.group[-1] + 1 for sample in samples[:-1]])
+        moved = [s._replace(group=s.group + by) for s, by in zip(samples, firsts, strict=True)]
+        return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
+
+    def examples(self, which: Any) -> Examples:
+        """Return the rows where a mask is true."""
+        return Examples(self.terms[which], self.weight[which])
+
+    @property
+    def others(self) -> Examples:
+        """Pairs that are no links, near misses too."""
+        other = np.flatnonzero(self.candidate)
+        if len(other) > 10 * _AGAINST:
+            other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
+        return self.examples(other)
+
+    @property
+    def choices(self) -> Choices:
+        """The hidden edges as choices out of what their sources could have."""
+        own = self.link | self.candidate
+        chosen = np.flatnonzero(self.link[own])
+        weight = self.weight[self.link]
+        weight = weight * len(chosen) / max(weight.sum(), 1e-9)
+        return Choices(self.terms[own], self.group[own], chosen, self.offset[own], weight)
 
 
-def _draw(
+def draw_sources(
     shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
     """Draw allowed sources: about so many in proportion to some values, so many to others.
@@ -219,72 +246,50 @@ def _draw(
     return sources.astype(np.int64), 1.0 / chance[sources]
 
 
-def _sample(
+def draw_sample(
     hidden: Hidden, evidence: Collection, plan: Plan, allowed: BoolArray, rng: np.random.Generator
 ) -> Sample:
-    """Compute the terms of the pairs to learn from, all pairs of a source together."""
+    """Compute the terms of the pairs to learn from."""
     graph, near = hidden.graph, hidden.connected()
     # Edges without which their ends fall apart teach little, unless most are of that kind.
     left = hidden.left(near if near.mean() >= 0.5 else None)
-    back = left.reverse()
-    k = n_sources(graph, plan)
+    reverse = left.reverse()
+    k = plan.n_sources(graph)
     anyone = min(k // 4, 500)
     shares = [(k, left.out_degree), (anyone, allowed), (anyone, left.in_degree)]
-    sources, weight = _draw(shares, allowed, rng)
+    sources, stands = draw_sources(shares, allowed, rng)
     against = one_way_pairs(graph, min(_AGAINST, 4 * k), rng, among=sources)
     by_source = DiGraph.from_codes(against.sources, against.targets, graph.n_nodes)
-    vectors = [_longest(part) for part in evidence.others if isinstance(part, VectorEvidence)]
+    vectors = [_longest(part) for part in evidence.parts if isinstance(part, VectorEvidence)]
     streams = rng.spawn(len(sources))
 
-    def visit(at: int, room: Room) -> _OfSource:
+    def visit(at: int, room: Room) -> tuple[Any, ...]:
         u, own = int(sources[at]), streams[at]
-        true, into = own.permutation(targets_of(left, u)), own.permutation(targets_of(back, u))
+        true, into = own.permutation(targets_of(left, u)), own.permutation(targets_of(reverse, u))
         targets, offset = _candidates(graph, u, room, vectors, own)
         if not len(true):
-            keep, by = _thinned(offset, own)
-            targets, offset = targets[keep], offset[keep] + by
+            targets, offset = _thinned(targets, offset, own)
+        # Links, candidates, sources of hidden links to u, and nodes that reach u only.
         parts = (true[:_FEW], targets, into[:_FEW], targets_of(by_source, u))
-        return _OfSource(parts, offset, room.table[np.concatenate(parts)], len(true), len(into))
+        sizes = [len(part) for part in parts]
+        # A link stands for those of its source that were left out, and its source for others.
+        counts = [len(true) / max(sizes[0], 1), 1.0, len(into) / max(sizes[2], 1), 1.0 / stands[at]]
+        every = np.zeros(sum(sizes))
+        every[sizes[0] : sizes[0] + sizes[1]] = offset
+        weight = stands[at] * np.repeat(counts, sizes) * np.exp(every)
+        nodes = np.concatenate(parts)
+        return room.table[nodes], nodes, np.repeat(np.arange(4), sizes), every, weight
 
-    found = evidence.local.scan(sources, visit)
-    table = np.concatenate([each.table for each in found]).astype(np.float64)
-    v = np.concatenate([part for each in found for part in each.parts])
-    sizes = np.array([[len(part) for part in each.parts] for each in found])
-    u = np.repeat(sources, sizes.sum(axis=1))
-    kind = np.repeat(np.tile(np.arange(4), len(found)), sizes.ravel())
-    terms = evidence.as_terms(evidence.numbers(table, u, v))
-    one_way = graph.find_edges(v, u) < 0
-    # A link stands for those of its source that were left out, and its source for others.
-    stands = np.array([[e.links, e.into] for e in found]) / np.maximum(sizes[:, [0, 2]], 1)
-    stands *= weight[:, None]
-    node = np.repeat(np.arange(len(found)), sizes.sum(axis=1))
-    own = kind <= 1
-    chosen = np.flatnonzero(kind[own] == 0)
-    offset = np.zeros(len(own))
-    offset[kind == 1] = np.concatenate([each.offset for each in found])
-    counted = stands[node[own][chosen], 0]
-    choices = Choices(
-        terms[own], node[own], chosen, offset[own], counted * len(chosen) / max(counted.sum(), 1e-9)
-    )
+    with stage("pairs to learn from"):
+        found = evidence.local.scan(sources, visit)
+    table, v, kind, offset, weight = (np.concatenate(side) for side in zip(*found, strict=True))
+    group = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
+    u = sources[group]
+    terms = evidence.as_terms(evidence.numbers(table.astype(np.float64), u, v))
     # Reverses of hidden edges come from their targets, which are sources of the sample as well.
-    forward, backward = ((kind == 0) & one_way), ((kind == 2) & (graph.find_edges(u, v) < 0))
-    return Sample(
-        choices,
-        weight,
-        Examples(terms[forward], stands[node[forward], 0]),
-        Examples(terms[backward], stands[node[backward], 1]),
-        Examples(terms[kind == 3], np.ones(np.count_nonzero(kind == 3))),
-    )
-
-
-class _OfSource(NamedTuple):
-    """Of one source: links, candidates, sources of hidden links, and nodes that reach it only."""
-
-    parts: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
-    offset: Float64Array  # of the candidates
-    table: Any
-    links: int
-    into: int
+    one_way = (kind == 0) & (graph.find_edges(v, u) < 0)
+    back = (kind == 2) & (graph.find_edges(u, v) < 0)
+    return Sample(terms, group, kind == 0, kind == 1, one_way, back, kind == 3, offset, weight)
 
 
 def _candidates(
@@ -294,30 +299,32 @@ def _candidates(
 
     The second array is the logarithm of how many nodes each stands for.
     """
-    free = np.ones(graph.n_nodes, dtype=bool)
-    free[u], free[targets_of(graph, u)] = False, False
-    columns = room.table.shape[1]
-    best = np.empty((columns + len(vectors), _BEST), dtype=np.int64)
+    free = free_nodes(graph, u)
+    best = np.empty((room.table.shape[1], _BEST), dtype=np.int64)
     counts = np.empty(len(best), dtype=np.int64)
-    best_near(room, free, best[:columns], counts[:columns])
-    for at, (nodes, source, target) in enumerate(vectors, columns):
-        counts[at] = best_of(target @ source[u], nodes, free, best[at])
-    top = np.unique(best[np.arange(_BEST) < counts[:, None]])
+    best_near(room, free, best, counts)
+    found = [best[np.arange(_BEST) < counts[:, None]]]
+    for nodes, source, target in vectors:
+        values = np.where(free[nodes], target @ source[u], 0.0)
+        some = largest(values, _BEST)
+        found.append(nodes[some[values[some] > 0]])
+    top = np.unique(np.concatenate(found))
     free[top] = False
-    chance, rest = _by_chance(free, rng)
-    stands = np.log(max(rest / max(len(chance), 1), 1.0))
+    chance, stands = _by_chance(free, rng)
     return np.concatenate([top, chance]), np.repeat([0.0, stands], [len(top), len(chance)])
 
 
-def _thinned(offset: Float64Array, rng: np.random.Generator) -> tuple[Int64Array, Float64Array]:
-    """Keep a few candidates of either kind; return them and what is added to their offsets."""
-    kept, by = [], []
+def _thinned(
+    targets: Int64Array, offset: Float64Array, rng: np.random.Generator
+) -> tuple[Int64Array, Float64Array]:
+    """Return a few candidates of either kind, which stand for the others."""
+    kept, offset = [], offset.copy()
     for side in (np.flatnonzero(offset == 0), np.flatnonzero(offset > 0)):
         few = side[rng.permutation(len(side))[:_FEW]]
+        offset[few] += np.log(max(len(side), 1) / max(len(few), 1))
         kept.append(few)
-        by.append(np.full(len(few), np.log(max(len(side), 1) / max(len(few), 1))))
-    order = np.argsort(np.concatenate(kept))
-    return np.concatenate(kept)[order], np.concatenate(by)[order]
+    chosen = np.sort(np.concatenate(kept))
+    return targets[chosen], offset[chosen]
 
 
 def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
@@ -327,49 +334,11 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
     return nodes, part.source_, part.target_[nodes]
 
 
-def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, int]:
-    """Draw a few of the free nodes; return them, and how many there are."""
-    rest = int(np.count_nonzero(free))
-    if rest < len(free) / 2:
-        some = np.flatnonzero(free)
-        return rng.choice(some, min(_CHANCE, rest), replace=False), rest
-    drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < min(_CHANCE, rest):
-        fresh = rng.integers(len(free), size=3 * _CHANCE)
-        both = np.concatenate([drawn, fresh[free[fresh]]])
-        _, first = np.unique(both, return_index=True)
-        drawn = both[np.sort(first)][:_CHANCE]
-    return drawn, rest
-
-
-def _joined(samples: list[Sample]) -> Sample:
-    if len(samples) == 1:
-        return samples[0]
-    parts = [sample.choices for sample in samples]
-    rows = np.cumsum([0] + [len(part.x) for part in parts[:-1]])
-    groups = np.cumsum([0] + [part.n_groups for part in parts[:-1]])
-    choices = Choices(
-        np.concatenate([part.x for part in parts]),
-        np.concatenate([part.group + by for part, by in zip(parts, groups, strict=True)]),
-        np.concatenate([part.chosen + by for part, by in zip(parts, rows, strict=True)]),
-        np.concatenate([part.offset for part in parts]),
-        np.concatenate([part.weight for part in parts if part.weight is not None]),
-    )
-    sides = [
-        Examples(*(np.concatenate(part) for part in zip(*same, strict=True)))
-        for same in zip(*((x.forward, x.backward, x.against) for x in samples), strict=True)
-    ]
-    return Sample(choices, np.concatenate([x.source_weight for x in samples]), *sides)
-
-
-def combine(sample: Sample, doubtful: BoolArray) -> dict[str, Head]:
-    """Fit one model for each question; doubtful terms are used only where they help."""
-    return {
-        "link": _pair_head(sample.links, sample.others, doubtful),
-        "direction": _pair_head(sample.forward, sample.backward, doubtful),
-        "order": _pair_head(sample.links, sample.against, doubtful),
-        "target": _choice_head(sample.choices, doubtful),
-    }
+def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, float]:
+    """Draw a few of the free nodes; return them, and the log of how many each stands for."""
+    nodes = np.flatnonzero(free)
+    drawn = rng.choice(nodes, min(_CHANCE, len(nodes)), replace=False)
+    return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
 
 
 def fit_pairs(good: Examples, bad: Examples, use: BoolArray | None = None) -> Head:
@@ -377,6 +346,9 @@ def fit_pairs(good: Examples, bad: Examples, use: BoolArray | None = None) -> He
 
     Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
     """
+    if not len(good.terms) or not len(bad.terms):  # every edge has its reverse, or all are reached
+        nothing = np.zeros(good.terms.shape[1])
+        return Head(nothing, 0.0, nothing)
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
@@ -396,57 +368,32 @@ def fit_pairs(good: Examples, bad: Examples, use: BoolArray | None = None) -> He
     return Head(found, float(model.intercept_[0] - mean @ found), usual)
 
 
-def _pair_head(good: Examples, bad: Examples, doubtful: BoolArray) -> Head:
-    """Fit a model of pairs; doubtful terms are used only where they help on other pairs."""
-    if not len(good.terms) or not len(bad.terms):  # every edge has its reverse, or all are reached
-        return Head(np.zeros(len(doubtful)), 0.0, np.zeros(len(doubtful)))
-    use = ~doubtful if doubtful.any() and _gain(good, bad, ~doubtful) <= 0 else None
-    return fit_pairs(good, bad, use)
+_HALVES = ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2)))
 
 
-def _gain(good: Examples, bad: Examples, fewer: BoolArray) -> float:
-    """Return how much all terms lower the loss of the other half, above one standard error."""
+def _helps(doubtful: BoolArray, good: Examples, bad: Examples) -> bool:
+    """Return whether terms lower the loss of the other half by more than a standard error."""
     gains, counts = [], []
-    for half in (0, 1):
-        here = (good.half(half), bad.half(half))
-        full, less = fit_pairs(*here), fit_pairs(*here, fewer)
-        for side, sign in ((good.half(1 - half), -1.0), (bad.half(1 - half), 1.0)):
+    for mine, theirs in _HALVES:
+        full, less = (fit_pairs(good.take(mine), bad.take(mine), u) for u in (None, ~doubtful))
+        for side, sign in ((good.take(theirs), -1.0), (bad.take(theirs), 1.0)):
             losses = [np.logaddexp(0.0, sign * head.score(side.terms)) for head in (full, less)]
             gains.append(losses[1] - losses[0])
-            counts.append(side.weight / side.weight.sum())
-    gain, count = np.concatenate(gains), np.concatenate(counts) / 4
-    mean = float(count @ gain)
-    return mean - float(np.sqrt(count**2 @ (gain - mean) ** 2))
+            counts.append(side.weight / (4 * side.weight.sum()))
+    gain, share = np.concatenate(gains), np.concatenate(counts)
+    mean = share @ gain
+    return bool(mean > np.sqrt(share**2 @ (gain - mean) ** 2))
 
 
-def _choice_head(choices: Choices, doubtful: BoolArray) -> Head:
-    keep = np.ones(len(doubtful), dtype=bool)
-    if doubtful.any():
-        gains = []
-        odd = np.arange(choices.n_groups) % 2 == 1
-        for mine, theirs in ((odd, ~odd), (~odd, odd)):
-            learned, judged = choices.part(mine), choices.part(theirs)
-            if len(learned.chosen) and len(judged.chosen):
-                full, less = (fit_logit(learned, CHOICE_RIDGE, use) for use in (keep, ~doubtful))
-                gains.append(less.losses(judged) - full.losses(judged))
-        gain = np.concatenate(gains) if gains else np.zeros(1)
-        if gain.mean() <= gain.std() / np.sqrt(len(gain)):
-            keep = ~doubtful
-    fitted = fit_logit(choices, CHOICE_RIDGE, keep)
-    other = choices.taken == 0
-    usual = choices.x[other].mean(axis=0) if other.any() else fitted.mean
-    return Head(fitted.raw_weight, float(-fitted.mean @ fitted.raw_weight), usual)
-
-
-def _judged(good: Examples, bad: Examples, doubtful: BoolArray) -> dict[str, Any]:
+def _judged(good: Examples, bad: Examples, use: BoolArray) -> dict[str, Any]:
     """Return AUC and calibration on the halves that were not learned from."""
     if min(len(good.terms), len(bad.terms)) < 4:
         return {"auc": None, "error": None, "bins": []}
     scores = np.empty(len(good.terms)), np.empty(len(bad.terms))
-    for half in (0, 1):
-        head = _pair_head(good.half(half), bad.half(half), doubtful)
+    for mine, theirs in _HALVES:
+        head = fit_pairs(good.take(mine), bad.take(mine), use)
         for part, side in zip(scores, (good, bad), strict=True):
-            part[1 - half :: 2] = head.score(side.half(1 - half).terms)
+            part[theirs] = head.score(side.terms[theirs])
     score = np.concatenate(scores)
     link = np.arange(len(score)) < len(good.terms)
     weight = np.concatenate([side.weight / (2 * side.weight.sum()) for side in (good, bad)])
@@ -459,26 +406,23 @@ def calibration(
     """Return the mean distance of stated from observed shares, and both in bins of equal weight."""
     order = np.argsort(stated, kind="stable")
     upto = np.cumsum(weight[order]) / weight.sum()
-    place = np.minimum((upto * groups - 1e-9).astype(np.int64), groups - 1)
-    total, said, right = (
-        np.bincount(place, (weight * x)[order], minlength=groups) for x in (1.0, stated, truth)
-    )
-    counts = np.bincount(place, minlength=groups)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.minimum((upto * groups - 1e-9).astype(np.int64), groups - 1)
+    bins, error = _in_bins(place, stated, truth, weight, "pairs")
+    return {"error": error, "bins": bins}
+
+
+def _in_bins(
+    place: Int64Array, stated: Float64Array, truth: Any, weight: Float64Array, counted: str
+) -> tuple[list[dict[str, Any]], float]:
+    """Return stated and observed shares in bins, and how far they are apart in the mean."""
+    total, said, right = (np.bincount(place, weight * x) for x in (1.0, stated, truth))
+    counts = np.bincount(place)
     bins = [
-        {"pairs": int(counts[b]), "stated": said[b] / total[b], "right": right[b] / total[b]}
+        {counted: int(counts[b]), "stated": said[b] / total[b], "right": right[b] / total[b]}
         for b in np.flatnonzero(total > 0).tolist()
     ]
-    return {"error": float(np.abs(said - right).sum() / total.sum()), "bins": bins}
-
-
-class _Judged(NamedTuple):
-    """Pairs of one source with their scores for ``link``, and its list."""
-
-    score: Float64Array
-    link: BoolArray
-    joined: BoolArray  # False for hidden edges whose ends are not connected any more
-    weight: Float64Array
-    suggested: Suggested
+    return bins, float(np.abs(said - right).sum() / total.sum())
 
 
 def _judge(
@@ -491,44 +435,37 @@ def _judge(
 ) -> Learned:
     """Learn hit rates and probabilities from sources that the models have not seen."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
-    k = min(n_sources(graph, Plan()) // 2, _JUDGED)
-    sources, own = _draw([(k, left.out_degree), (k, allowed)], allowed, rng)
+    k = min(Plan().n_sources(graph) // 2, _JUDGED)
+    sources, own = draw_sources([(k, left.out_degree), (k, allowed)], allowed, rng)
     streams = rng.spawn(len(sources))
 
-    def visit(at: int, room: Room) -> _Judged:
+    def visit(at: int, room: Room) -> tuple[Any, ...]:
         u = int(sources[at])
         true = targets_of(left, u)
         nodes = ranker.candidates(u, room, _LISTED)
-        free = np.ones(graph.n_nodes, dtype=bool)
-        free[u], free[targets_of(graph, u)], free[nodes] = False, False, False
-        chance, rest = _by_chance(free, streams[at])
+        free = free_nodes(graph, u)
+        free[nodes] = False
+        chance, stands = _by_chance(free, streams[at])
         missed = np.setdiff1d(true, nodes)  # hidden edges that no list would have
-        every = np.concatenate([nodes, missed, chance]).astype(np.int64)
+        every = np.concatenate([nodes, missed, chance])
         terms = ranker.terms(u, every, room)
-        stands = np.full(len(every), own[at])
-        stands[len(nodes) + len(missed) :] *= max(rest / max(len(chance), 1), 1.0)
-        ranked = ranker.top(nodes, heads["target"].score(terms[: len(nodes)]), _LISTED)
+        weight = np.full(len(every), own[at])
+        weight[len(nodes) + len(missed) :] *= np.exp(stands)
+        ranked = ranker.top(u, nodes, heads["target"].score(terms[: len(nodes)]), _LISTED)
         link = np.isin(every, true)
-        joined = ~link | np.isin(every, targets_of(near, u))
-        features = source_features(hidden.rest, u)
-        listed = Suggested(ranked, features, np.isin(ranked.nodes, true), own[at])
-        return _Judged(heads["link"].score(terms), link, joined, stands, listed)
+        joined = ~link | np.isin(every, targets_of(near, u))  # ends still connected without it
+        listed = Suggested(ranked, np.isin(ranked.nodes, true), own[at])
+        return listed, heads["link"].score(terms), link, joined, weight
 
-    found = ranker.evidence.local.scan(sources, visit)
-    score, link, joined, weight = (
-        np.concatenate([getattr(each, name) for each in found])
-        for name in ("score", "link", "joined", "weight")
-    )
-    source = np.repeat(np.arange(len(found)), [len(each.score) for each in found])
-    warm = np.array([not ranker.is_cold(int(u)) for u in sources], dtype=bool)
-    n = graph.n_nodes
-    density = len(hidden.edges) / max(n * (n - 1.0) - hidden.rest.n_edges, 1.0)
-    density = float(np.clip(density, 1e-12, 0.5))
+    suggested, *sides = zip(*ranker.evidence.local.scan(sources, visit), strict=True)
+    score, link, joined, weight = (np.concatenate(side) for side in sides)
+    source = np.repeat(np.arange(len(sources)), [len(each) for each in sides[0]])
+    warm = np.array([not each.ranked.cold for each in suggested], dtype=bool)
+    density = _density(len(hidden.edges), hidden.rest)
 
     def learned_from(which: BoolArray) -> tuple[Curve, HitRates]:
         """Return what sources teach: the ratio for pairs, and hit rates of lists."""
-        lists = [found[at].suggested for at in np.flatnonzero(which & warm)]
-        rates = fit_hit_rates(lists or [each.suggested for each in found])
+        rates = fit_hit_rates(list(compress(suggested, which & warm)) or list(suggested))
         ratio = Curve(np.array([-20.0, 20.0]), np.array([-20.0, 20.0]))
         good, bad = which[source] & link, which[source] & ~link
         if np.count_nonzero(good) > 1 and bad.any():
@@ -537,41 +474,35 @@ def _judge(
 
     # Each half of the sources is judged by what the other teaches.
     half = np.arange(len(sources)) % 2 == 0
-    stated, shown = np.empty(len(score)), []
+    stated, shown = np.empty(len(score)), [np.empty((4, 0))]
     for which in (half, ~half):
         ratio, hits = learned_from(~which)
         stated[which[source]] = ratio(score[which[source]])
-        for each in (found[at].suggested for at in np.flatnonzero(which & warm)):
-            rates = hits.rates(each.ranked, each.features)[:10]
+        for each in compress(suggested, which & warm):
+            rates = hits.rates(each.ranked)[:10]
             counts = np.full(len(rates), min(each.weight, 20 * own.mean()))
             shown.append(np.stack([np.arange(len(rates)), rates, each.hit[:10], counts]))
-    everyone = np.ones(len(sources), dtype=bool)
+    rank, rates, hit, counts = np.concatenate(shown, axis=1)
+    ranks, _ = _in_bins(rank.astype(np.int64), rates, hit, counts, "lists")
+    ranks = [{"rank": at, **row} for at, row in enumerate(ranks, 1)]
+    away = max((abs(row["stated"] - row["right"]) for row in ranks), default=None)
     report = {
         "link": _at_base_rates(score, stated, link, weight),
         "connected": _at_base_rates(score[joined], stated[joined], link[joined], weight[joined]),
-        "hits": _by_rank(np.concatenate([*shown, np.empty((4, 0))], axis=1)),
+        "hits": {"error": away, "ranks": ranks},
     }
-    return Learned(heads, *learned_from(everyone), ranker.popularity.horizon, report)
+    ratio, hits = learned_from(np.ones(len(sources), dtype=bool))
+    if ranker.evidence.settings.clock is None:  # with times, nothing lacks but what comes next
+        # The whole graph is supposed to lack the same share of its edges as the rest: more of them.
+        missing = graph.n_edges / hidden.rest.n_edges
+        hits = hits.of_whole(missing, _density(missing * len(hidden.edges), graph))
+    return Learned(heads, ratio, hits, ranker.horizon, report)
 
 
-def _by_rank(shown: Float64Array) -> dict[str, Any]:
-    """Return stated and observed hit rates: rank, rate, hit and weight in, a row each, out."""
-    place = shown[0].astype(np.int64)
-    lists = np.bincount(place, minlength=10)
-    total, said, right = (
-        np.bincount(place, shown[3] * x, minlength=10) for x in (1.0, shown[1], shown[2])
-    )
-    ranks = [
-        {
-            "rank": at + 1,
-            "lists": int(lists[at]),
-            "stated": said[at] / total[at],
-            "right": right[at] / total[at],
-        }
-        for at in np.flatnonzero(total > 0).tolist()
-    ]
-    away = [abs(row["stated"] - row["right"]) for row in ranks]
-    return {"error": max(away, default=None), "ranks": ranks}
+def _density(missing: float, graph: DiGraph) -> float:
+    """Return the share of missing links among the pairs without an edge."""
+    n = graph.n_nodes
+    return float(np.clip(missing / max(n * (n - 1.0) - graph.n_edges, 1.0), 1e-12, 0.5))
 
 
 def _at_base_rates(
@@ -590,10 +521,9 @@ def _at_base_rates(
 
 def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
     """Return the weighted share of pairs of a link and another pair in the right order."""
-    values, place = np.unique(score, return_inverse=True)
-    good, bad = (
-        np.bincount(place, weight * side, minlength=len(values)) for side in (links, ~links)
-    )
+    _, place = np.unique(score, return_inverse=True)
+    bad = np.bincount(place, weight * ~links)
+    good = np.bincount(place, weight * links)
     below = np.cumsum(bad) - bad
     return float((good * (below + bad / 2)).sum() / (good.sum() * bad.sum()))
 
@@ -609,30 +539,19 @@ def _popularity(
     if clock is not None and (asked & clock.is_new).any():
         asked = asked & clock.is_new
     sources = rng.permutation(np.flatnonzero(asked))[:300]
-    recency = None if clock is None else Recency(clock, graph).fit(graph)
-    popularity = Popularity(graph, recency)
-    horizons = (1.0,) if clock is None else POPULARITY
+    counts_of = link_counts(graph, clock)
+    horizons = (1.0,) if clock is None else HORIZONS
     gains, hits = np.zeros(len(horizons)), np.zeros((len(horizons), _LISTED))
-    ever = popularity.counts(0, 1.0)
-    by_count = np.lexsort((np.arange(len(ever)), -ever))
     for u in sources.tolist():
         true = targets_of(graph, u)
+        own = np.bincount(true, minlength=graph.n_nodes) if clock is None else 0
         for at, horizon in enumerate(horizons):
-            if clock is None:  # its own edges would not be known
-                nodes = by_count[: _LISTED + len(true)]
-                counts = ever[nodes] - np.isin(nodes, true)
-            else:
-                every = popularity.counts(u, horizon)
-                nodes = largest(every, _LISTED)
-                counts = every[nodes]
-                for score in every[true[:_FEW]]:
-                    above, equal = (every > score).sum(), (every == score).sum()
-                    gains[at] += 1.0 / (above + (equal + 1) / 2) / min(len(true), _FEW)
-            top = nodes[np.lexsort((nodes, -counts))][:_LISTED]
-            hits[at, : len(top)] += np.isin(top, true)
+            counts = counts_of(u, horizon) - own  # without times its own edges would not be known
+            nodes = largest(counts, _LISTED)
+            hits[at, : len(nodes)] += np.isin(nodes[np.lexsort((nodes, -counts[nodes]))], true)
+            for score in counts[true[: _FEW if len(horizons) > 1 else 0]]:
+                above, equal = (counts > score).sum(), (counts == score).sum()
+                gains[at] += 1.0 / (above + (equal + 1) / 2) / min(len(true), _FEW)
     best = int(np.argmax(gains))
     rates = hits[best] / max(len(sources), 1)
     return horizons[best], isotonic_regression(rates, increasing=False).x
-
-
-__all__ = ["QUESTIONS", "Head", "Learned", "Plan", "Sample", "combine", "learn"]

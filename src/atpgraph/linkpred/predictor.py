@@ -7,7 +7,6 @@ import copy
 import os
 import warnings
 from collections.abc import Hashable, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,20 +17,14 @@ from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
-from atpgraph.linkpred.evidence import (
-    Attributes,
-    Collection,
-    Levels,
-    NewNode,
-    Settings,
-    select_kinds,
-)
+from atpgraph.linkpred.evidence import Collection, select_kinds
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
-from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.kernels import Room, best_share
+from atpgraph.linkpred.evidence.parts import NewNode, Settings
 from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, Plan, learn
-from atpgraph.linkpred.ranking import Head, Ranked, Ranker, largest, source_features, targets_of
+from atpgraph.linkpred.ranking import Ranker, largest, source_features, targets_of
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
@@ -39,12 +32,12 @@ from atpgraph.util.progress import stage
 from atpgraph.util.progress_display import Shown
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry
-from atpgraph.util.threads import Workers, thread_count
+from atpgraph.util.threads import thread_count
 
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 100  # candidates of recommend_sources
-_STEP = 256  # sources between two reports of progress
+_STEP = 2**13  # sources that top_links searches before it looks whether that is enough
 # The question whose score orders a list of targets, or of sources.
 ORDERS: Registry[str] = Registry("order", {"targets": "target", "sources": "link"})
 _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
@@ -103,10 +96,6 @@ class LinkPredictor(Estimator):
     (3, True)
     """
 
-    graph_: DiGraph
-    evidence_: Collection
-    learned_: Learned
-
     def __init__(
         self,
         evidence: str | Sequence[str] = "default",
@@ -133,7 +122,6 @@ class LinkPredictor(Estimator):
 
         Parameters
         ----------
-        graph : object
         attributes : optional
             What is known of the nodes: a matrix, a table, a mapping from labels, or texts, see
             :func:`atpgraph.linkpred.evidence.attributes.attribute_vectors`. They are used where
@@ -161,11 +149,12 @@ class LinkPredictor(Estimator):
     def _fit(self, graph: DiGraph, attributes: Any, times: Any) -> None:
         plan_rng, seeds = generator(self.random_state).spawn(2)
         seed = int(seeds.integers(2**31))
-        known = None
+        known = clock = None
         if attributes is not None:
-            known = Attributes(attribute_vectors(attributes, graph, random_state=seed))
-        clock = None if times is None else Clock(_times(times, graph), graph)
-        settings = Settings(self.n_components, self.n_jobs, seed, known, clock, graph)
+            known = attribute_vectors(attributes, graph, random_state=seed)
+        if times is not None:
+            clock = Clock.of(_times(times, graph), graph)
+        settings = Settings(self.n_components, self.n_jobs, seed, known, clock)
         plan = Plan(self.fraction, self.max_pairs, self.n_candidates)
         learned, evidence = learn(
             graph, lambda: Collection(self.evidence, settings), plan, plan_rng, clock
@@ -178,47 +167,19 @@ class LinkPredictor(Estimator):
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
         """Take a graph, its evidence, and what was learned."""
         self.graph_, self.evidence_, self.learned_ = graph, evidence, learned
+        self.heads_, self.validation_ = learned.heads, learned.validation
+        self.density_, self.term_names_ = learned.hits.density, evidence.term_names
+        levels = evidence.part("levels")
+        self.levels_ = None if levels is None else levels.level_.astype(np.int64)
         self._ranker = Ranker(
             graph, evidence, learned.heads["target"], self.n_candidates, learned.horizon
         )
-
-    @property
-    def heads_(self) -> dict[str, Head]:
-        """The linear model of each question."""
-        self._fitted()
-        return self.learned_.heads
-
-    @property
-    def validation_(self) -> dict[str, Any]:
-        """What was measured on hidden edges."""
-        self._fitted()
-        return self.learned_.validation
-
-    @property
-    def density_(self) -> float:
-        """Share of missing links among the pairs without an edge that hit rates suppose."""
-        self._fitted()
-        return self.learned_.hits.density
-
-    @property
-    def term_names_(self) -> list[str]:
-        """What the weights belong to."""
-        self._fitted()
-        return self.evidence_.term_names
-
-    @property
-    def levels_(self) -> IntArray | None:
-        """Level of every node, or None where levels are no evidence."""
-        self._fitted()
-        part = self.evidence_.part(Levels)
-        return None if part is None else part.level_.astype(np.int64)
 
     def score_pairs(self, u: Labels, v: Labels, question: str = "link") -> Float64Array:
         """Return the log-odds of every pair.
 
         Parameters
         ----------
-        u, v : labels
         question : {"link", "direction", "order", "target"}
             Is it a link rather than a random pair; does it point this way rather than the other;
             is it a link rather than a pair that paths join the other way round only; is v the
@@ -228,6 +189,7 @@ class LinkPredictor(Estimator):
 
     def score_codes(self, u: IntArray, v: IntArray, question: str = "link") -> Float64Array:
         """Return :meth:`score_pairs` of node indices, a bounded number at a time."""
+        self._fitted()
         Registry("question", self.heads_)[question]  # an unknown name is refused
         return self.score_all(u, v)[:, list(self.heads_).index(question)]
 
@@ -243,20 +205,29 @@ class LinkPredictor(Estimator):
                 scores[part, column] = head.score(terms)
         return scores
 
+    def score_from(self, u: IntArray, question: str = "link") -> Float64Array:
+        """Return log-odds of node indices against all nodes, a row for each.
+
+        For the question ``target``, a source without edges gets the popularity of all nodes.
+        """
+        head = Registry("question", self.heads_)[question]
+        scores = self.evidence_.score_from(u, head.weights) + head.intercept
+        for row, source in enumerate(np.asarray(u).tolist()):
+            if question == "target" and self._ranker.is_cold(source):
+                scores[row] = self._ranker.popularity(source)
+        return scores
+
     def predict_proba(self, u: Labels, v: Labels, base_rate: float = 0.5) -> Float64Array:
         """Return the probability of a link u → v, for every pair.
 
+        Ask about pairs that are not edges yet; the edges of the graph are its training data.
+
         Parameters
         ----------
-        u, v : labels
         base_rate : float in (0, 1)
             Share of links among the pairs you ask about, the others being drawn from all pairs
             without an edge. A half suits pairs that somebody already thinks likely; among all
             pairs of nodes it is ``density_``.
-
-        Notes
-        -----
-        An edge that the graph has speaks for itself: ask about pairs that are not edges.
         """
         return self._probability(self.score_pairs(u, v), log_odds(base_rate))
 
@@ -274,11 +245,14 @@ class LinkPredictor(Estimator):
     ) -> Any:
         """Return the k targets that u would most likely choose, and the hit rate of each.
 
+        Candidates are the nodes near u (by PageRank and short paths) and the most popular ones. A
+        source without edges gets the most popular nodes (of late, if the model knows times), see
+        :meth:`is_cold`.
+
         Parameters
         ----------
         u : label, or list or array of labels
             Several sources are ranked at once, on all threads.
-        k : int
         exclude_known : bool
             Leave out targets that u has already.
         base_rate : float, optional
@@ -289,15 +263,9 @@ class LinkPredictor(Estimator):
         Returns
         -------
         labels, rates : arrays
-            Best first. A rate is how often a suggestion with such a score, at this rank, was a
-            hidden edge; it never rises along the list. For a list of sources, a list of pairs of
-            such arrays.
-
-        Notes
-        -----
-        Candidates are the nodes near u (by PageRank and short paths) and the most popular ones. A
-        source without edges gets the most popular nodes (of late, if the model knows times), see
-        :meth:`is_cold`.
+            Best first. A rate is how often a suggestion with such a score, at this rank, is right
+            if the graph lacks the share `fraction` of its edges, as learned from hidden ones; it
+            never rises along the list. For a list of sources, a list of pairs of such arrays.
         """
         graph = self._fitted()
         whole_number("k", k)
@@ -306,8 +274,10 @@ class LinkPredictor(Estimator):
         several = graph.several(u) is not None
         codes = graph.codes(u).astype(np.int64)
         found = [
-            (graph.labels[ranked.nodes], self._rates(int(code), ranked, base_rate))
-            for code, ranked in zip(codes, self._ranked(codes, k, exclude_known), strict=True)
+            (graph.labels[ranked.nodes], self.learned_.hits.rates(ranked, base_rate))
+            for ranked in self.evidence_.local.scan(
+                codes, lambda i, room: self._ranker.rank(int(codes[i]), room, k, not exclude_known)
+            )
         ]
         if as_frame:
             labels, rates = ([each[side] for each in found] for side in (0, 1))
@@ -316,11 +286,8 @@ class LinkPredictor(Estimator):
 
     def is_cold(self, u: Hashable) -> bool:
         """Return whether u has no edges, so that its suggestions are the most popular nodes."""
-        return self._ranker.is_cold(self._fitted().code(u))
-
-    def popularity_of(self, code: int) -> Float64Array | None:
-        """Return the scores of all targets of a source without edges; None for any other."""
-        return self._ranker.popularity.scores(code) if self._ranker.is_cold(code) else None
+        code = self._fitted().code(u)
+        return self._ranker.is_cold(code)
 
     def recommend_sources(
         self,
@@ -343,11 +310,11 @@ class LinkPredictor(Estimator):
         limit = max(_SOURCES, k)
 
         def visit(_: int, room: Room) -> Int64Array:
-            weights = np.ones(3 * len(self.evidence_.local.columns))
-            best = largest(self.evidence_.near_scores(room, weights), limit)
-            return room.near[best].astype(np.int64)
+            scores = local.scores(room, np.ones(3 * len(local.columns)))
+            return room.near[largest(scores, limit)].astype(np.int64)
 
-        (near,) = self.evidence_.local.scan(np.array([code]), visit)
+        local = self.evidence_.local
+        (near,) = local.scan(np.array([code]), visit)
         taken = [code]
         if exclude_known:
             taken += targets_of(graph.reverse(), code).tolist()
@@ -371,25 +338,18 @@ class LinkPredictor(Estimator):
         if base_rate is not None:
             log_odds(base_rate)
         sources = self._promising(_SHORTLIST * k + 100)
-        direction = self.heads_["direction"]
-        rows: list[tuple[Float64Array, Int64Array, Int64Array, Float64Array]] = []
+        direction, hits = self.heads_["direction"], self.learned_.hits
 
-        def visit(part: Int64Array, at: int, room: Room) -> tuple[Ranked, Float64Array]:
-            ranked = self._ranker.rank(int(part[at]), room, min(k, 20))
-            terms = self._ranker.terms(int(part[at]), ranked.nodes, room)
-            return ranked, direction.score(terms)
+        def visit(at: int, room: Room) -> tuple[AnyArray, ...]:
+            u = int(sources[at])
+            ranked = self._ranker.rank(u, room, min(k, 20))
+            way = direction.score(self._ranker.terms(u, ranked.nodes, room))
+            columns = (hits.order(ranked), np.full(len(way), u), ranked.nodes)
+            return tuple(side[way >= 0] for side in (*columns, hits.rates(ranked, base_rate)))
 
         with stage("ranking sources", len(sources)) as progress:
-            for part in np.array_split(sources, -(-len(sources) // _STEP)):
-                found = self.evidence_.local.scan(part, partial(visit, part))
-                for code, (ranked, way) in zip(part.tolist(), found, strict=True):
-                    order = self.learned_.hits.order(ranked, source_features(graph, code))
-                    rates = self._rates(code, ranked, base_rate)
-                    right = way >= 0
-                    u = np.full(int(right.sum()), code)
-                    rows.append((order[right], u, ranked.nodes[right], rates[right]))
-                progress.advance(len(part))
-        order, u, v, rates = (np.concatenate(column) for column in zip(*rows, strict=True))
+            found = self.evidence_.local.scan(sources, visit, progress)
+        order, u, v, rates = (np.concatenate(column) for column in zip(*found, strict=True))
         best = np.lexsort([v, u, -order])[:k]
         columns = graph.labels[u[best]], graph.labels[v[best]], rates[best]
         if as_frame:
@@ -398,27 +358,29 @@ class LinkPredictor(Estimator):
 
     def _promising(self, count: int) -> Int64Array:
         """Return sources with edges that have the likeliest links by short walks alone."""
-        graph, hits = self.graph_, self.learned_.hits
+        graph, weights = self.graph_, self.learned_.hits.weights
         active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
         if len(active) <= count:
             return active
-        weights = hits.weights
-        bound = source_features(graph, active) @ weights[2:]  # share and rank can only lower it
+        own = source_features(graph, active)
+        bound = own @ weights[-own.shape[1] :]  # share and rank can only lower it
         order = np.argsort(-bound, kind="stable")
         active, bound = active[order], bound[order]
         cheap = self.evidence_.local.cheaper()
-        own = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
+        terms = self.evidence_.local_weights(self.heads_["target"].weights, cheap)
+
         found = np.full(len(active), -np.inf)
-        with stage("searching sources", len(active)) as progress, Workers(self.n_jobs) as workers:
-            parts = np.array_split(np.arange(len(active)), -(-len(active) // (4 * _STEP)))
-            for low in range(0, len(parts), 8):
-                some = parts[low : low + 8]
-                best = workers.map(lambda at: cheap.best_scores(active[at], own), some)
-                for at, values in zip(some, best, strict=True):
-                    found[at] = bound[at] + weights[0] * values[:, 1]
-                    progress.advance(len(at))
-                done = int(some[-1][-1]) + 1
-                if done < len(active) and np.sum(found[:done] >= bound[done]) >= count:
+        with stage("searching sources", len(active)) as progress:
+            for low in range(0, len(active), _STEP):
+                some, rest = active[low : low + _STEP], bound[low + _STEP :]
+
+                def visit(at: int, room: Room, some: Int64Array = some) -> float:
+                    known = graph.targets[graph.indptr[some[at]] : graph.indptr[some[at] + 1]]
+                    return best_share(room, cheap.scores(room, terms), some[at], known)
+
+                shares = np.array(cheap.scan(some, visit, progress))
+                found[low : low + _STEP] = bound[low : low + _STEP] + weights[0] * shares
+                if len(rest) and np.sum(found >= rest[0]) >= count:
                     break
         return active[np.sort(largest(found, count))]
 
@@ -431,7 +393,6 @@ class LinkPredictor(Estimator):
 
         Parameters
         ----------
-        u, v : labels
         base_rate : float in (0, 1)
             Of the probability beside the score.
         order : {"targets", "sources"}
@@ -444,7 +405,7 @@ class LinkPredictor(Estimator):
         known = bool(graph.find_edges([codes[0]], [codes[1]])[0] >= 0)
         probability = float(self.predict_proba(u, v, base_rate)[0])
         if order == "targets" and self._ranker.is_cold(codes[0]):
-            score, base, reasons = explain_popularity(self._ranker.popularity, *codes)
+            score, base, reasons = explain_popularity(self._ranker, *codes)
         else:
             score, base, reasons = explain(self.evidence_, self.heads_[question], *codes)
         return Explanation(u, v, score, base, probability, known, reasons)
@@ -473,14 +434,11 @@ class LinkPredictor(Estimator):
         graph = self._fitted()
         if graph.codes_or_minus_one([node])[0] >= 0:
             raise InputError(f"The graph has a node {node!r} already; name a new one.")
-        sides = [list(side) for side in (out_edges, in_edges)]
-        out, into = (
-            graph.codes(side).astype(np.int64) if side else np.empty(0, np.int64) for side in sides
-        )
+        sides = (list(side) for side in (out_edges, in_edges))
+        out, into = (graph.codes(s).astype(np.int64) if s else np.empty(0, np.int64) for s in sides)
         n = graph.n_nodes
-        labels = np.empty(n + 1, dtype=graph.labels.dtype)
-        if graph.labels.dtype != object and not isinstance(node, (int, np.integer)):
-            labels = np.empty(n + 1, dtype=object)
+        whole = graph.labels.dtype != object and isinstance(node, (int, np.integer))
+        labels = np.empty(n + 1, dtype=graph.labels.dtype if whole else object)
         labels[:n], labels[n] = graph.labels, node
         larger = DiGraph.from_codes(
             np.concatenate([graph.sources, np.full(len(out), n), into]),
@@ -492,20 +450,14 @@ class LinkPredictor(Estimator):
         other._use(larger, evidence, self.learned_)
         return other
 
-    def fold_in(
-        self,
-        node: Hashable,
-        out_edges: Sequence[Hashable] = (),
-        in_edges: Sequence[Hashable] = (),
-        attributes: Any = None,
-    ) -> LinkPredictor:
+    def fold_in(self, *args: Any, **given: Any) -> LinkPredictor:
         """Return :meth:`with_node`; the name is deprecated, as ATP's returns vectors."""
         warnings.warn(
             "LinkPredictor.fold_in is now with_node; the old name goes after 0.3.",
             DeprecationWarning,
             stacklevel=2,
         )
-        return self.with_node(node, out_edges, in_edges, attributes)
+        return self.with_node(*args, **given)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -530,14 +482,6 @@ class LinkPredictor(Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a predictor that :meth:`save` wrote."""
         return predictor_file.load(cls, path)
-
-    def _ranked(self, codes: Int64Array, k: int, exclude_known: bool) -> list[Ranked]:
-        return self.evidence_.local.scan(
-            codes, lambda at, room: self._ranker.rank(int(codes[at]), room, k, not exclude_known)
-        )
-
-    def _rates(self, code: int, ranked: Ranked, base_rate: float | None) -> Float64Array:
-        return self.learned_.hits.rates(ranked, source_features(self.graph_, code), base_rate)
 
     def _fitted(self) -> DiGraph:
         if not self.__sklearn_is_fitted__():

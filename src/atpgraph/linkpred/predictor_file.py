@@ -6,19 +6,14 @@ Local evidence is not stored: the graph is, and it is all that it needs.
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
-from atpgraph.linkpred.evidence import (
-    Attributes,
-    Collection,
-    Levels,
-    Recency,
-    Settings,
-    VectorEvidence,
-)
+from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.parts import PARTS, Settings
 from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.learning import QUESTIONS, Learned
 from atpgraph.linkpred.ranking import FEATURES, Curve, Head, HitRates
@@ -30,24 +25,21 @@ M = TypeVar("M")
 FORMAT = "atpgraph-links"
 VERSION = 2
 _HINT = "a link predictor; make one with 'atp links fit'"
-# n nodes, m edges, t terms; k, s and a: lengths of ATP's, singular and attribute vectors.
+_TIMES = [each.name for each in fields(Clock) if each.name != "graph"]
+_HEAD = [each.name for each in fields(Head)]
+# n nodes, m edges, t terms, a: length of attribute vectors.
 _FIELDS = GRAPH_FIELDS | {
-    **{f"{question}_weights": Field("f", ("t",)) for question in QUESTIONS},
-    **{f"{question}_usual": Field("f", ("t",)) for question in QUESTIONS},
-    "intercepts": Field("f", (len(QUESTIONS),)),
+    **{f"{q}_{name}": Field("f", ("t",)) for q in QUESTIONS for name in ("weights", "usual")},
+    **{f"{q}_intercept": Field("f", ()) for q in QUESTIONS},
     "ratio": Field("f", (2, None)),
     "hit_weights": Field("f", (len(FEATURES),)),
     "hit_curve": Field("f", (2, None)),
     "cold_rates": Field("f", (None,), low=0, high=1),
-    "edge_times": Field("f", ("m",), low=0, optional=True),
-    "start_times": Field("f", ("n",), low=0, optional=True),
-    "source_times": Field("f", ("n",), low=0, optional=True),
-    "levels": Field("f", ("n",), low=0, optional=True),
+    "time_edge": Field("f", ("m",), low=0, optional=True),
+    "time_start": Field("f", ("n",), low=0, optional=True),
+    "time_now": Field("f", ("n",), low=0, optional=True),
     "attributes": Field("f", ("n", "a"), optional=True),
-    "spectral_source": Field("f", ("n", "s"), optional=True),
-    "spectral_target": Field("f", ("n", "s"), optional=True),
-    "atp_source": Field("f", ("n", "k"), optional=True),
-    "atp_target": Field("f", ("n", "k"), optional=True),
+    **{f"{p.kind}_{name}": field for p in PARTS for name, field in p.fields.items()},
 }
 
 
@@ -60,32 +52,28 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         params["evidence"] = list(params["evidence"])
     learned: Learned = model.learned_
     evidence: Collection = model.evidence_
-    arrays: dict[str, AnyArray] = graph_arrays(model.graph_)
+    settings, hits = evidence.settings, learned.hits
     description: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "params": params,
         "validation": learned.validation,
         "kinds": [kind for kind in evidence.kinds if kind not in ("attributes", "recency")],
-        "density": learned.hits.density,
+        "density": hits.density,
         "horizon": learned.horizon,
     }
+    arrays: dict[str, AnyArray] = graph_arrays(model.graph_)
     for question, head in learned.heads.items():
-        arrays[f"{question}_weights"], arrays[f"{question}_usual"] = head.weights, head.usual
-    arrays["intercepts"] = np.array([learned.heads[name].intercept for name in QUESTIONS])
-    arrays["ratio"] = np.stack([learned.ratio.x, learned.ratio.y])
-    arrays["hit_weights"], arrays["cold_rates"] = learned.hits.weights, learned.hits.cold
-    arrays["hit_curve"] = np.stack([learned.hits.curve.x, learned.hits.curve.y])
-    for part in evidence.others:
-        if isinstance(part, Levels):
-            arrays["levels"] = part.level_
-        elif isinstance(part, Attributes):
-            arrays["attributes"] = part.vectors_
-        elif isinstance(part, Recency):
-            arrays |= part.arrays(model.graph_)
-        elif isinstance(part, VectorEvidence):
-            name = part.kinds[0]
-            arrays[f"{name}_source"], arrays[f"{name}_target"] = part.source_, part.target_
+        arrays |= {f"{question}_{name}": np.asarray(getattr(head, name)) for name in _HEAD}
+    for name, curve in (("ratio", learned.ratio), ("hit_curve", hits.curve)):
+        arrays[name] = np.stack([curve.x, curve.y])
+    arrays["hit_weights"], arrays["cold_rates"] = hits.weights, hits.cold
+    if settings.clock is not None:
+        arrays |= {f"time_{name}": getattr(settings.clock, name) for name in _TIMES}
+    if settings.attributes is not None:
+        arrays["attributes"] = settings.attributes
+    for part in evidence.parts:
+        arrays |= {f"{part.kind}_{name}": getattr(part, name) for name in part.fields}
     write_archive(path, description, arrays)
 
 
@@ -96,27 +84,19 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
         model: Any = kind()
         model.set_params(**description["params"])
         graph = graph_from(arrays)
-        heads = {
-            question: Head(
-                arrays[f"{question}_weights"].astype(np.float64),
-                float(arrays["intercepts"][at]),
-                arrays[f"{question}_usual"].astype(np.float64),
-            )
-            for at, question in enumerate(QUESTIONS)
-        }
-        hits = HitRates(
-            arrays["hit_weights"],
-            Curve(*arrays["hit_curve"]),
-            arrays["cold_rates"],
-            float(description["density"]),
-        )
-        if not 0 < hits.density < 1 or not len(hits.cold) or not arrays["ratio"].shape[1]:
+        heads = {}
+        for question in QUESTIONS:
+            weights, intercept, usual = (arrays[f"{question}_{name}"] for name in _HEAD)
+            heads[question] = Head(weights, float(intercept), usual)
+        curve, density = Curve(*arrays["hit_curve"]), float(description["density"])
+        hits = HitRates(arrays["hit_weights"], curve, arrays["cold_rates"], density)
+        if not 0 < density < 1 or not len(hits.cold) or not arrays["ratio"].shape[1]:
             raise ValueError("its hit rates mean nothing")
         learned = Learned(
             heads, Curve(*arrays["ratio"]), hits, float(description["horizon"]),
             dict(description["validation"]),
         )  # fmt: skip
-        evidence = _collection(model, graph, description, arrays)
+        evidence = _collection(model, graph, [str(k) for k in description["kinds"]], arrays)
         if len(heads["link"].weights) != len(evidence.term_names):
             raise ValueError("its weights do not fit its evidence")
         model._use(graph, evidence, learned)
@@ -127,22 +107,18 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
 
 
 def _collection(
-    model: Any, graph: Any, description: dict[str, Any], arrays: dict[str, AnyArray]
+    model: Any, graph: Any, kinds: list[str], arrays: dict[str, AnyArray]
 ) -> Collection:
-    known = Attributes(arrays["attributes"]) if "attributes" in arrays else None
     clock = None
-    if "edge_times" in arrays:
-        names = ("edge_times", "start_times", "source_times")
-        clock = Clock.of(*(arrays[name].astype(np.float64) for name in names))
-    settings = Settings(model.n_components, model.n_jobs, 0, known, clock, graph)
-    found = Collection([str(kind) for kind in description["kinds"]], settings)
+    if "time_edge" in arrays:
+        clock = Clock(graph, *(arrays[f"time_{name}"] for name in _TIMES))
+    known = arrays.get("attributes")
+    found = Collection(kinds, Settings(model.n_components, model.n_jobs, 0, known, clock))
     found.graph = graph
     found.local.fit(graph)
-    for part in found.others:
-        if isinstance(part, Levels):
-            part.use(arrays["levels"])
-        elif isinstance(part, VectorEvidence):
-            part.use(*(arrays[f"{part.kinds[0]}_{side}"] for side in ("source", "target")))
-        else:
+    for part in found.parts:
+        for name in part.fields:
+            setattr(part, name, arrays[f"{part.kind}_{name}"])
+        if not part.fields:
             part.fit(graph)
     return found

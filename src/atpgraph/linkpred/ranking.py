@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +10,17 @@ from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, logit, logsumexp
 
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence import Collection, Recency
+from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.times import link_counts
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
 
 _POPULAR = 100  # nodes that are candidates for every source
 _LEAST = 25  # examples of a step of a curve
+_CAP = 20.0  # most that a list counts, in means
+# What hit rates depend on; the first ones fall along a list.
 FEATURES = ("share", "rank", "out-degree", "in-degree", "no out-edge", "constant")
+_FALLING = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,54 +48,19 @@ class Curve:
 
 
 class Ranked(NamedTuple):
-    """Targets of one source, best first.
-
-    ``scores`` decide the order; ``share`` is the logarithm of each score's part of the sum over
-    all candidates; ``cold`` says that popularity decided, since nothing is known of the source.
-    """
+    """Targets of one source, best first."""
 
     nodes: Int64Array
-    scores: Float64Array
-    share: Float64Array
-    cold: bool
-
-
-class Popularity:
-    """Links that each node got lately: what to suggest to a source without edges.
-
-    `recency` knows when edges arrived; without it all edges count. `horizon` is the share of the
-    edges that are recent.
-    """
-
-    def __init__(self, graph: DiGraph, recency: Recency | None, horizon: float = 1.0) -> None:
-        self.horizon, self._n = horizon, graph.n_nodes
-        self._now = recency.clock.now if recency is not None else None
-        plain = (graph.targets, np.zeros(graph.n_edges))
-        targets, times = plain if recency is None else recency.events
-        order = np.argsort(times, kind="stable")
-        self._targets, self._times = targets[order], times[order]
-
-    def counts(self, source: int, horizon: float | None = None) -> Int64Array:
-        """Return how many recent links every node has, seen from when the source chooses."""
-        horizon = self.horizon if horizon is None else horizon
-        low, high = 0, len(self._times)
-        if self._now is not None:
-            until = self._now[source]
-            high = int(np.searchsorted(self._times, until))
-            low = int(np.searchsorted(self._times, until - horizon)) if horizon < 1 else 0
-        return np.bincount(self._targets[low:high], minlength=self._n)
-
-    def scores(self, source: int) -> Float64Array:
-        """Return log(1 + count) for every node, ties broken by all links so far."""
-        recent, ever = self.counts(source), self.counts(source, 1.0)
-        return np.log1p(recent) + 1e-6 * np.log1p(ever)
+    scores: Float64Array  # decide the order
+    features: Float64Array  # what the hit rate of each depends on, see FEATURES
+    cold: bool  # popularity decided, since nothing is known of the source
 
 
 class Ranker:
     """Find the best targets of sources in a graph by a head of its evidence.
 
-    `n_candidates` nodes near a source are scored in full; `horizon` is that of
-    :class:`Popularity`, for sources without edges.
+    `n_candidates` nodes near a source are scored in full. `horizon` is the share of the edges that
+    are recent: the most recent links rank the targets of sources without edges.
     """
 
     def __init__(
@@ -103,55 +72,63 @@ class Ranker:
         horizon: float = 1.0,
     ) -> None:
         self.graph, self.evidence, self.head = graph, evidence, head
-        self.n_candidates = n_candidates
+        self.n_candidates, self.horizon = n_candidates, horizon
         self._popular = largest(graph.in_degree, _POPULAR)
-        self.popularity = Popularity(graph, evidence.part(Recency), horizon)
+        self.link_counts = link_counts(graph, evidence.settings.clock)
 
     def is_cold(self, source: int) -> bool:
         """Return whether a source has no edges, so that no evidence tells its targets apart."""
         return not (self.graph.out_degree[source] or self.graph.in_degree[source])
+
+    def popularity(self, source: int) -> Float64Array:
+        """Return log(1 + recent links) for every node, ties broken by all links so far."""
+        recent, ever = (self.link_counts(source, h) for h in (self.horizon, 1.0))
+        return np.log1p(recent) + 1e-6 * np.log1p(ever)
 
     def candidates(self, source: int, room: Room, k: int, known: bool = False) -> Int64Array:
         """Return nodes near the source and popular ones, in the order of their numbers.
 
         Targets that it has already are left out unless `known` is true.
         """
-        near = room.near
-        if len(near) > max(self.n_candidates, k):
-            scores = self.evidence.near_scores(room, self.head.weights)
-            near = near[np.argpartition(-scores, max(self.n_candidates, k) - 1)]
-            near = near[: max(self.n_candidates, k)]
+        near, limit = room.near, max(self.n_candidates, k)
+        if len(near) > limit:
+            weights = self.evidence.local_weights(self.head.weights)
+            near = near[largest(self.evidence.local.scores(room, weights), limit)]
         popular = self._popular if k <= _POPULAR else largest(self.graph.in_degree, k)
-        taken = [np.array([source])]
-        if not known:
-            taken.append(targets_of(self.graph, source))
-        nodes = np.setdiff1d(np.union1d(near, popular), np.concatenate(taken))
+        taken = np.empty(0, np.int64) if known else targets_of(self.graph, source)
+        nodes = np.setdiff1d(np.union1d(near, popular), np.append(taken, source))
         return nodes.astype(np.int64)
 
     def terms(self, source: int, nodes: Int64Array, room: Room) -> Float64Array:
         """Return the terms of the pairs of the source with nodes."""
-        u = np.full(len(nodes), source)
         near = room.table[nodes].astype(np.float64)
-        return self.evidence.as_terms(self.evidence.numbers(near, u, nodes))
+        numbers = self.evidence.numbers(near, np.full(len(nodes), source), nodes)
+        return self.evidence.as_terms(numbers)
 
     def rank(self, source: int, room: Room, k: int, known: bool = False) -> Ranked:
         """Return the best k targets of a source whose local evidence is in the room."""
         if self.is_cold(source):
-            return self._rank_cold(source, k)
+            scores = self.popularity(source)
+            nodes = largest(scores, k + 1)
+            nodes = nodes[nodes != source]
+            return self.top(source, nodes, scores[nodes], k)
         nodes = self.candidates(source, room, k, known)
-        return self.top(nodes, self.head.score(self.terms(source, nodes, room)), k)
+        return self.top(source, nodes, self.head.score(self.terms(source, nodes, room)), k)
 
-    def top(self, nodes: Int64Array, scores: Float64Array, k: int, cold: bool = False) -> Ranked:
+    def top(self, source: int, nodes: Int64Array, scores: Float64Array, k: int) -> Ranked:
         """Return the k largest scores; of equal ones those of the smaller number."""
         order = np.lexsort([nodes, -scores])[:k]
-        total = logsumexp(scores) if len(scores) else 0.0
-        return Ranked(nodes[order], scores[order], scores[order] - total, cold)
+        share = scores[order] - (logsumexp(scores) if len(scores) else 0.0)
+        own = np.broadcast_to(source_features(self.graph, source), (len(order), 4))
+        rank = np.arange(1, len(order) + 1)
+        features = np.column_stack([share, -np.log(rank), own])
+        return Ranked(nodes[order], scores[order], features, self.is_cold(source))
 
-    def _rank_cold(self, source: int, k: int) -> Ranked:
-        scores = self.popularity.scores(source)
-        nodes = largest(scores, k + 1).astype(np.int64)
-        nodes = nodes[nodes != source]
-        return self.top(nodes, scores[nodes], k, cold=True)
+
+def source_features(graph: DiGraph, source: int | Int64Array) -> Float64Array:
+    """Return what the hit rate of suggestions depends on, for a source or a row for each."""
+    out, into = graph.out_degree[source], graph.in_degree[source]
+    return np.stack([np.log1p(out), np.log1p(into), out == 0, np.ones_like(out)], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,43 +140,40 @@ class HitRates:
     cold: Float64Array  # the rate at each rank for sources without edges
     density: float  # share of links among the pairs without an edge, which the rates hold for
 
-    def order(self, ranked: Ranked, features: Float64Array) -> Float64Array:
+    def order(self, ranked: Ranked) -> Float64Array:
         """Return what orders the suggestions of all sources: it falls along each list."""
-        rank = np.arange(1, len(ranked.nodes) + 1)
         if ranked.cold:
-            at = np.minimum(rank, len(self.cold)) - 1
-            return np.asarray(logit(np.clip(self.cold[at], 1e-9, 1 - 1e-9)) - 1e-6 * rank - 100.0)
-        return np.asarray(_columns(ranked, features) @ self.weights)
+            rates = np.clip(self._cold(ranked), 1e-9, 1 - 1e-9)
+            return np.asarray(logit(rates) - 1e-6 * np.arange(1, len(rates) + 1) - 100.0)
+        return np.asarray(ranked.features @ self.weights)
 
-    def rates(
-        self, ranked: Ranked, features: Float64Array, base_rate: float | None = None
-    ) -> Float64Array:
+    def rates(self, ranked: Ranked, base_rate: float | None = None) -> Float64Array:
         """Return the expected hit rate of every suggestion, at the density or a base rate."""
-        if ranked.cold:
-            at = np.minimum(np.arange(len(ranked.nodes)), len(self.cold) - 1)
-            rates = self.cold[at]
-        else:
-            rates = self.curve(self.order(ranked, features))
-        return rates if base_rate is None else shifted(rates, self.density, base_rate)
+        rates = self._cold(ranked) if ranked.cold else self.curve(self.order(ranked))
+        if base_rate is None:
+            return rates
+        by = logit(base_rate) - logit(self.density)
+        return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
 
+    def of_whole(self, missing: float, density: float) -> HitRates:
+        """Return the rates of the whole graph, which lacks `missing` times as many edges as hidden.
 
-def source_features(graph: DiGraph, source: int | Int64Array) -> Float64Array:
-    """Return what the hit rate of suggestions depends on, for a source or a row for each."""
-    out, into = graph.out_degree[source], graph.in_degree[source]
-    return np.stack([np.log1p(out), np.log1p(into), out == 0, np.ones_like(out)], axis=-1)
+        While edges are hidden, a suggestion is one of them with probability y, a link that the
+        graph lacks with probability `missing` · y, which counts as a miss, or no link. Once they
+        are known they are suggested no more, and the second case has `missing` · y / (1 − y).
+        """
+        y = self.curve.y
+        rates = np.minimum(missing * y / np.maximum(1.0 - y, 1e-12), 1.0)
+        return replace(self, curve=Curve(self.curve.x, rates), density=density)
 
-
-def shifted(rates: Float64Array, density: float, base_rate: float) -> Float64Array:
-    """Return rates that hold at one share of links as they are at another."""
-    by = logit(base_rate) - logit(density)
-    return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
+    def _cold(self, ranked: Ranked) -> Float64Array:
+        return self.cold[np.minimum(np.arange(len(ranked.nodes)), len(self.cold) - 1)]
 
 
 class Suggested(NamedTuple):
-    """A list, features of its source, which of it were hits, and how many sources it stands for."""
+    """A list, which of it were hits, and how many sources it stands for."""
 
     ranked: Ranked
-    features: Float64Array
     hit: BoolArray
     weight: float
 
@@ -210,13 +184,13 @@ def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
     A logistic regression whose weights of share and rank cannot have the wrong sign, then an
     isotonic regression of the hits over its score.
     """
-    x = np.concatenate([_columns(each.ranked, each.features) for each in lists])
+    x = np.concatenate([each.ranked.features for each in lists])
     hit = np.concatenate([each.hit for each in lists]).astype(np.float64)
     weight = np.array([each.weight for each in lists])
-    own = np.repeat(np.minimum(weight / weight.mean(), 20.0), [len(each.hit) for each in lists])
+    own = np.repeat(np.minimum(weight / weight.mean(), _CAP), [len(each.hit) for each in lists])
+    falling = np.arange(len(FEATURES)) < _FALLING
     if not hit.any():
-        weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-        return weights, Curve(np.zeros(1), np.zeros(1))
+        return falling.astype(np.float64), Curve(np.zeros(1), np.zeros(1))
     scale = np.maximum(x.std(axis=0), 1e-9)
     scale[-1] = 1.0
 
@@ -227,8 +201,8 @@ def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
         slope[:-1] += w[:-1]
         return float(value), slope
 
-    bounds = [(1e-3, None), (1e-3, None), *([(None, None)] * 4)]
-    start = np.array([1.0, 1.0, 0.0, 0.0, 0.0, -2.0])
+    bounds = [(1e-3, None) if falls else (None, None) for falls in falling]
+    start = np.append(falling[:-1].astype(np.float64), -2.0)
     weights = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x / scale
     return weights, fit_curve(x @ weights, hit, own)
 
@@ -237,10 +211,10 @@ def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:
     """Fit a curve that never falls to means over groups of neighbors."""
     order = np.argsort(x, kind="stable")
     cuts = np.arange(0, len(order), max(_LEAST, len(order) // 200))
-    total = np.add.reduceat(weight[order], cuts)
-    center = np.add.reduceat((weight * x)[order], cuts) / total
-    mean = np.add.reduceat((weight * y)[order], cuts) / total
-    return Curve(center, isotonic_regression(mean, weights=total).x)
+    total, center, mean = (
+        np.add.reduceat(side[order], cuts) for side in (weight, weight * x, weight * y)
+    )
+    return Curve(center / total, isotonic_regression(mean / total, weights=total).x)
 
 
 def fit_log_ratio(
@@ -257,23 +231,20 @@ def fit_log_ratio(
     upto = np.cumsum(bad_weight[order])
     at = np.minimum(np.searchsorted(upto, [0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99]), len(bad) - 1)
     edges = np.unique(np.concatenate([np.quantile(good, steps), bad[order][at]]))
-    sides = [
-        np.bincount(np.searchsorted(edges, x), w, minlength=len(edges) + 1)
-        for x, w in ((good, good_weight), (bad, bad_weight))
-    ]
-    both = np.concatenate([good, bad])
-    all_weight = np.concatenate([good_weight, bad_weight])
-    place = np.searchsorted(edges, both)
-    total = np.bincount(place, all_weight, minlength=len(edges) + 1)
-    used = total > 0
-    center = np.bincount(place, all_weight * both, minlength=len(edges) + 1)[used] / total[used]
-    links, others = sides[0][used], sides[1][used]
-    blocks = isotonic_regression(links / total[used], weights=total[used]).blocks
-    links = np.add.reduceat(links, blocks[:-1])
-    others = np.add.reduceat(others, blocks[:-1])
-    ratio = np.log((links + 0.5 / len(good)) / (others + 0.5 * np.median(bad_weight)))
-    ratio = np.repeat(np.maximum.accumulate(ratio), np.diff(blocks))
-    return Curve(center, ratio)
+
+    def in_bins(x: Float64Array, weight: Float64Array) -> Float64Array:
+        place = np.searchsorted(edges, x)
+        return np.asarray(np.bincount(place, weight, minlength=len(edges) + 1), dtype=np.float64)
+
+    links, others = in_bins(good, good_weight), in_bins(bad, bad_weight)
+    center = in_bins(good, good_weight * good) + in_bins(bad, bad_weight * bad)
+    used = links + others > 0
+    links, others, center = links[used], others[used], center[used]
+    total = links + others
+    blocks = isotonic_regression(links / total, weights=total).blocks
+    above, below = (np.add.reduceat(side, blocks[:-1]) for side in (links, others))
+    ratio = np.log((above + 0.5 / len(good)) / (below + 0.5 * np.median(bad_weight)))
+    return Curve(center / total, np.repeat(np.maximum.accumulate(ratio), np.diff(blocks)))
 
 
 def targets_of(graph: DiGraph, u: int) -> Int64Array:
@@ -285,9 +256,3 @@ def largest(values: AnyArray, k: int) -> Int64Array:
     """Return the indices of the k largest values."""
     k = min(k, len(values))
     return np.argpartition(-values, k - 1)[:k].astype(np.int64) if k else np.empty(0, np.int64)
-
-
-def _columns(ranked: Ranked, features: Float64Array) -> Float64Array:
-    rank = np.arange(1, len(ranked.nodes) + 1)
-    rest = np.broadcast_to(features, (len(rank), len(features)))
-    return np.column_stack([ranked.share, -np.log(rank), rest])

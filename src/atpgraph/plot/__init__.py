@@ -10,13 +10,24 @@ Examples
 'Figure'
 """
 
-from atpgraph.plot.curves import plot_levels, plot_objective
-from atpgraph.plot.figures import KINDS, plot, save
-from atpgraph.plot.hierarchy import plot_hierarchy
-from atpgraph.plot.vectors import plot_map
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from atpgraph.plot.figures import check_output, plot_levels, plot_map, plot_objective, save
+from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES, plot_hierarchy
+from atpgraph.util.random import RandomState
+from atpgraph.util.registry import Registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "KINDS",
+    "MAX_EDGES",
+    "MAX_NODES",
+    "check_output",
     "plot",
     "plot_hierarchy",
     "plot_levels",
@@ -24,3 +35,32 @@ __all__ = [
     "plot_objective",
     "save",
 ]
+
+KINDS: Registry[Callable[..., Any]] = Registry(
+    "kind of picture",
+    {
+        "hierarchy": plot_hierarchy,
+        "map": lambda thing, **breaking: plot_map(thing),
+        "levels": plot_levels,
+        "objective": lambda thing, **breaking: plot_objective(thing),
+    },
+)
+
+
+def plot(thing: Any, kind: str, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
+    """Draw a graph or a model.
+
+    Parameters
+    ----------
+    thing : fitted ATP, or anything :func:`atpgraph.as_graph` takes
+    kind : {"hierarchy", "map", "levels", "objective"}
+        ``map`` and ``objective`` need a model.
+    method, random_state
+        How to break the cycles of a graph; a model has its own.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure: Figure = KINDS[kind](thing, method=method, random_state=random_state)
+    return figure

@@ -1,4 +1,4 @@
-"""Where the nodes of a layered drawing stand: few crossings, short and straight edges.
+"""Lay out a graph in layers, with few crossings and short, straight edges.
 
 An edge over several levels gets a *bend* in every level it passes, and bends are placed like
 nodes, so that edges run between the nodes and not through them.
@@ -20,21 +20,11 @@ _ROUNDS = 40
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Positions of the nodes, and the way of every edge.
+    """Positions of nodes and edges."""
 
-    Attributes
-    ----------
-    x : float64 array of n entries
-        Position of every node in its row.
-    routes : list of (k, 2) arrays
-        For every edge the points (x, level) it passes, its two ends included.
-    crossings : int
-        How often two edges cross between neighboring rows.
-    """
-
-    x: Float64Array
-    routes: list[Float64Array]
-    crossings: int
+    x: Float64Array  # of every node in its row
+    routes: list[Float64Array]  # for every edge the points (x, level) it passes, with both ends
+    crossings: int  # pairs of edges that cross between neighboring rows
 
 
 def layered(
@@ -47,18 +37,9 @@ def layered(
 ) -> Layout:
     """Arrange nodes in rows by level.
 
-    Parameters
-    ----------
-    level : int64 array of n entries
-        Row of every node.
-    sources, targets : int64 arrays of m entries
-        Edges in either direction; those within a row do not influence the layout.
-    width : float64 array of n entries
-        Room that a node needs.
-    gap : float
-        Room between neighboring nodes; bends get by with less.
-    start : float64 array of n entries, optional
-        Positions that give the order to begin with; without them it is that of the nodes.
+    `sources` and `targets` are edges in either direction; edges within a row do not influence the
+    layout. `width` is the room that each node needs, and `gap` the room between nodes; bends need
+    less. `start` has positions that give the initial order, by default that of the nodes.
 
     Examples
     --------
@@ -98,7 +79,7 @@ class _Links:
         self.count = len(row)
 
     def mean(self, value: Float64Array, weight: Float64Array, down: bool, up: bool) -> Float64Array:
-        """Mean value over the neighbors below, above, or both; NaN where there are none."""
+        """Return the mean over the neighbors below, above, or both; NaN where there are none."""
         total, mass = np.zeros(self.count), np.zeros(self.count)
         for wanted, here, there in (
             (down, self.upper, self.lower),
@@ -111,7 +92,7 @@ class _Links:
         return mean
 
     def crossings(self, place: Float64Array) -> int:
-        """Pairs of segments between the same two rows that cross."""
+        """Count the pairs of segments between the same two rows that cross."""
         found = 0
         floor = self.row[self.lower]
         for at in np.unique(floor):
@@ -124,7 +105,7 @@ class _Links:
 def _with_bends(
     level: Int64Array, sources: Int64Array, targets: Int64Array
 ) -> tuple[list[Int64Array], Int64Array, Int64Array, Int64Array]:
-    """The nodes that each edge passes, the row of all nodes and bends, and the segments."""
+    """Return the nodes that each edge passes, the row of all nodes and bends, and the segments."""
     chains: list[Int64Array] = []
     row = level.tolist()
     lower: list[int] = []
@@ -159,7 +140,7 @@ def _fewest_crossings(rows: list[Int64Array], links: _Links) -> tuple[list[Int64
             place = places(rows)
             wish = links.mean(place, even, down=upwards, up=not upwards)[rows[at]]
             wish = np.where(np.isnan(wish), place[rows[at]], wish)
-            # Ties turn round on every other pair of sweeps, or a bad start could never be left.
+            # Reverse ties on every other pair of sweeps, or a bad start could never be left.
             order = np.arange(len(wish)) * (-1 if sweep % 4 >= 2 else 1)
             rows[at] = rows[at][np.lexsort((order, wish))]
         crossings = links.crossings(places(rows))

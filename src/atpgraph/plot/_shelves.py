@@ -1,7 +1,7 @@
-"""A whole drawing on a page: connected components on shelves, levels as rows.
+"""Arrange a whole drawing on a page: connected components side by side, levels as rows.
 
-Components are laid out by themselves and stand side by side on *shelves*, like books, the tallest
-first. A level too wide for the page takes several rows.
+Components are laid out separately and packed into *shelves*, the tallest first. A level too wide
+for the page takes several rows.
 """
 
 from __future__ import annotations
@@ -19,44 +19,25 @@ from atpgraph.util.arrays import Float64Array, Int64Array
 PAGES = (12.0, 15.0, 19.0, 24.0)  # inches: the narrowest that makes the drawing wide, not tall
 _LEVEL, _ROW = 0.85, 0.5  # inches between levels, and between the rows of one
 _TALL = 30.0  # inches from which levels move closer together
-_APART, _SHELF = 0.5, 0.9  # inches between components, and between shelves
+_APART, _SHELF = 0.5, 0.9  # inches between parts, and between shelves
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The rows of one level on one shelf.
+    """The rows of one level on one shelf."""
 
-    Attributes
-    ----------
-    shelf, level : int
-        Shelves count from 0 at the top, levels from 1.
-    heights : float64 array
-        The y of each row, the lowest first.
-    """
-
-    shelf: int
-    level: int
-    heights: Float64Array
+    shelf: int  # from 0 at the top
+    level: int  # from 1
+    heights: Float64Array  # the y of each row, the lowest first
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A whole drawing, in inches; y grows upwards.
+    """A whole drawing, in inches from the lower left corner."""
 
-    Attributes
-    ----------
-    x, y : float64 arrays of n entries
-        Centres of the nodes.
-    routes : list of (k, 2) arrays
-        For every edge the points it passes, its two ends included.
-    rows : list of Row
-    width, height : float
-        Room that all of it takes; the lower left corner is the origin.
-    """
-
-    x: Float64Array
+    x: Float64Array  # centers of the nodes
     y: Float64Array
-    routes: list[Float64Array]
+    routes: list[Float64Array]  # for every edge the points it passes, with both ends
     rows: list[Row]
     width: float
     height: float
@@ -67,14 +48,8 @@ def arranged(
 ) -> Sheet:
     """Arrange a graph on a page: components on shelves, levels as rows, the lowest at the bottom.
 
-    Parameters
-    ----------
-    level : int64 array of n entries
-        From 1 in every connected component.
-    sources, targets : int64 arrays of m entries
-        Edges in either direction.
-    width : float64 array of n entries
-        Room that a node needs, in inches.
+    Levels count from 1 in every connected component, edges have either direction, and `width` is
+    the room that each node needs, in inches.
 
     Examples
     --------
@@ -91,51 +66,51 @@ def arranged(
         coo_array((np.ones(len(sources)), (sources, targets)), shape=(len(level),) * 2),
         directed=False,
     )
-    books = [
-        _Book(
+    parts = [
+        _Part(
             level, sources, targets, width, np.flatnonzero(member == number),
             np.flatnonzero(member[sources] == number),
         )
         for number in range(count)
     ]  # fmt: skip
     for page in PAGES:
-        sheet = _sheet(_shelved([book.wrapped(page) for book in books], page), pitch, len(sources))
+        sheet = _sheet(_shelved([part.wrapped(page) for part in parts], page), pitch, len(sources))
         if sheet.height <= sheet.width:
             break
     return sheet
 
 
-def _sheet(shelves: list[list[_Book]], pitch: float, n_edges: int) -> Sheet:
-    """Put the shelves above each other."""
-    n_nodes = sum(len(book.nodes) for shelf in shelves for book in shelf)
+def _sheet(shelves: list[list[_Part]], pitch: float, n_edges: int) -> Sheet:
+    """Stack the shelves."""
+    n_nodes = sum(len(part.nodes) for shelf in shelves for part in shelf)
     x, y = np.zeros(n_nodes), np.zeros(n_nodes)
     routes: list[Float64Array] = [np.zeros((0, 2))] * n_edges
     rows: list[Row] = []
     floor = 0.0
     for shelf in range(len(shelves) - 1, -1, -1):
         heights: list[Float64Array] = []
-        for at in range(max(book.top for book in shelves[shelf])):
-            deep = max(book.rows_of[at] for book in shelves[shelf] if book.top > at)
+        for at in range(max(part.top for part in shelves[shelf])):
+            deep = max(part.rows_of[at] for part in shelves[shelf] if part.top > at)
             heights.append(floor + _ROW * np.arange(deep))
             floor = float(heights[-1][-1]) + pitch
         floor += _SHELF - pitch
         rows += [Row(shelf, at, ys) for at, ys in enumerate(heights, start=1)]
         left = 0.0
-        for book in shelves[shelf]:
+        for part in shelves[shelf]:
             y_of = np.concatenate(
-                [ys[:deep] for ys, deep in zip(heights, book.rows_of, strict=False)]
+                [ys[:deep] for ys, deep in zip(heights, part.rows_of, strict=False)]
             )
-            x[book.nodes] = left + book.layout.x
-            y[book.nodes] = y_of[book.row]
-            for edge, route in zip(book.edges.tolist(), book.layout.routes, strict=True):
+            x[part.nodes] = left + part.layout.x
+            y[part.nodes] = y_of[part.row]
+            for edge, route in zip(part.edges.tolist(), part.layout.routes, strict=True):
                 routes[edge] = np.column_stack([left + route[:, 0], y_of[route[:, 1].astype(int)]])
-            left += book.width + _APART
-    across = max(sum(book.width + _APART for book in shelf) for shelf in shelves) - _APART
+            left += part.width + _APART
+    across = max(sum(part.width + _APART for part in shelf) for shelf in shelves) - _APART
     return Sheet(x, y, routes, rows[::-1], across, floor - _SHELF)
 
 
-class _Book:
-    """A connected component, laid out by itself; its left edge is at 0."""
+class _Part:
+    """A connected component, laid out separately; its left edge is at 0."""
 
     def __init__(
         self,
@@ -152,8 +127,8 @@ class _Book:
         self.top = int(level[nodes].max())
         self._lay_out(self._level, np.ones(self.top, dtype=np.int64))
 
-    def wrapped(self, page: float) -> _Book:
-        """A book whose levels take several rows where one is wider than the page."""
+    def wrapped(self, page: float) -> _Part:
+        """Return the component with several rows for each level that is wider than the page."""
         needed = np.bincount(self._level, self._room + GAP, self.top)
         rows_of = np.maximum(np.ceil(needed / page), 1).astype(np.int64)
         if rows_of.max() == 1:
@@ -163,9 +138,9 @@ class _Book:
             members = np.flatnonzero(self._level == at)
             members = members[np.argsort(self.layout.x[members], kind="stable")]
             row[members] += np.arange(len(members)) % rows_of[at]  # neighbors in turn
-        book = copy(self)
-        book._lay_out(row, rows_of, self.layout.x)
-        return book
+        part = copy(self)
+        part._lay_out(row, rows_of, self.layout.x)
+        return part
 
     def _lay_out(
         self, row: Int64Array, rows_of: Int64Array, start: Float64Array | None = None
@@ -179,16 +154,16 @@ class _Book:
         self.layout = Layout(made.x - left, routes, made.crossings)
 
 
-def _shelved(books: list[_Book], page: float) -> list[list[_Book]]:
-    """Tall books first, each on the first shelf that has room for it."""
-    order = sorted(books, key=lambda book: (-len(book.rows_of), -book.width, book.nodes[0]))
-    shelves: list[list[_Book]] = []
+def _shelved(parts: list[_Part], page: float) -> list[list[_Part]]:
+    """Put each component on the first shelf that has room for it, tall ones first."""
+    order = sorted(parts, key=lambda part: (-len(part.rows_of), -part.width, part.nodes[0]))
+    shelves: list[list[_Part]] = []
     taken: list[float] = []
-    for book in order:
-        at = next((i for i, used in enumerate(taken) if used + book.width <= page), len(shelves))
+    for part in order:
+        at = next((i for i, used in enumerate(taken) if used + part.width <= page), len(shelves))
         if at == len(shelves):
             shelves.append([])
             taken.append(0.0)
-        shelves[at].append(book)
-        taken[at] += book.width + _APART
+        shelves[at].append(part)
+        taken[at] += part.width + _APART
     return shelves

@@ -1,50 +1,121 @@
-"""A picture by the name of its kind, and pictures as files."""
+"""Draw a graph or a model by the name of a kind of picture, and write pictures to files."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from atpgraph._version import __version__
-from atpgraph.errors import InputError
-from atpgraph.plot._style import require_matplotlib
-from atpgraph.plot.curves import plot_levels, plot_objective
-from atpgraph.plot.hierarchy import plot_hierarchy
-from atpgraph.plot.vectors import plot_map
+from atpgraph.cycles import break_cycles
+from atpgraph.embedding import ATP
+from atpgraph.embedding.projection import projection
+from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.graph.convert import as_graph
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
+from atpgraph.util.arrays import Int32Array, Int64Array
 from atpgraph.util.files import atomic_path, check_writable
+from atpgraph.util.palette import BLUE, INK, LINE, QUIET, STEPS
 from atpgraph.util.random import RandomState
-from atpgraph.util.registry import Registry
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-ENDINGS = (".png", ".svg")
-_DPI = 150
-
-Draw = Callable[[Any, str, RandomState], "Figure"]
-KINDS: Registry[Draw] = Registry(
-    "kind of picture",
-    {
-        "hierarchy": lambda thing, method, seed: plot_hierarchy(
-            thing, method=method, random_state=seed
-        ),
-        "map": lambda thing, method, seed: plot_map(thing),
-        "levels": lambda thing, method, seed: plot_levels(thing, method=method, random_state=seed),
-        "objective": lambda thing, method, seed: plot_objective(thing),
-    },
-)
+_SCREEN, _FILE = 110, 150  # dots per inch; the first is about the width of a notebook cell
+_WRITTEN = 25  # levels up to which every bar gets its number
+_MANY = 3000  # points from which an SVG holds them as one picture
 
 
-def plot(thing: Any, kind: str, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
-    """Draw a graph or a model.
+@dataclass(frozen=True, eq=False)
+class Levelled:
+    """A graph, the edges that break its cycles, and the levels without them."""
+
+    graph: DiGraph
+    removed: Int64Array
+    level: Int32Array
+
+
+def levelled(thing: Any, method: str, random_state: RandomState) -> Levelled:
+    """Return the levels of a fitted model, or of a graph once its cycles are broken."""
+    if isinstance(thing, ATP):
+        thing._fitted()
+        return Levelled(thing.graph_, thing.removed_, thing.levels_)
+    broken = break_cycles(as_graph(thing), method, random_state=random_state)
+    return Levelled(broken.graph, broken.removed, levels(broken.dag))
+
+
+@cache
+def _figure_class() -> Any:
+    """Return the class of all figures; an error says what to install without Matplotlib."""
+    try:
+        from matplotlib.figure import Figure as Plain
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plot", "Drawing") from None
+
+    class Figure(Plain):
+        """A Matplotlib figure that a notebook displays without ``%matplotlib inline``.
+
+        IPython calls ``_repr_png_`` only if no backend has registered a formatter for figures, so
+        a figure is never displayed twice.
+        """
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png", dpi=_SCREEN)
+            return buffer.getvalue()
+
+    return Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, in inches, that no global state of pyplot knows."""
+    figure: Figure = _figure_class()(
+        figsize=(width, height), facecolor="white", layout="constrained"
+    )
+    return figure
+
+
+def _finish(axes: Axes, x_label: str, y_label: str, title: str) -> None:
+    """Give axes their names, a title at the left, and two thin lines."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(LINE)
+    axes.tick_params(colors=QUIET, labelsize=9)
+    axes.set_xlabel(x_label, color=INK, fontsize=10)
+    axes.set_ylabel(y_label, color=INK, fontsize=10)
+    axes.set_title(title, loc="left", fontsize=11, color=INK)
+
+
+def _whole_ticks(axis: Axis) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=9, integer=True, min_n_ticks=1))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number and its noun.
+
+    Examples
+    --------
+    >>> counted(1, "edge"), counted(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def plot_levels(thing: Any, *, method: str = "auto", random_state: RandomState = 0) -> Figure:
+    """Draw how many nodes each level has.
 
     Parameters
     ----------
     thing : fitted ATP, or anything :func:`atpgraph.as_graph` takes
-    kind : {"hierarchy", "map", "levels", "objective"}
-        ``map`` and ``objective`` need a model.
     method, random_state
         How to break the cycles of a graph; a model has its own.
 
@@ -52,16 +123,121 @@ def plot(thing: Any, kind: str, *, method: str = "auto", random_state: RandomSta
     -------
     matplotlib.figure.Figure
     """
-    return KINDS[kind](thing, method, random_state)
+    ranked = levelled(thing, method, random_state)
+    if not len(ranked.level):
+        raise InputError("The graph has no nodes; there is nothing to draw.")
+    count = np.bincount(ranked.level)[1:]
+    figure = new_figure(float(np.clip(0.3 * len(count) + 2, 4.5, 10)), 3.6)
+    axes = figure.add_subplot()
+    bars = axes.bar(np.arange(1, len(count) + 1), count, color=BLUE, width=0.82)
+    for at, bar in enumerate(bars, start=1):
+        bar.set_gid(f"level-{at}")
+    if len(count) <= _WRITTEN:
+        axes.bar_label(bars, [f"{n:,}" for n in count], fontsize=8, color=INK, padding=2)
+    # One level often holds most nodes; on a plain scale the others would not be seen.
+    uneven = int(count.max()) > 40 * float(np.median(count[count > 0]))
+    if uneven:
+        axes.set_yscale("log")
+        axes.set_ylim(0.7, None)
+    else:
+        _whole_ticks(axes.yaxis)
+    axes.set_xlim(0.4, len(count) + 0.6)
+    _whole_ticks(axes.xaxis)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    nodes, removed = counted(len(ranked.level), "node"), counted(len(ranked.removed), "edge")
+    title = f"{nodes} on {counted(len(count), 'level')}, {removed} removed"
+    _finish(axes, "level", "nodes (logarithmic)" if uneven else "nodes", title)
+    return figure
+
+
+def plot_objective(model: Any) -> Figure:
+    """Draw the objective of a fitted model after each iteration.
+
+    Parameters
+    ----------
+    model : ATP
+        A fitted model.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    if not isinstance(model, ATP):
+        raise InputError("An objective belongs to a model; embed the graph first (atp embed).")
+    model._fitted()
+    values = model.objective_
+    if not len(values):
+        raise InputError(
+            "The model has no objective curve: its graph has no paths. Draw its map or its levels."
+        )
+    figure = new_figure(5.2, 3.4)
+    axes = figure.add_subplot()
+    (line,) = axes.plot(np.arange(1, len(values) + 1), values, "o-", color=BLUE, markersize=5)
+    line.set_gid("objective")
+    axes.grid(axis="y", color=LINE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.08, y=0.12)
+    _whole_ticks(axes.xaxis)
+    axes.yaxis.get_offset_text().set(color=QUIET, fontsize=9)
+    fall = 1 - values[-1] / values[0] if values[0] > 0 else 0.0
+    title = f"{counted(len(values), 'iteration')}, the objective fell by {100 * fall:.2g} %"
+    _finish(axes, "iteration", "objective", title)
+    return figure
+
+
+def plot_map(model: Any) -> Figure:
+    """Draw source and target vectors on a plane, colored by level.
+
+    Parameters
+    ----------
+    model : ATP
+        A fitted model.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two panels on the same axes: the sources left, the targets right.
+    """
+    if not isinstance(model, ATP):
+        raise InputError("A map shows vectors, and a graph has none; embed it first (atp embed).")
+    sources, targets, shares = projection(model)
+    if not len(sources):
+        raise InputError("The model has no nodes; there is nothing to draw.")
+    figure = new_figure(9.2, 4.6)
+    from matplotlib.colors import LinearSegmentedColormap
+
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    level = model.levels_
+    # The nodes of rare levels are drawn last, so that they stay visible.
+    order = np.argsort(-np.bincount(level)[level], kind="stable")
+    for axes, side, points in zip(panels, ("source", "target"), (sources, targets), strict=True):
+        dots = axes.scatter(
+            points[order, 0], points[order, 1], c=level[order],
+            s=float(np.clip(4000 / len(level), 3, 30)), linewidths=0,
+            cmap=LinearSegmentedColormap.from_list("levels", STEPS),
+            vmin=1, vmax=max(int(level.max()), 2), rasterized=len(level) > _MANY,
+        )  # fmt: skip
+        dots.set_gid(f"{side}s")
+        axes.axhline(0, color=LINE, linewidth=0.8, zorder=0)
+        axes.axvline(0, color=LINE, linewidth=0.8, zorder=0)
+        x_label = f"axis 1, {100 * shares[0]:.0f} % of the variance"
+        _finish(axes, x_label, "", f"{side} vectors")
+    panels[0].set_ylabel(f"axis 2, {100 * shares[1]:.0f} %", color=INK, fontsize=10)
+    bar = figure.colorbar(dots, ax=panels, pad=0.02, aspect=28)
+    bar.outline.set_visible(False)
+    bar.set_label("level", color=INK, fontsize=10)
+    bar.ax.tick_params(colors=QUIET, labelsize=9)
+    _whole_ticks(bar.ax.yaxis)
+    return figure
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before the work, a picture that could not be written in the end."""
+    """Return the path of a picture; an InputError if it could not be written in the end."""
     target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
+    if target.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{target} ends in neither .png nor .svg; name a file that does.")
     check_writable(target)
-    require_matplotlib()
+    _figure_class()
     return target
 
 
@@ -76,5 +252,5 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     maker = f"atpgraph {__version__}"
     metadata = {"Date": None, "Creator": maker} if ending == "svg" else {"Software": maker}
     with atomic_path(target) as temporary, matplotlib.rc_context(settings):
-        figure.savefig(temporary, format=ending, dpi=_DPI, metadata=metadata)
+        figure.savefig(temporary, format=ending, dpi=_FILE, metadata=metadata)
     return target

@@ -9,12 +9,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.plot._shelves import Row, arranged
-from atpgraph.plot._style import (
-    counted,
-    levelled,
-    new_figure,
-    require_matplotlib,
-)
+from atpgraph.plot.figures import counted, levelled, new_figure
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.palette import BLUE, INK, LINE, PALE_BLUE, QUIET, RED
 from atpgraph.util.random import RandomState
@@ -47,12 +42,9 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
     -------
     matplotlib.figure.Figure
     """
-    require_matplotlib()
     ranked = levelled(thing, method, random_state)
     graph, level = ranked.graph, ranked.level.astype(np.int64)
-    check_size(graph.n_nodes, graph.n_edges)
-    from matplotlib.lines import Line2D
-
+    _check_size(graph.n_nodes, graph.n_edges)
     names = [_short(str(label)) for label in graph.labels.tolist()]
     width = np.array([max(_HEIGHT, _LETTER * len(name) + 0.14) for name in names])
     sources, targets = graph.sources.astype(np.int64), graph.targets.astype(np.int64)
@@ -64,6 +56,8 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
 
     right = max(sheet.width + 0.3, 2.6)
     figure = new_figure(right + 1.2, sheet.height + 1.5)
+    from matplotlib.lines import Line2D
+
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -89,8 +83,8 @@ def plot_hierarchy(thing: Any, *, method: str = "auto", random_state: RandomStat
     return figure
 
 
-def check_size(nodes: int, edges: int) -> None:
-    """Refuse what nobody could read."""
+def _check_size(nodes: int, edges: int) -> None:
+    """Raise an InputError if a drawing could not be read."""
     if nodes > MAX_NODES or edges > MAX_EDGES:
         raise InputError(
             f"The graph has {counted(nodes, 'node')} and {counted(edges, 'edge')}; a drawing of "

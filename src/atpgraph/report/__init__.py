@@ -1,23 +1,30 @@
 """Self-contained HTML reports: the page and its charts."""
 
-from atpgraph.report.charts import Bar, Line, Point, bar_chart, histogram, line_chart, scatter_chart
-from atpgraph.report.distributions import Dots, column_chart, dot_chart
-from atpgraph.report.page import Section, facts, page, table, write_index, write_page
+from atpgraph.report.charts import (
+    Bar,
+    Line,
+    bar_chart,
+    figure,
+    grid,
+    legend,
+    line_chart,
+    method_colors,
+)
+from atpgraph.report.page import Section, facts, page, quiet, table, write_index, write_page
 
 __all__ = [
     "Bar",
-    "Dots",
     "Line",
-    "Point",
     "Section",
     "bar_chart",
-    "column_chart",
-    "dot_chart",
     "facts",
-    "histogram",
+    "figure",
+    "grid",
+    "legend",
     "line_chart",
+    "method_colors",
     "page",
-    "scatter_chart",
+    "quiet",
     "table",
     "write_index",
     "write_page",

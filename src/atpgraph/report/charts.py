@@ -1,4 +1,4 @@
-"""Charts as inline SVG: bars, lines, points and histograms, in the colors of the page.
+"""Charts as inline SVG in the colors of the page.
 
 They are drawn for a width of 440 units, so that their text stays readable on a telephone.
 """
@@ -6,96 +6,113 @@ They are drawn for a width of 440 units, so that their text stays readable on a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
-from atpgraph.report.axes import (
-    BOTTOM,
-    LEFT,
-    TOP,
-    WIDTH,
-    Frame,
-    axis_label,
-    color_of,
-    grid_x,
-    number,
-    svg,
-    ticks,
-)
+from atpgraph.util.arrays import AnyArray
+from atpgraph.util.palette import N_COLORS
 
-_LETTER = 6.6  # width of a letter of a label, generously
+Values = Sequence[float] | AnyArray
+Color = int | str | None  # number of a color, name of a CSS variable, or None for grey
+
+_WIDTH = 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
+_LABELS, _ROW = 160, 22  # of a bar chart: width of the labels, height of a row
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: label, length, ends of its interval (NaN for none), color number (None: grey)."""
+    """One bar: label, length, ends of its interval (NaN for none), color."""
 
     label: str
     value: float
     low: float = math.nan
     high: float = math.nan
-    color: int | None = 0
+    color: Color = 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: label, coordinates, color number (None draws it thin and grey)."""
+    """One series: label, coordinates, color (grey ones are thin and lie below the others).
+
+    ``markers`` adds a mark at each point. ``style`` is a line through the points, a cloud of dots,
+    or an area in steps, where ``x`` has one more entry than ``y``: the ends of the steps.
+    """
 
     label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    color: int | None = 0
+    x: Values
+    y: Values
+    color: Color = 0
     markers: bool = False
+    style: Literal["line", "dots", "area"] = "line"
 
 
-@dataclass(frozen=True)
-class Point:
-    """One labelled point, with a color number (None: grey)."""
+class _Axis:
+    """A scale from values to positions between `start` and `end`."""
 
-    label: str
-    x: float
-    y: float
-    color: int | None = 0
+    def __init__(self, low: float, high: float, start: float, end: float, log: bool) -> None:
+        if low >= high:
+            high = low * 2 if log else low + 1.0
+        self.low, self.high, self.log = low, high, log
+        self._start, self._end = start, end
+
+    def __call__(self, value: float) -> float:
+        low, high = self.low, self.high
+        if self.log:
+            value, low, high = (math.log(max(each, 1e-4)) for each in (value, low, high))
+        share = min(max((value - low) / (high - low), 0.0), 1.0)
+        return self._start + (self._end - self._start) * share
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Return round numbers between both ends."""
+        if self.log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            for factors in ((1,), (1, 2, 5)):
+                marks = [factor * 10.0**power for power in powers for factor in factors]
+                marks = [mark for mark in marks if self.low <= mark <= self.high]
+                if len(marks) > 1:
+                    break
+            return marks
+        step = _round_up((self.high - self.low) / about)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [step * i for i in range(first, last + 1)]
 
 
 def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None = None) -> str:
-    """Horizontal bars from zero, with whiskers for the intervals and the values beside them.
+    """Draw horizontal bars from zero, with whiskers for the intervals and the values beside them.
 
     Examples
     --------
     >>> bar_chart([Bar("a", 0.5)], title="AUC", unit="AUC").count('class="bar"')
     1
     """
-    space, step = 160, 22
     whole = all(float(bar.value).is_integer() for bar in bars) and any(b.value > 1 for b in bars)
-    height = TOP + step * len(bars) + 36
-    limit = top or _nice_top(max([bar.value for bar in bars] + _finite([b.high for b in bars])))
-    width = WIDTH - space - 52
-
-    def at(value: float) -> float:
-        return space + width * min(max(value / limit, 0.0), 1.0)
-
-    parts = [grid_x(at, ticks(0.0, limit, 4), TOP, height - 36)]
+    ends = [end for bar in bars for end in (bar.value, bar.high) if math.isfinite(end)]
+    bottom = _TOP + _ROW * len(bars)
+    at = _Axis(0.0, top or _round_up(max(ends, default=1.0)), _LABELS, _WIDTH - 52, False)
+    parts = [_x_grid(at, at.ticks(4), bottom)]
     for row, bar in enumerate(bars):
-        y = TOP + step * row
-        label, length = escape(_short(bar.label)), max(at(bar.value) - space, 0.5)
+        y, middle = _TOP + _ROW * row, _TOP + _ROW * (row + 0.5)
+        length = max(at(bar.value) - _LABELS, 0.5)
         parts.append(
-            f'<text x="{space - 6}" y="{y + 15}" text-anchor="end">{label}</text>'
-            f'<rect class="bar" x="{space}" y="{y + 4}" width="{length:.1f}" '
-            f'height="{step - 8}" rx="1.5" fill="{color_of(bar.color)}">'
+            f'<text x="{_LABELS - 6}" y="{y + 15}" text-anchor="end">{_short(bar.label)}</text>'
+            f'<rect class="bar" x="{_LABELS}" y="{y + 4}" width="{length:.1f}" '
+            f'height="{_ROW - 8}" rx="1.5" fill="{_css(bar.color)}">'
             f"<title>{escape(bar.label)}: {bar.value:.4f}</title></rect>"
         )
         if math.isfinite(bar.low):
-            low, high, middle = at(bar.low), at(bar.high), y + step / 2
+            low, high = at(bar.low), at(bar.high)
             parts.append(
                 f'<path class="whisker" d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 3}v6'
                 f'M{high:.1f} {middle - 3}v6"/>'
             )
-        value = f"{bar.value:,.0f}" if whole else _fixed(bar.value)
-        parts.append(f'<text x="{WIDTH}" y="{y + 15}" text-anchor="end">{value}</text>')
-    parts.append(axis_label(space + width / 2, height - 5, unit))
-    return svg("bars", title, height, parts)
+        digits = 0 if whole else 4 if abs(bar.value) < 0.1 else 3
+        value = f"{bar.value:,.{digits}f}"
+        parts.append(f'<text x="{_WIDTH}" y="{y + 15}" text-anchor="end">{value}</text>')
+    parts.append(_x_label((_LABELS + _WIDTH - 52) / 2, bottom + 31, unit))
+    return _svg("bars", title, _WIDTH, bottom + 36, parts)
 
 
 def line_chart(
@@ -103,177 +120,182 @@ def line_chart(
     *,
     title: str,
     x_label: str,
-    y_label: str,
+    y_label: str = "",
+    x_range: Sequence[float] = (),
     y_range: tuple[float, float] | None = None,
     x_log: bool = False,
+    y_log: bool = False,
     diagonal: bool = False,
     x_ticks: Sequence[float] | None = None,
     height: int = 330,
+    small: bool = False,
 ) -> str:
-    """Lines over common axes; grey ones lie below the colored ones.
+    """Draw lines, dots or areas over common axes, with a legend if there are several.
 
-    `diagonal` is where y = x. A single line has no legend: the axis names it.
+    `diagonal` is where y = x. A `small` chart has half the width and no y axis.
     """
-    xs = [x for line in lines for x in line.x]
+    xs = [x for line in lines for x in line.x] + list(x_range)
     ys = [y for line in lines for y in line.y]
     if diagonal and y_range is not None:
         xs += y_range  # so that the diagonal is that of the drawing
-    frame = Frame(xs, ys, x_log, y_range, height)
     if x_ticks is None and x_log and len(set(xs)) < 8:
         x_ticks = sorted(set(xs))
-    parts = [frame.axes(x_label, y_label, x_ticks)]
-    low, high = max(frame.x_low, frame.y_low), min(frame.x_high, frame.y_high)
+    left, right, bottom = _LEFT, _WIDTH - _RIGHT, height - _BOTTOM
+    if small:
+        left, right, bottom = 0, _WIDTH // 2, height - 18
+    low, high = min(xs, default=0.0), max(xs, default=1.0)
+    if x_log:
+        low, high = max(low, 1e-4) / 1.3, max(high, 1e-4) * 1.3
+    x_at = _Axis(low, high, left, right, x_log)
+    low, high = min(ys, default=0.0), max(ys, default=1.0)
+    margin = 0.06 * (high - low) or 0.05
+    if any(line.style == "area" for line in lines):
+        y_range = (0.5 if y_log else 0.0, (1.1 if y_log else 1.05) * high or 1.0)
+    y_at = _Axis(*(y_range or (low - margin, high + margin)), bottom, _TOP, y_log)
+    parts = [_x_grid(x_at, [] if small else x_ticks or x_at.ticks(), bottom)]
+    for value in [] if small else y_at.ticks():
+        y = y_at(value)
+        parts.append(
+            f'<path class="axis" d="M{left} {y:.1f}H{right}"/><text class="soft" x="{left - 5}" '
+            f'y="{y + 4:.1f}" text-anchor="end">{_number(value)}</text>'
+        )
+    parts.append(_x_label((left + right) / 2, height - 5, x_label))
+    parts.append(
+        f'<text class="soft" text-anchor="middle" transform="translate(11 {(_TOP + bottom) / 2}) '
+        f'rotate(-90)">{escape(y_label)}</text>'
+    )
+    low, high = max(x_at.low, y_at.low), min(x_at.high, y_at.high)
     if diagonal and low < high:
         parts.append(
-            f'<path class="axis" stroke-dasharray="3 3" d="M{frame.x(low):.1f} {frame.y(low):.1f}'
-            f'L{frame.x(high):.1f} {frame.y(high):.1f}"/>'
+            f'<path class="axis" stroke-dasharray="3 3" d="M{x_at(low):.1f} {y_at(low):.1f}'
+            f'L{x_at(high):.1f} {y_at(high):.1f}"/>'
         )
     for line in sorted(lines, key=lambda line: line.color is not None):
-        path = "L".join(
-            f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in zip(line.x, line.y, strict=True)
-        )
-        stroke, thick = ("var(--muted)", 1) if line.color is None else (color_of(line.color), 2)
-        parts.append(
-            f'<path class="line" fill="none" stroke="{stroke}" stroke-width="{thick}" '
-            f'stroke-linejoin="round" d="M{path}"><title>{escape(line.label)}</title></path>'
-        )
-        if line.markers or len(line.x) == 1:  # a line of one point would not be seen
-            parts += [
-                f'<circle cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="3" fill="{stroke}"/>'
-                for x, y in zip(line.x, line.y, strict=True)
-            ]
-    if len(lines) == 1:
-        return svg("lines", title, height, parts)
-    return svg("lines", title, height, parts) + legend(
-        [(line.label, line.color) for line in lines if line.color is not None],
-        "others" if any(line.color is None for line in lines) else "",
-    )
+        parts += _series(line, x_at, y_at)
+    drawing = _svg("lines", title, right + (0 if small else _RIGHT), height, parts)
+    if small or len(lines) == 1:
+        return drawing
+    named = [(line.label, line.color) for line in lines if line.color is not None]
+    grey = [("others", None)] if len(named) < len(lines) else []
+    return drawing + legend([*named, *grey])
 
 
-def scatter_chart(
-    points: Sequence[Point],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    x_log: bool = True,
-    height: int = 330,
-) -> str:
-    """Labelled points; a label that had to move away from its point is tied to it by a line."""
-    frame = Frame([p.x for p in points], [p.y for p in points], x_log, None, height)
-    parts = [frame.axes(x_label, y_label)]
-    places = [(frame.x(point.x), frame.y(point.y)) for point in points]
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
-    labels = []
-    for point, (x, y) in sorted(zip(points, places, strict=True), key=lambda pair: pair[1][1]):
-        text = _short(point.label)
-        left, middle = _free_place(x, y, _LETTER * len(text), taken, height)
-        taken.append((left, middle - 6, left + _LETTER * len(text), middle + 6))
-        if abs(middle - y) > 2:
-            end = left - 1 if left > x else left + _LETTER * len(text) + 1
-            parts.append(f'<path class="axis" d="M{x:.1f} {y:.1f}L{end:.1f} {middle:.1f}"/>')
-        # Anchored at the end next to the point, since the width is only an estimate.
-        anchor, at = ("start", left) if left > x else ("end", left + _LETTER * len(text))
-        labels.append(
-            f'<text class="soft" x="{at:.1f}" y="{middle + 4:.1f}" text-anchor="{anchor}">'
-            f"{escape(text)}</text>"
+def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
+    """Return the marks of one series."""
+    color, name = _css(line.color), f"<title>{escape(line.label)}</title>"
+    if line.style == "area":
+        steps = "".join(
+            f"L{x_at(left):.1f} {y_at(y):.1f}H{x_at(right):.1f}"
+            for left, right, y in zip(line.x[:-1], line.x[1:], line.y, strict=True)
         )
-        parts.append(
-            f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="4.5" '
-            f'fill="{color_of(point.color)}"><title>{escape(point.label)}: {number(point.y)} at '
-            f"{number(point.x)}</title></circle>"
-        )
-    return svg("points", title, height, parts + labels)
-
-
-def histogram(
-    edges: Sequence[float],
-    groups: Sequence[tuple[str, Sequence[float], int]],
-    *,
-    title: str,
-    x_label: str = "",
-) -> str:
-    """Overlaid bars of shares per bin: (label, shares, color number) for each group."""
-    width, height, low = 220, 110, 18
-    top = max((max(shares) for _, shares, _ in groups), default=0.0) or 1.0
-    first, span = edges[0], edges[-1] - edges[0] or 1.0
-    parts = [f'<path class="axis" d="M0 {height - low}H{width}"/>']
-    for label, shares, color in groups:
-        steps = []
-        for share, left, right in zip(shares, edges[:-1], edges[1:], strict=True):
-            x0, x1 = width * (left - first) / span, width * (right - first) / span
-            y = (height - low) - (height - low - 6) * share / top
-            steps.append(f"L{x0:.1f} {y:.1f}L{x1:.1f} {y:.1f}")
-        parts.append(
-            f'<path class="area" fill="{color_of(color)}" fill-opacity=".35" '
-            f'stroke="{color_of(color)}" stroke-width="1.2" '
-            f'd="M0 {height - low}{"".join(steps)}L{width} {height - low}Z">'
-            f"<title>{escape(label)}</title></path>"
-        )
-    parts.append(
-        f'<text class="soft" x="{width / 2}" y="{height - 4}" text-anchor="middle">'
-        f"{escape(x_label)}</text>"
-    )
-    return svg("histogram", title, height, parts, width)
+        start, end, floor = x_at(line.x[0]), x_at(line.x[-1]), y_at(y_at.low)
+        return [
+            f'<path class="area" fill="{color}" fill-opacity=".35" stroke="{color}" '
+            f'd="M{start:.1f} {floor:.1f}{steps}L{end:.1f} {floor:.1f}Z">{name}</path>'
+        ]
+    places = [f"{x_at(x):.1f} {y_at(y):.1f}" for x, y in zip(line.x, line.y, strict=True)]
+    if line.style == "dots":  # lines of no length with round ends: a few bytes each
+        width = 5.2 if len(places) <= 400 else 3.4
+        way = "".join(f"M{place}h0" for place in places)
+        return [
+            f'<path class="dots" fill="none" stroke="{color}" stroke-width="{width}" '
+            f'stroke-linecap="round" d="{way}">{name}</path>'
+        ]
+    thick = 1 if line.color is None else 2
+    parts = [
+        f'<path class="line" fill="none" stroke="{color}" stroke-width="{thick}" '
+        f'stroke-linejoin="round" d="M{"L".join(places)}">{name}</path>'
+    ]
+    if line.markers or len(places) == 1:  # a line of one point would not be seen
+        for place in places:
+            x, y = place.split()
+            parts.append(f'<circle cx="{x}" cy="{y}" r="3.5" fill="{color}">{name}</circle>')
+    return parts
 
 
 def figure(title: str, chart: str, note: str = "") -> str:
-    """A chart (or what stands in for it) under its title, and a note below; both are HTML."""
+    """Return a chart (or what replaces it) under its title, and a note below; both are HTML."""
     return f"<figure><h3>{escape(title)}</h3>{chart}{note}</figure>"
 
 
 def grid(figures: Sequence[str], *, small: bool = False) -> str:
-    """Figures beside each other where there is room."""
+    """Return figures side by side where there is room."""
     return f'<div class="grid{" small" if small else ""}">{"".join(figures)}</div>'
 
 
-def legend(entries: Sequence[tuple[str, int | None]], rest: str = "") -> str:
-    """The names of the colors under a chart."""
+def legend(entries: Iterable[tuple[str, Color]]) -> str:
+    """Return the names of the colors, to go under a chart."""
     items = [
-        f'<li><i style="background:{color_of(color)}"></i>{escape(label)}</li>'
+        f'<li><i style="background:{_css(color)}"></i>{escape(label)}</li>'
         for label, color in entries
-        if color is not None
     ]
-    if rest:
-        items.append(f'<li><i style="background:var(--muted)"></i>{escape(rest)}</li>')
     return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
 
 
-_Box = tuple[float, float, float, float]
+def method_colors(rankings: Iterable[Sequence[str]], most: int = N_COLORS) -> dict[str, int]:
+    """Return color numbers of the methods that are ranked highest anywhere, best first.
+
+    The methods without one are drawn in grey, so that a color means the same in all charts.
+
+    Examples
+    --------
+    >>> method_colors([["atp", "line"], ["nrp", "atp"]], most=2)
+    {'atp': 0, 'nrp': 1}
+    """
+    places: dict[str, list[int]] = {}
+    for ranking in rankings:
+        for place, name in enumerate(ranking):
+            places.setdefault(name, []).append(place)
+    ordered = sorted(
+        places, key=lambda name: (min(places[name]), -len(places[name]), sum(places[name]))
+    )
+    return {name: color for color, name in enumerate(ordered[: min(most, N_COLORS)])}
 
 
-def _free_place(
-    x: float, y: float, width: float, taken: Sequence[_Box], height: int
-) -> tuple[float, float]:
-    """Left end and middle of a label near (x, y) that covers nothing, if there is such a place."""
-    for shift in (0, 11, -11, 22, -22, 33, -33, 44, -44, 55, -55, 66, -66):
-        away = 8 + abs(shift) / 3
-        for left in (x + away, x - away - width):
-            box = (left, y + shift - 6, left + width, y + shift + 6)
-            inside = left >= LEFT and box[2] <= WIDTH and TOP <= box[1] <= height - BOTTOM - 12
-            if inside and not any(_overlap(box, other) for other in taken):
-                return left, y + shift
-    return min(x + 8, WIDTH - width), y
+def _svg(kind: str, title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    return (
+        f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">{"".join(parts)}</svg>'
+    )
 
 
-def _overlap(a: _Box, b: _Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _x_grid(at: _Axis, ticks: Sequence[float], bottom: float) -> str:
+    """Return vertical lines at the ticks, with their numbers below."""
+    return "".join(
+        f'<path class="axis" d="M{at(value):.1f} {_TOP}V{bottom}"/><text class="soft" '
+        f'x="{at(value):.1f}" y="{bottom + 14}" text-anchor="middle">{_number(value)}</text>'
+        for value in ticks
+    )
+
+
+def _x_label(x: float, y: float, text: str) -> str:
+    return f'<text class="soft" x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
+
+
+def _css(color: Color) -> str:
+    name = f"c{color % N_COLORS}" if isinstance(color, int) else color or "muted"
+    return f"var(--{name})"
 
 
 def _short(text: str, most: int = 20) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return escape(text if len(text) <= most else text[: most - 1] + "…")
 
 
-def _finite(values: Sequence[float]) -> list[float]:
-    return [value for value in values if math.isfinite(value)]
-
-
-def _nice_top(value: float) -> float:
+def _round_up(value: float) -> float:
+    """Return the next round number: 1, 2, 2.5 or 5 times a power of ten."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= value * 0.999)
 
 
-def _fixed(value: float) -> str:
-    return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
+def _number(value: float) -> str:
+    """Return a number as short as it reads well."""
+    if value != 0 and abs(value) < 0.001:
+        return f"{value:.0e}".replace("e-0", "e-")
+    if abs(value) >= 10_000 and value % 100 == 0:
+        return f"{value / 1000:,g}k"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    return text.rstrip("0").rstrip(".") or "0"

@@ -16,92 +16,22 @@ from atpgraph.util.files import atomic_path
 from atpgraph.util.palette import DARK, LIGHT, variables
 
 _STYLE = (
-    f"""
-:root {{ color-scheme: light dark; {variables(LIGHT)} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {variables(DARK)} }} }}
-"""
-    + """
-* { box-sizing: border-box; }
-body {
-  margin: 0 auto; padding: 1.2rem clamp(1rem, 3vw, 3rem) 3rem; max-width: 92rem;
-  background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif;
-}
-h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0; }
-h2 { font-size: 1.2rem; margin: 2.4rem 0 .4rem; }
-h3 { font-size: 1rem; margin: 0 0 .2rem; font-weight: 600; }
-p, li { max-width: 46rem; }
-.quiet, figcaption, footer { color: var(--quiet); font-size: .875rem; }
-.scroll { overflow-x: auto; margin: .4rem 0 1rem;
-  /* A shadow at the right edge while there is more to scroll to. */
-  background: linear-gradient(to left, var(--paper) 40%, transparent) right / 2.4rem 100% no-repeat
-    local, linear-gradient(to left, var(--line), transparent) right / .9rem 100% no-repeat scroll; }
-table { border-collapse: separate; border-spacing: 0; font-size: .875rem;
-  font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap; vertical-align: top; }
-th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
-  background: var(--paper); }
-td small { display: block; color: var(--quiet); font-size: .72rem; }
-td.text, th.text { text-align: left; white-space: normal; }
-table.facts th { font-weight: 400; border-bottom-width: 1px; text-align: left; white-space: normal;
-  vertical-align: top; }
-tr:hover td { background: var(--wash); }
-td ul { margin: 0; padding-left: 1.1rem; }
-/* On a phone a row with a list in it is a block: each cell under its head, the list in full. */
-@media (max-width: 40rem) {
-  table.lists, .lists tbody { display: block; }
-  .lists thead { position: absolute; clip-path: inset(50%); }
-  .lists tr { display: flex; flex-wrap: wrap; gap: 0 1.4rem; padding: .5rem 0;
-    border-bottom: 1px solid var(--line); }
-  .lists td { border: 0; padding: .15rem 0; text-align: left; white-space: normal; }
-  .lists td[data-head]::before { content: attr(data-head); display: block; color: var(--quiet);
-    font-size: .72rem; }
-  .lists td:first-child { flex-basis: 100%; font-weight: 600; }
-  .lists td:first-child::before, .lists td.text::before { content: none; }
-  .lists td.text { flex-basis: 100%; }
-}
-.grid { display: grid; gap: 1.6rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
-.grid.small { gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }
-figure { margin: 0 0 .8rem; }
-svg.chart { width: 100%; height: auto; max-width: 40rem; display: block; }
-svg.chart text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; }
-svg.chart text.soft { fill: var(--quiet); font-size: 11px; }
-@media (max-width: 30rem) { svg.chart text, svg.chart text.soft { font-size: 13px; } }
-svg.chart .axis { stroke: var(--line); stroke-width: 1; fill: none; }
-svg.chart .whisker { stroke: var(--ink); stroke-width: 1.2; }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem .9rem; list-style: none; padding: 0;
-  margin: .3rem 0 0; font-size: .8125rem; }
-.legend i { display: inline-block; width: .8em; height: .8em; border-radius: 2px;
-  margin-right: .35em; vertical-align: -.05em; }
-details { margin: .8rem 0; }
-summary { cursor: pointer; font-weight: 600; }
-footer code { overflow-wrap: anywhere; }
-footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .6rem; }
-"""
+    f":root {{ color-scheme: light dark; {variables(LIGHT)} }}\n"
+    f"@media (prefers-color-scheme: dark) {{ :root {{ {variables(DARK)} }} }}\n"
+    + Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 )
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it, as HTML."""
+    """A heading, and the HTML below it."""
 
     title: str
     body: str
 
 
 def page(title: str, subtitle: str, sections: Iterable[Section], command: str = "") -> str:
-    """A whole HTML document.
-
-    Parameters
-    ----------
-    title, subtitle : str
-        Plain text.
-    sections : iterable of Section
-    command : str
-        The command that made the report, for the footer.
+    """Return an HTML document; its footer shows the `command` that made it.
 
     Examples
     --------
@@ -125,7 +55,7 @@ def page(title: str, subtitle: str, sections: Iterable[Section], command: str = 
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> Path:
-    """Write a document, whole or not at all."""
+    """Write a document, whole or not at all, and return its path."""
     with atomic_path(path) as temporary:
         # What UTF-8 does not hold, such as half of a file name of bytes, is written as an escape.
         temporary.write_text(html, encoding="utf-8", errors="backslashreplace")
@@ -148,8 +78,13 @@ def write_index(
     return write_page(Path(folder) / "index.html", html)
 
 
+def quiet(text: str) -> str:
+    """Return a paragraph in small print; `text` is HTML."""
+    return f'<p class="quiet">{text}</p>'
+
+
 def facts(rows: Iterable[tuple[str, object]]) -> str:
-    """A table of names and values; both are plain text.
+    """Return a table of names and values; both are plain text.
 
     Examples
     --------
@@ -171,9 +106,9 @@ def _fact(value: object) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls sideways on a narrow screen; heads and cells are HTML.
+    """Return a table that scrolls sideways on a narrow screen; heads and cells are HTML.
 
-    Where cells hold lists, it does not scroll: its rows become blocks.
+    A table whose cells hold lists does not scroll: its rows become blocks.
 
     Examples
     --------

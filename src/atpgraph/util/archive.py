@@ -1,9 +1,8 @@
-"""The one reader and writer of our ``.npz`` files: plain arrays and JSON, no pickle.
+"""Read and write ``.npz`` files: plain arrays and JSON, no pickle.
 
-A file from a stranger is checked before anything of it is used: its members against the fields
-that are expected, their headers against the bytes that are there, then every array against the
-sizes and ranges it must have. Members are stored, not compressed, so that reading a file never
-takes much more memory than the file has bytes.
+A file is checked before anything of it is used: its members against the expected fields, their
+headers against the bytes that are there, then every array against the sizes and ranges it must
+have. Members are not compressed, so reading a file takes little more memory than the file.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
+import numpy.lib.format as npy
 
 from atpgraph._version import __version__
 from atpgraph.errors import InputError
@@ -28,7 +28,6 @@ from atpgraph.util.files import atomic_path
 T = TypeVar("T")
 DESCRIPTION = "description"
 _HEADER_BYTES = 10_000
-_BLOCK = 1 << 24
 _DAMAGE = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, OSError, EOFError,
     NotImplementedError, RuntimeError, SyntaxError, TokenError, zipfile.BadZipFile,
@@ -66,12 +65,12 @@ class Field:
 
 
 def pointers(rows: str, entries: str) -> Field:
-    """The field of a CSR index pointer; its ends are checked by :func:`check_pointers`."""
+    """Return the field of a CSR index pointer; :func:`check_pointers` checks its ends."""
     return Field("i", (f"{rows}+1",), low=0, high=f"{entries}+1", ascending=True)
 
 
 def text(*, optional: bool = False) -> Field:
-    """The field of UTF-8 text, as bytes."""
+    """Return the field of UTF-8 text, as bytes."""
     return Field("u", (None,), optional=optional)
 
 
@@ -103,12 +102,11 @@ def read_archive(
     fields: Mapping[str, Field],
     restore: Callable[[dict[str, Any], dict[str, AnyArray]], T],
 ) -> T:
-    """What `restore` makes of the description and the arrays of an archive.
+    """Return what `restore` makes of the description and the arrays of an archive.
 
-    Anything else than such an archive, or one that `restore` fails on with a ``ValueError`` or its
-    like, is refused with a sentence. `version` is the one that can be read, or all of those. `hint`
-    names the kind of file and how to make one, such as "an atpgraph model; make one with 'atp
-    embed'".
+    Any other file, or one that `restore` fails on with a ``ValueError`` or its like, is an
+    InputError. `version` is the one that can be read, or all of those. `hint` names the kind of
+    file and how to make one, such as "an atpgraph model; make one with 'atp embed'".
     """
     file = Path(path)
     kind, _, remedy = hint.partition("; ")
@@ -142,7 +140,7 @@ def read_archive(
 
 
 def archive_format(path: str | os.PathLike[str]) -> str | None:
-    """The format that an archive says it has, "" for one that says none; None for other files."""
+    """Return the format that an archive says it has, "" if none; None for other files."""
     file = Path(path)
     if not file.is_file():
         return None
@@ -158,7 +156,7 @@ def archive_format(path: str | os.PathLike[str]) -> str | None:
 
 
 def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArray:
-    """The array of an ``.npy`` file; whatever is wrong with it is an OSError or a ValueError."""
+    """Return the array of an ``.npy`` file; any damage is an OSError or a ValueError."""
     try:
         found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (OSError, ValueError):
@@ -171,7 +169,7 @@ def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArr
 
 
 def parse_json(raw: str) -> Any:
-    """JSON from a stranger: no NaN or infinity, no nesting that would exhaust the stack."""
+    """Parse untrusted JSON: no NaN or infinity, no nesting that would exhaust the stack."""
 
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"its JSON holds {name}")
@@ -187,7 +185,7 @@ def parse_json(raw: str) -> Any:
 
 
 def read_json(path: str | os.PathLike[str], hint: str) -> Any:
-    """The content of a JSON file; `hint` says what it should be and how to get one."""
+    """Return the content of a JSON file; `hint` says what it should be and how to get one."""
     file = Path(path)
     kind, _, remedy = hint.partition("; ")
     try:
@@ -201,23 +199,23 @@ def read_json(path: str | os.PathLike[str], hint: str) -> Any:
 
 
 def check_pointers(pointer: AnyArray, entries: int) -> None:
-    """Refuse a CSR index pointer that does not begin at 0 and end at the number of entries."""
+    """Raise a ValueError unless a CSR index pointer runs from 0 to the number of entries."""
     if not len(pointer) or pointer[0] != 0 or pointer[-1] != entries:
         raise ValueError("its rows do not fit its entries")
 
 
 def as_bytes(content: str) -> ByteArray:
-    """Text as an array of bytes."""
+    """Return text as an array of bytes."""
     return np.frombuffer(content.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def as_text(raw: AnyArray) -> str:
-    """Text from an array of bytes."""
+    """Return the text of an array of bytes."""
     return raw.tobytes().decode("utf-8", "surrogatepass")
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by the name of their array, none of them compressed, encrypted or too long."""
+    """Return the members by array name, none of them compressed, encrypted or too long."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -252,32 +250,18 @@ def _arrays(
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
+    """Read a member, once its header agrees with its length."""
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with archive.open(info) as member:
-        shape, fortran, dtype = _header(member)
-        count = math.prod(shape)
+        read_header = readers[npy.read_magic(member)]
+        shape, _, dtype = read_header(member, max_header_size=_HEADER_BYTES)
         if dtype.hasobject or dtype.kind not in "fiub" or min(shape, default=0) < 0:
             raise ValueError(f"{info.filename[:60]!r} holds {dtype}, not numbers")
-        if count * dtype.itemsize != info.file_size - member.tell():
+        if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
             raise ValueError(f"{info.filename[:60]!r} has another length than its header says")
-        flat = np.empty(count, dtype=dtype)
-        view, done = flat.view(np.uint8), 0
-        while done < len(view):
-            part = member.read(min(len(view) - done, _BLOCK))
-            if not part:
-                raise EOFError(f"{info.filename[:60]!r} is cut off")
-            view[done : done + len(part)] = np.frombuffer(part, dtype=np.uint8)
-            done += len(part)
-    native = flat.astype(dtype.newbyteorder("="), copy=False)
-    return native.reshape(shape, order="F" if fortran else "C")
-
-
-def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(member)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(member, max_header_size=_HEADER_BYTES)
-    if version == (2, 0):
-        return np.lib.format.read_array_header_2_0(member, max_header_size=_HEADER_BYTES)
-    raise ValueError("an array of an unknown format")
+        member.seek(0)
+        array = npy.read_array(member, allow_pickle=False, max_header_size=_HEADER_BYTES)
+    return array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _check_shape(name: str, array: AnyArray, field: Field, sizes: dict[str, int]) -> None:
@@ -302,7 +286,11 @@ def _check_content(name: str, array: AnyArray, field: Field, sizes: Mapping[str,
         return
     if field.low is not None and array.min() < field.low:
         raise ValueError(f"{name!r} holds {array.min()}, below {field.low}")
-    if field.high is not None and array.max() >= _number(field.high, sizes):
+    high = field.high
+    if isinstance(high, str):
+        letter, _, more = high.partition("+")
+        high = sizes[letter] + int(more or 0)
+    if high is not None and array.max() >= high:
         raise ValueError(f"{name!r} holds {array.max()}, past the end")
     if field.ascending and bool(np.any(array[1:] < array[:-1])):
         raise ValueError(f"{name!r} is not ascending")
@@ -310,15 +298,8 @@ def _check_content(name: str, array: AnyArray, field: Field, sizes: Mapping[str,
         raise ValueError(f"{name!r} holds an entry twice")
 
 
-def _number(bound: float | str, sizes: Mapping[str, int]) -> float:
-    if not isinstance(bound, str):
-        return bound
-    letter, _, more = bound.partition("+")
-    return sizes[letter] + int(more or 0)
-
-
 def unique_names(names: Iterable[Any]) -> None:
-    """Refuse labels that are there twice."""
+    """Raise a ValueError if a label is there twice."""
     seen: set[Any] = set()
     for name in names:
         if name in seen:

@@ -1,4 +1,4 @@
-"""The array types of the package: one name for each kind of element."""
+"""Names for the array types."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Work that survives: a folder that holds what a long job has done so far.
+"""Save and load checkpoints for long fits.
 
 A stage is a folder of ``.npy`` parts and a ``facts.json``; it appears whole or not at all, so a job
-that is started again takes the stages that are there and does the rest. Parts are mapped, not
-read: they may be larger than the memory.
+that is started again loads the finished stages and computes the rest. Parts are mapped, not read:
+they may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -38,25 +38,15 @@ Parts = dict[str, AnyArray]
 Facts = dict[str, Any]
 
 
-class Loop(Protocol):
-    """Where a loop keeps its state."""
-
-    def state(self) -> tuple[Parts, Facts] | None:
-        """The last state kept; the arrays can be written to, which does not change the file."""
-
-    def keep(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
-        """Keep a state, unless the last one was kept a moment ago."""
-
-
 class WorkFolder:
-    """The folder of one job.
+    """The checkpoints of one job.
 
     Parameters
     ----------
     path : path
         A new or empty folder, or that of the same job.
     job : mapping
-        What makes the job this one: digests, parameters. Plain values.
+        Digests and parameters that identify the job, as plain values.
 
     Examples
     --------
@@ -86,15 +76,15 @@ class WorkFolder:
 
     @classmethod
     def there(cls, path: str) -> WorkFolder:
-        """A folder that another process of the same job has opened."""
+        """Return a folder that another process of the same job has opened."""
         folder = cls.__new__(cls)
         folder.path = Path(path)
-        folder._trusted = True  # every task would read all of it again
+        folder._trusted = True  # checking the digest would read all of it in every task
         return folder
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other runs of the same job out, as long as this process lives."""
+        """Lock the folder against other runs of the same job, as long as this process lives."""
         with (self.path / "lock").open("w") as file:
             if fcntl is not None:
                 try:
@@ -106,13 +96,9 @@ class WorkFolder:
             sweep(self.path)
             yield
 
-    def has(self, name: str) -> bool:
-        """Whether a stage is done."""
-        return (self.path / name).exists()
-
     def stage(self, name: str, work: Callable[[], tuple[Parts, Facts]]) -> tuple[Parts, Facts]:
-        """What `work` gives, from the folder if it is there already."""
-        if not self.has(name):
+        """Return what `work` returns, or returned when an earlier run finished the stage."""
+        if not (self.path / name).exists():
             self.put(name, *work())
         return self.get(name)
 
@@ -129,7 +115,7 @@ class WorkFolder:
     def get(self, name: str) -> tuple[Parts, Facts]:
         """Read a stage: its arrays mapped, changes to them not written back.
 
-        What is not as it was written is refused: the arrays go to compiled code as they are.
+        The digest is checked, as the arrays go to compiled code as they are.
         """
         folder = self.path / name
         sealed = _read(folder / "facts.json")
@@ -142,42 +128,43 @@ class WorkFolder:
         except (OSError, ValueError, KeyError):
             whole = False
         if not whole:
-            raise InputError(f"{folder} is damaged; delete {self.path} to begin anew.")
+            raise InputError(f"{folder} is damaged; delete {self.path} and start over.")
         facts: Facts = json.loads(sealed["facts"])
         return parts, facts
 
     def loop(self, name: str) -> Loop:
-        """The states of a loop."""
-        return _States(self, name, SECONDS)
+        """Return the saved states of a loop."""
+        return Loop(self, name)
 
 
-class _States:
-    """States `name-0`, `name-1`, …: a new one is there before the last one goes."""
+class Loop:
+    """States `name-0`, `name-1`, … of a loop: a new one is written before the last one goes."""
 
-    def __init__(self, folder: WorkFolder, name: str, seconds: float) -> None:
-        self.folder, self.name, self.seconds = folder, name, seconds
-        self.kept = time.monotonic()
+    def __init__(self, folder: WorkFolder, name: str) -> None:
+        self._folder, self._name, self._saved = folder, name, time.monotonic()
 
     def _numbers(self) -> list[int]:
-        found = self.folder.path.glob(f"{self.name}-*")
+        found = self._folder.path.glob(f"{self._name}-*")
         return sorted(int(path.name.rpartition("-")[2]) for path in found)
 
     def state(self) -> tuple[Parts, Facts] | None:
+        """Return the last saved state; changes to the arrays are not written back."""
         numbers = self._numbers()
-        return self.folder.get(f"{self.name}-{numbers[-1]}") if numbers else None
+        return self._folder.get(f"{self._name}-{numbers[-1]}") if numbers else None
 
     def keep(self, parts: Callable[[], Parts], facts: Facts, *, at_once: bool = False) -> None:
-        if not at_once and time.monotonic() - self.kept < self.seconds:
+        """Save a state, unless one was saved a moment ago."""
+        if not at_once and time.monotonic() - self._saved < SECONDS:
             return
         numbers = self._numbers()
-        self.folder.put(f"{self.name}-{numbers[-1] + 1 if numbers else 0}", parts(), facts)
+        self._folder.put(f"{self._name}-{numbers[-1] + 1 if numbers else 0}", parts(), facts)
         for number in numbers:
-            remove_folder(self.folder.path / f"{self.name}-{number}")
-        self.kept = time.monotonic()
+            remove_folder(self._folder.path / f"{self._name}-{number}")
+        self._saved = time.monotonic()
 
 
 def digest(arrays: Mapping[str, AnyArray]) -> str:
-    """A fingerprint of arrays: names, types, shapes and bytes.
+    """Return a hash of arrays: names, types, shapes and bytes.
 
     Examples
     --------
@@ -193,17 +180,16 @@ def digest(arrays: Mapping[str, AnyArray]) -> str:
 
 
 def _seal(parts: Parts, told: str) -> str:
-    """A fingerprint of a stage."""
     return hashlib.sha256(f"{digest(parts)} {told}".encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"Cannot read {path}; delete the folder to begin anew.") from error
-    if not isinstance(found, dict):
-        raise InputError(f"Cannot read {path}; delete the folder to begin anew.")
+        raise InputError(f"Cannot read {path}; delete the folder and start over.") from error
     return found
 
 

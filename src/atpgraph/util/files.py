@@ -1,8 +1,8 @@
 """Write files and folders whole or not at all.
 
 Work goes into a temporary neighbor whose name begins with a dot, and one rename puts it in place.
-While a writer lives it holds a lock on its neighbor; the next writer to the same place removes
-neighbors that nobody holds, so that killed runs leave nothing behind.
+A writer holds a lock on its neighbor; the next writer to the same place removes the neighbors
+without one, which killed runs left behind.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
 
     The temporary file keeps the suffix of `path` (some writers choose a format by it) and is
-    removed when the block raises, KeyboardInterrupt included. A file that is replaced hands its
-    permissions on. An operating-system error while writing becomes an `InputError`. What is written
-    to ``"-"`` goes to standard output once it is complete.
+    removed when the block raises. A file that is replaced passes on its permissions. An
+    operating-system error while writing becomes an `InputError`. What is written to ``"-"`` goes to
+    standard output once it is complete.
 
     Examples
     --------
@@ -102,12 +102,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 def atomic_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; it takes the place of `path` if the block succeeds.
 
-    Parameters
-    ----------
-    path : path
-        A new name, an empty folder, or a folder that holds nothing but entries in `known`.
-    known : names
-        What such a folder may hold. Anything else in it is somebody's work: it is refused.
+    `path` is a new name or a folder that holds nothing but entries in `known`; a folder with
+    anything else in it is an InputError.
 
     Examples
     --------
@@ -175,7 +171,7 @@ def check_folder(path: str | os.PathLike[str], *, known: Collection[str]) -> Pat
 
 
 def _resolved(path: str | os.PathLike[str]) -> tuple[Path, int | None]:
-    """Where links lead, and the mode of what is there; None for a new name in a usable folder."""
+    """Return where links lead, and the mode of what is there; None for a new name."""
     if "\0" in os.fspath(path):
         raise InputError(f"{os.fspath(path)!r} is not a file name: it holds a NUL character.")
     try:
@@ -212,7 +208,7 @@ def _errors_about(target: Path) -> Iterator[None]:
 
 
 def _neighbor(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tuple[Path, int]:
-    """A new temporary neighbor, locked, and its handle (−1 for a folder without locks)."""
+    """Return a new temporary neighbor, locked, and its handle (−1 for a folder without locks)."""
     prefix, parent = _prefix(target), target.parent
     while True:
         with undisturbed():  # what is made and not yet on the stack would stay
@@ -236,7 +232,7 @@ def _neighbor(target: Path, stack: contextlib.ExitStack, *, folder: bool) -> tup
 
 
 def _removing(temporary: Path) -> Callable[..., None]:
-    """What takes the neighbor away when the block fails; nothing is left where it succeeded."""
+    """Return a function that removes the neighbor; after a success there is none."""
 
     def remove(*_: object) -> None:
         if temporary.is_dir():
@@ -250,7 +246,7 @@ def _removing(temporary: Path) -> Callable[..., None]:
 
 @atexit.register
 def _leave_nothing() -> None:
-    """Remove, where the process ends, what a thread or a block without an end still holds."""
+    """Remove what threads still hold when the process ends."""
     for temporary, owner in list(_living.items()):
         if owner == os.getpid():  # a forked child knows its parent's
             with contextlib.suppress(OSError):
@@ -268,7 +264,7 @@ def is_temporary(name: str) -> bool:
 
 
 def sweep(folder: Path, prefix: str = ".") -> None:
-    """Remove the unfinished work that killed writers left in a folder: what nobody has locked."""
+    """Remove the unfinished work that killed writers left in a folder: what is not locked."""
     if fcntl is None:
         return
     for entry in os.scandir(folder):
@@ -293,7 +289,7 @@ def remove_folder(path: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two paths in one step, where the system can."""
+    """Swap two paths in one step; return False where the system cannot."""
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):

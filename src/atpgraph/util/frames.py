@@ -1,4 +1,4 @@
-"""Answers as data frames, and as tables in a notebook."""
+"""Return answers as data frames, and as HTML tables for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of something that must not be left half done."""
+"""Postpone Ctrl-C during steps that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block."""
+    """Postpone Ctrl-C until the end of the block."""
     handler = signal.getsignal(signal.SIGINT)
     # Other threads never see it, and where it is ignored there is nothing to put off.
     if threading.current_thread() is not threading.main_thread() or not callable(handler):

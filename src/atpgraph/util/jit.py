@@ -1,19 +1,15 @@
-"""Compiled kernels: one decorator, a cache that works everywhere, a notice of a first compilation.
+"""Compile kernels with Numba, cache them on disk, and announce a first compilation.
 
-Every kernel releases the GIL and is cached on disk. Compilation happens when a kernel is first
-called with given types, once per installation; :func:`on_compilation` lets the command line say so.
-
-The cache holds machine code, so it lies where only its owner can write: in ``NUMBA_CACHE_DIR`` if
-that is set, else beside the source, else in the user's cache folder, else in a folder of the user's
-own among the temporary files. A cache that cannot be read or written costs time, not the result.
+The cache holds machine code, so it must be a folder that only its owner can write to: in
+``NUMBA_CACHE_DIR`` if that is set, else beside the source, else in the user's cache folder, else in
+a private folder among the temporary files. A cache that cannot be read or written costs time, not
+the result.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 import threading
@@ -34,12 +30,12 @@ def kernel(function: F) -> F:
 
 
 def fast_kernel(function: F) -> F:
-    """As :func:`kernel`, with floating-point sums free to be reordered into vector code."""
+    """Compile as :func:`kernel` does, with sums that may be reordered into vector code."""
     return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
 
 
 def inlined_kernel(function: F) -> F:
-    """As :func:`fast_kernel`, for a part of other kernels that is compiled inside each of them.
+    """Compile a part of fast kernels inside each of them.
 
     Compiled on its own as well, such a part exists in two versions whose sums differ in the last
     digit, and whether code comes from the compiler or from the cache would decide which one runs.
@@ -73,33 +69,41 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
 
 
 _choosing = threading.Lock()
-_private: Path | None = None  # the folder among the temporary files, once one is needed
 _note = "compiling kernels, once per installation"
 
 
 def _cache_of(function: Callable[..., Any]) -> _Cache | None:
-    """Where the machine code of `function` is kept; None if no folder will do."""
+    """Return the cache for the machine code of `function`; None if no folder will do."""
+    global _note
     with _choosing:
         given = numba.config.CACHE_DIR
-        with contextlib.suppress(RuntimeError, OSError):  # none that Numba knows can be written
+        with contextlib.suppress(RuntimeError, OSError):  # no folder that Numba knows is writable
             cache = _Cache(function)
-            folder = Path(cache.cache_path)
+            kept = Path(cache.cache_path)
             source = Path(function.__code__.co_filename)
-            if folder.parent in (source.parent, Path(given)) or _is_ours(folder):
+            if kept.parent in (source.parent, Path(given)) or _is_ours(kept):
                 return cache
+        folder = Path(tempfile.gettempdir()) / f"atpgraph-{getattr(os, 'geteuid', int)()}"
         try:
-            # For this kernel only: where other packages keep theirs is not ours to say.
-            numba.config.CACHE_DIR = os.fspath(_private_folder())
-            return _Cache(function)
+            if _is_private(folder):
+                # For this kernel only: where other packages keep theirs is not ours to say.
+                numba.config.CACHE_DIR = os.fspath(folder)
+                cache = _Cache(function)
+                _note = f"compiling kernels; kept in {folder}, as no better place can be written"
+                return cache
         except (RuntimeError, OSError):
-            _say_kept_nowhere()
-            return None
+            pass
         finally:
             numba.config.CACHE_DIR = given
+        _note = (
+            "compiling kernels, for this run only: no folder to keep them in can be written "
+            "(set NUMBA_CACHE_DIR to one)"
+        )
+        return None
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody but this user and root can put files into a folder, or move it away."""
+    """Return whether only this user and root can put files into a folder, or move it away."""
     if not hasattr(os, "geteuid"):
         return True
     for place in (folder, *folder.parents[:-1]):
@@ -110,38 +114,20 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _private_folder() -> Path:
-    """A folder that only this user can read or write, the same in every run if possible.
+def _is_private(folder: Path) -> bool:
+    """Make a folder and return whether only this user can use it.
 
     Somebody else may have made one of that name before, with machine code of theirs in it: then
     its owner or its mode gives it away.
     """
-    global _private, _note
-    if _private is None:
-        _private = Path(tempfile.gettempdir()) / f"atpgraph-{getattr(os, 'geteuid', int)()}"
-        with contextlib.suppress(FileExistsError):
-            _private.mkdir(mode=0o700)
-        status = _private.lstat()
-        private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
-        if private and _is_ours(_private):
-            _note = f"compiling kernels; kept in {_private}, as no better place can be written"
-        else:
-            _private = Path(tempfile.mkdtemp(prefix="atpgraph-"))
-            atexit.register(shutil.rmtree, _private, ignore_errors=True)
-            _say_kept_nowhere()
-    return _private
-
-
-def _say_kept_nowhere() -> None:
-    global _note
-    _note = (
-        "compiling kernels, for this run only: no folder to keep them in can be written "
-        "(set NUMBA_CACHE_DIR to one)"
-    )
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077 and _is_ours(folder)
 
 
 def compilation_note() -> str:
-    """What to tell a person who has to wait for a compilation."""
+    """Return what to tell a person who has to wait for a compilation."""
     return _note
 
 

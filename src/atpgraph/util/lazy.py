@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used, so that importing them is cheap."""
+"""Import the names of a package when they are first used."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from typing import Any
 def lazy_names(
     namespace: dict[str, Any], names_in: Mapping[str, Sequence[str]]
 ) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package.
+    """Return the ``__getattr__`` of the package with the globals `namespace`.
 
-    Parameters
-    ----------
-    namespace : dict
-        ``globals()`` of the package; a name is put there when it is first used.
-    names_in : mapping
-        The names that each module defines; modules are given relative to the package.
+    `names_in` has the names that each module, relative to the package, defines.
 
     Examples
     --------
@@ -39,13 +34,7 @@ def lazy_names(
 
 
 def moved(old: str, package: str, name: str) -> Any:
-    """Return `name` of another distribution's `package`, which used to be called `old`, and warn.
-
-    Raises
-    ------
-    ImportError
-        If that distribution is not installed.
-    """
+    """Return `name` of `package`, another distribution, and warn that it was called `old`."""
     try:
         value = getattr(import_module(package), name)
     except ModuleNotFoundError as error:

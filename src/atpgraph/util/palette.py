@@ -1,7 +1,6 @@
 """The colors of reports, pictures and documentation, light and dark.
 
-Text is to be read on the paper and on the wash of a table row (contrast 4.5 : 1, WCAG AA); marks
-in charts stand out from the paper (3 : 1). The tests compute both.
+Text has a contrast of at least 4.5 : 1 (WCAG AA) on paper and wash, marks in charts 3 : 1.
 """
 
 from __future__ import annotations
@@ -36,11 +35,5 @@ STEPS = [LIGHT[f"s{step}"] for step in range(N_STEPS)]
 
 
 def variables(theme: Mapping[str, str]) -> str:
-    """A theme as CSS variables.
-
-    Examples
-    --------
-    >>> variables({"ink": "#000000"})
-    '--ink: #000000;'
-    """
+    """Return a theme as CSS variables."""
     return " ".join(f"--{name}: {value};" for name, value in theme.items())

@@ -1,7 +1,7 @@
-"""Memory asked for before it is needed.
+"""Prefetch memory in compiled kernels.
 
-Who walks over a large graph waits for memory at every node, unless what a queue will need is on
-its way long before its turn comes.
+A search of a large graph waits for memory at every node unless the rows of nodes further back in
+its queue are requested in time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-FAR, NEAR = 32, 16  # places ahead in a queue: where a row begins is asked for first, then the row
+FAR, NEAR = 32, 16  # places ahead in a queue: prefetch the pointer of a row, then the row
 
 
 def prefetch(array: Any, at: Any) -> None:
-    """Have ``array[at]`` of one dimension brought near; in plain Python nothing."""
+    """Prefetch ``array[at]`` of a one-dimensional array; does nothing in plain Python."""
 
 
 if not numba.config.DISABLE_JIT:
@@ -30,7 +30,7 @@ if not numba.config.DISABLE_JIT:
             word = ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
             ask = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-            # To read, to stay in all caches, data.
+            # 0: to read; 3: keep it in all caches; 1: data, not instructions.
             builder.call(ask, [place, *(ir.Constant(word, k) for k in (0, 3, 1))])
             return context.get_dummy_value()
 

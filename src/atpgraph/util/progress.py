@@ -1,8 +1,7 @@
-"""Progress of long work, decoupled from how it is shown.
+"""Progress of long work, separate from how it is shown.
 
-Library code opens a :func:`stage` and advances it. Nothing is shown unless somebody installed a
-reporter with :func:`report_to`; the command line installs a bar on a terminal and log lines
-elsewhere.
+Library code opens a :func:`stage` and advances it. It is shown where :func:`report_to` installed a
+reporter, as the command line does.
 """
 
 from __future__ import annotations
@@ -14,16 +13,11 @@ from typing import Protocol
 
 
 class Reporter(Protocol):
-    """Something that shows stages. Whoever opened it closes it, whatever happens to a stage."""
+    """Shows stages, each by the number that its start returned."""
 
-    def start(self, name: str, total: float | None) -> int:
-        """A stage begins; the number returned stands for it."""
-
-    def advance(self, stage: int, amount: float) -> None:
-        """The stage got on by `amount`."""
-
-    def finish(self, stage: int) -> None:
-        """The stage ended, or failed."""
+    def start(self, name: str, total: float | None) -> int: ...
+    def advance(self, stage: int, amount: float) -> None: ...
+    def finish(self, stage: int) -> None: ...
 
 
 _reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)

@@ -1,4 +1,4 @@
-"""Reporters that show stages to a person: a bar on a terminal, plain lines elsewhere.
+"""Show stages: a bar on a terminal, plain lines elsewhere.
 
 A bar hides the cursor, so its end must not depend on how the work ends: the outermost context,
 :class:`Shown`, closes it, and Ctrl-C waits while it is being started or stopped. After that nothing
@@ -22,10 +22,25 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class LogReporter:
-    """Stages as lines, for files and pipes: a start, a sign of life now and then, an end."""
+def say(text: str) -> None:
+    """Print a line to standard error; if nobody can read it there, the work goes on."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(visible(text, keep="\n"), file=sys.stderr, flush=True)
 
-    pause = 10.0  # seconds between signs of life
+
+@dataclass
+class _Running:
+    name: str
+    total: float | None
+    started: float
+    spoken: float
+    done: float = 0.0
+
+
+class LogReporter:
+    """Print stages as lines, for files and pipes: a start, the share done now and then, an end."""
+
+    pause = 10.0  # seconds between two lines
 
     def __init__(self) -> None:
         self.stages: list[_Running] = []
@@ -38,9 +53,8 @@ class LogReporter:
         return len(self.stages) - 1
 
     def advance(self, stage: int, amount: float) -> None:
-        running = self.stages[stage]
+        running, now = self.stages[stage], time.perf_counter()
         running.done += amount
-        now = time.perf_counter()
         if running.total and now - running.spoken >= self.pause:
             running.spoken = now
             self.announce(f"atp: {running.name}: {running.done / running.total:.0%}")
@@ -59,17 +73,8 @@ class LogReporter:
         self._closed = True
 
 
-@dataclass
-class _Running:
-    name: str
-    total: float | None
-    started: float
-    spoken: float
-    done: float = 0.0
-
-
 class BarReporter:
-    """Stages as bars on a terminal; they disappear when the work is done."""
+    """Show stages as bars on a terminal; they disappear when the work is done."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -90,8 +95,7 @@ class BarReporter:
     def advance(self, stage: int, amount: float) -> None:
         from rich.progress import TaskID
 
-        progress = self._progress
-        if progress is not None:
+        if (progress := self._progress) is not None:
             progress.advance(TaskID(stage), amount)
 
     def finish(self, stage: int) -> None:
@@ -119,13 +123,13 @@ class BarReporter:
             self._progress = None
 
     def _display(self) -> Progress:
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich import progress
 
-        return Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeElapsedColumn(),
+        return progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.TimeElapsedColumn(),
             console=self.console,
             transient=True,
             redirect_stdout=False,
@@ -133,14 +137,8 @@ class BarReporter:
         )
 
 
-def say(text: str) -> None:
-    """Print a line to standard error; if nobody can read it there, the work goes on."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(visible(text, keep="\n"), file=sys.stderr, flush=True)
-
-
 class Shown:
-    """Shows the stages of a block on standard error, and says so if kernels must be compiled."""
+    """Show the stages of a block on standard error, and announce a compilation of kernels."""
 
     def __init__(self) -> None:
         self._reporter = BarReporter() if sys.stderr.isatty() else LogReporter()

@@ -1,4 +1,4 @@
-"""One way to make randomness: a NumPy generator from whatever the user calls a random state."""
+"""Make NumPy generators from what a user gives as random state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
 def generator(random_state: RandomState = None) -> np.random.Generator:
-    """A generator from a seed, a seed sequence, or a generator (returned as it is).
+    """Return a generator from a seed, a seed sequence, or a generator (returned as it is).
 
     Examples
     --------
@@ -30,21 +30,20 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
 
 
 def rng_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Where a generator stands, as plain values; assign it to ``rng.bit_generator.state``."""
-    state: dict[str, Any] = dict(rng.bit_generator.state)
-    return state
+    """Return the state of a generator, to assign to ``rng.bit_generator.state``."""
+    return dict(rng.bit_generator.state)
 
 
 def kernel_seed(rng: np.random.Generator) -> np.uint64:
-    """A seed for a compiled kernel that carries its own small generator."""
+    """Return a seed for a compiled kernel that has a generator of its own."""
     return np.uint64(rng.integers(1, 2**63, dtype=np.int64))
 
 
 def seed_of_svds(rng: np.random.Generator) -> dict[str, Any]:
-    """The argument that hands `rng` to :func:`scipy.sparse.linalg.svds`.
+    """Return the argument that passes `rng` to :func:`scipy.sparse.linalg.svds`.
 
-    Where the rank is too low, its solvers go on with vectors that they draw themselves: without
-    this, anew in every run, whatever the start vector is.
+    If the rank is too low, its solvers draw vectors themselves, and a start vector does not seed
+    them.
     """
     from scipy.sparse.linalg import svds
 

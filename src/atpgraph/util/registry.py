@@ -1,10 +1,10 @@
-"""Things a user asks for by name, and what to say when the name is mistyped."""
+"""Things that are looked up by name, and the error for a mistyped name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from atpgraph.errors import InputError
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The error for a name that is not there, with the nearest one that is.
+    """Return the error for an unknown name, with the nearest known one.
 
     Examples
     --------
@@ -26,15 +26,15 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
     return InputError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")
 
 
-class Registry(Mapping[str, T], Generic[T]):
-    """A mapping from names to things that answers an unknown name with one clear sentence.
+class Registry(dict[str, T]):
+    """A dictionary whose error for an unknown name is one sentence.
 
     Parameters
     ----------
     kind : str
-        What the things are, for the sentence: "cycle-breaking method", "dataset".
+        What the values are, for the sentence: "cycle-breaking method", "dataset".
     items : mapping
-        The things, in the order in which they are listed.
+        The values, in the order in which they are listed.
 
     Examples
     --------
@@ -47,42 +47,19 @@ class Registry(Mapping[str, T], Generic[T]):
     atpgraph.errors.InputError: There is no row 'leve': did you mean 'level'? Known: degree, level.
     """
 
-    def __init__(self, kind: str, items: Mapping[str, T] | None = None) -> None:
+    def __init__(self, kind: str, items: Mapping[str, T]) -> None:
+        super().__init__(items)
         self.kind = kind
-        self._items: dict[str, T] = dict(items or {})
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._items[name]
+            return super().__getitem__(name)
         except (KeyError, TypeError):
-            raise unknown_name(self.kind, name, self._items) from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._items
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """What is under `name`, or the default."""
-        return self._items.get(name, default)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def register(self, name: str) -> Callable[[T], T]:
-        """Decorate what is to be found under `name`."""
-
-        def add(item: T) -> T:
-            self._items[name] = item
-            return item
-
-        return add
+            raise unknown_name(self.kind, name, self) from None
 
     def select(self, names: str | Iterable[str] = "all") -> dict[str, T]:
-        """The named things in the order asked for; "all" is every one."""
-        wanted = [names] if isinstance(names, str) else list(names)
+        """Return the named values in the given order; "all" is every one."""
         chosen: dict[str, T] = {}
-        for name in wanted:
-            chosen |= self._items if name == "all" else {name: self[name]}
+        for name in [names] if isinstance(names, str) else names:
+            chosen |= self if name == "all" else {name: self[name]}
         return chosen

@@ -1,9 +1,9 @@
-"""Threads: how many, and work on them that Ctrl-C can end.
+"""Run work on threads so that Ctrl-C can end it.
 
-A signal reaches the main thread, and only between two steps of Python: compiled code is deaf to it.
-So long work runs on other threads while the main thread waits. When the wait is interrupted, tasks
-not begun are dropped, and work under way ends at its next :func:`checkpoint`. Nobody waits for a
-kernel that cannot be cut into slices: its thread ends after it, or with the process.
+Python handles a signal in the main thread, never inside compiled code. So long work runs on other
+threads while the main thread waits. When the wait is interrupted, tasks not begun are dropped, and
+work under way ends at its next :func:`checkpoint`; the thread of a kernel without checkpoints ends
+after the kernel, or with the process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _pool = threading.local()
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads meant by `n_jobs`: None or −1 is all cores this process may use.
+    """Return the number of threads: None or −1 is all cores this process may use.
 
     Examples
     --------
@@ -42,9 +42,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 class Workers:
-    """A few threads for the tasks of a block.
-
-    Leaving the block waits for what was submitted, unless it is left by an exception.
+    """Threads for the tasks of a block; its end waits for them, unless it ends by an exception.
 
     Examples
     --------
@@ -72,7 +70,7 @@ class Workers:
                 thread.join()
 
     def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
-        """Have `work` done; the future returned holds its result."""
+        """Start `work` and return the future of its result."""
         future: Future[R] = Future()
         context = contextvars.copy_context()  # who shows progress, how NumPy treats errors
         self._tasks.put((future, lambda: context.run(work, *arguments)))
@@ -84,14 +82,13 @@ class Workers:
         return future
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Results of `work` for every task, in the order of the tasks."""
-        futures = [self.submit(work, task) for task in tasks]
-        futures.reverse()
+        """Yield the results of `work` for every task, in the order of the tasks."""
+        futures = [self.submit(work, task) for task in tasks][::-1]
         while futures:
             yield result_of(futures.pop())
 
     def both(self, work: Callable[[int, Workers], R]) -> list[R]:
-        """Results of `work` for 0 and 1, done at the same time, each with half of the threads."""
+        """Return the results of `work` for 0 and 1, run at once with half the threads each."""
 
         def one(at: int) -> R:
             with Workers(max(self.threads // 2, 1)) as some:
@@ -110,7 +107,7 @@ class Workers:
 
 
 def result_of(future: Future[R]) -> R:
-    """Wait for a result, awake now and then for a signal that another thread was given."""
+    """Wait for a result; wake now and then for a signal that another thread was given."""
     while not future.done():
         checkpoint()
         wait([future], timeout=0.2)
@@ -118,18 +115,18 @@ def result_of(future: Future[R]) -> R:
 
 
 class GivenUp(BaseException):
-    """Ends a task that nobody waits for any more; not an error, so not caught as one."""
+    """Raised in a worker to cancel a task whose result is no longer needed."""
 
 
 def checkpoint() -> None:
-    """Between two steps of long work: end it here if nobody waits for it any more."""
+    """Cancel the running task here if its result is no longer needed."""
     given_up = getattr(_pool, "given_up", None)
     if given_up is not None and given_up.is_set():
         raise GivenUp
 
 
 def interruptible(work: Callable[..., R], *arguments: Any) -> R:
-    """Call `work` so that Ctrl-C need not wait for its end.
+    """Return what `work` returns; Ctrl-C need not wait for its end.
 
     Examples
     --------

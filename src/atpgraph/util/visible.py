@@ -1,11 +1,11 @@
-"""Text from strangers on its way to a terminal or a spreadsheet: shown, not obeyed."""
+"""Make untrusted text safe to print to a terminal or to open in a spreadsheet."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-# Controls, the C1 range that 8-bit terminals obey, and what turns the direction of writing round.
+# Controls, the C1 range that 8-bit terminals obey, and what reverses the direction of writing.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -13,7 +13,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""`text` with every control character written as an escape, but for those in `keep`.
+    r"""Return `text` with every control character as an escape, except those in `keep`.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def no_formula(label: Any) -> Any:
-    """A label that no spreadsheet runs, with a ' in front if need be; numbers are safe.
+    """Return a label that no spreadsheet runs, with a ' in front if needed; numbers are safe.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from atpgraph.linkpred.baselines import (
     APP,
     LINE,
 )
-from atpgraph.linkpred.baselines.skipgram import _learn, noise_table
+from atpgraph.linkpred.baselines.skipgram import learn, noise_table
 from tests.linkpred.helpers import dense
 
 
@@ -32,14 +32,14 @@ def test_one_step_of_skip_gram_by_hand() -> None:
     down = rate * -(1 / (1 + np.exp(-s[0] @ t[0])))  # the noise node 0
     one = np.array([0], dtype=np.int32)
     noise = np.array([[0]], dtype=np.int32)
-    _learn(source, target, one, one + np.int32(1), noise, np.array([rate], dtype=np.float32))
+    learn(source, target, one, one + np.int32(1), noise, np.array([rate], dtype=np.float32))
     assert source[0] == pytest.approx(s[0] + up * t[1] + down * t[0], abs=1e-6)
     assert target == pytest.approx(np.array([t[0] + down * s[0], t[1] + up * s[0]]), abs=1e-6)
 
 
 def test_line_draws_edges_by_weight() -> None:
     graph = DiGraph.from_codes([0, 0], [1, 2], 3, weights=[1.0, 9.0])
-    chunks = list(LINE()._pairs(graph, 2000, np.random.default_rng(0)))
+    chunks = list(LINE().pairs(graph, 2000, np.random.default_rng(0)))
     heavy = np.mean(np.concatenate([v for _, v in chunks]) == 2)
     assert 0.87 < heavy < 0.93
     with pytest.raises(InputError, match="positive"):
@@ -49,8 +49,7 @@ def test_line_draws_edges_by_weight() -> None:
 def test_app_walks_end_by_rooted_pagerank() -> None:
     graph = DiGraph.from_codes([0, 0, 1, 2, 3], [1, 2, 3, 3, 0], 5)  # node 4 stands alone
     app = APP(walks=4000, stop=0.4, max_steps=60)
-    walkers = np.arange(4)
-    pairs = list(app._pairs(graph, walkers, np.random.default_rng(0)))
+    pairs = list(app.pairs(graph, 16_000, np.random.default_rng(0)))
     u, v = (np.concatenate(side) for side in zip(*pairs, strict=True))
     A = dense(graph)
     P = A / np.maximum(A.sum(axis=1, keepdims=True), 1)

@@ -9,24 +9,22 @@ import pytest
 
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.evidence import (
-    KINDS,
+from atpgraph.linkpred.evidence import KINDS, Collection, select_kinds
+from atpgraph.linkpred.evidence.attributes import attribute_vectors
+from atpgraph.linkpred.evidence.parts import (
     AtpScore,
     Attributes,
-    Collection,
     Degrees,
     Settings,
     SpectralScore,
-    select_kinds,
 )
-from atpgraph.linkpred.evidence.attributes import attribute_vectors
 from tests.linkpred.helpers import dense, hierarchy
 
 
 @pytest.fixture(scope="module")
 def everything() -> Collection:
     graph = hierarchy()
-    known = Attributes(np.random.default_rng(0).standard_normal((graph.n_nodes, 3)))
+    known = np.random.default_rng(0).standard_normal((graph.n_nodes, 3)).astype(np.float32)
     return Collection("all", Settings(n_components=4, attributes=known)).fit(graph)
 
 
@@ -35,10 +33,8 @@ def test_every_part_names_its_columns(everything: Collection) -> None:
     assert everything.pairs(u, v).shape == (3, len(everything.names))
     assert everything.terms(u, v).shape == (3, len(everything.term_names))
     assert set(everything.kinds) == {*KINDS, "attributes"}
-    for part in everything.parts:
-        assert part.pairs(u, v).shape == (3, len(part.names))
-        assert len(part.kinds) == len(part.names)
-        assert len(part.term_kinds) == len(part.term_names)
+    assert len(everything.number_kinds) == len(everything.names)
+    assert len(everything.term_kinds) == len(everything.term_names)
 
 
 def test_a_row_is_the_terms_of_all_pairs_weighed(everything: Collection) -> None:
@@ -58,16 +54,17 @@ def test_the_default_leaves_the_slow_kinds_out() -> None:
 def test_degrees_and_spectral_against_the_adjacency() -> None:
     graph = hierarchy()
     a = (dense(graph) > 0).astype(float)
-    found = np.expm1(Degrees().fit(graph).pairs(np.array([3]), np.array([5])))[0]
+    found = np.expm1(Degrees(Settings()).fit(graph).pairs(np.array([3]), np.array([5])))[0]
     assert found.round(6).tolist() == [a[3].sum(), a[:, 3].sum(), a[5].sum(), a[:, 5].sum()]
     np.fill_diagonal(a, 0)
     u, v = np.divmod(np.arange(a.size), len(a))
-    whole = SpectralScore(len(a)).fit(graph).pairs(u, v)[:, 0].reshape(a.shape)
+    whole = SpectralScore(Settings(len(a))).fit(graph).pairs(u, v)[:, 0].reshape(a.shape)
     assert np.allclose(whole, a, atol=1e-4)
-    eight = SpectralScore(8).fit(graph).pairs(u, v)
+    eight = SpectralScore(Settings(4)).fit(graph).pairs(u, v)
+    left, sigma, right = np.linalg.svd(a)
     for column, k in ((2, 1), (3, 2), (4, 4), (0, 8)):  # the sums over fewer of eight components
-        fewer = SpectralScore(k).fit(graph).pairs(u, v)[:, 0]
-        assert np.allclose(eight[:, column], fewer, atol=1e-3)
+        fewer = (left[:, :k] * sigma[:k]) @ right[:k]
+        assert np.allclose(eight[:, column].reshape(a.shape), fewer, atol=1e-3)
     assert np.allclose(eight[:, 1].reshape(a.shape), eight[:, 0].reshape(a.shape).T, atol=1e-4)
 
 
@@ -106,7 +103,7 @@ def test_attributes_of_every_kind_mean_the_same() -> None:
 
     graph = DiGraph.from_edges([("a", "b"), ("b", "c"), ("c", "d")])
     texts = {"d": "red wine", "a": "red wine", "b": "blue sea", "unknown": "nothing"}
-    alike = Attributes(attribute_vectors(texts, graph))
+    alike = Attributes(Settings(attributes=attribute_vectors(texts, graph)))
     first, other = alike.pairs(np.array([0, 0]), np.array([3, 1]))[:, 0]
     assert first == pytest.approx(1, abs=1e-4)
     assert other == pytest.approx(0, abs=1e-4)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.evidence import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.collection import _LOCAL
-from atpgraph.linkpred.evidence.kernels import Room, best_near, best_of
+from atpgraph.linkpred.evidence.collection import LOCAL
+from atpgraph.linkpred.evidence.kernels import Room, best_near, best_share
+from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from tests.linkpred.helpers import dense
 
 
@@ -43,7 +41,7 @@ def pagerank(graph: DiGraph, direction: str, restart: float) -> np.ndarray:
 
 @given(graphs(), st.sampled_from(["both", "out", "in"]), st.sampled_from([0.15, 0.5]))
 def test_push_is_personalized_pagerank(graph: DiGraph, direction: str, restart: float) -> None:
-    column = PageRank(direction, restart=restart, tolerance=1e-9)  # type: ignore[arg-type]
+    column = PageRank(direction, restart=restart, tolerance=1e-9)
     expected = pagerank(graph, direction, restart)
     found = all_pairs(Local([column]).fit(graph), graph.n_nodes)[:, :, 0]
     assert np.allclose(found, expected, atol=1e-6)
@@ -79,7 +77,7 @@ def walks_naively(graph: DiGraph, column: Walk, hub: int, budget: int) -> np.nda
 def test_walks_that_share_steps_are_products_of_matrices(
     graph: DiGraph, hub: int, budget: int
 ) -> None:
-    columns = [c for kind in _LOCAL.values() for c in kind if isinstance(c, Walk)]
+    columns = [c for c in LOCAL if isinstance(c, Walk)]
     found = all_pairs(Local(columns, hub=hub, budget=budget).fit(graph), graph.n_nodes)
     for at, column in enumerate(columns):
         expected = walks_naively(graph, column, hub, budget)
@@ -99,39 +97,39 @@ def test_any_pattern_and_damping(
 
 
 @given(st.lists(st.integers(1, 5), max_size=30), st.integers(1, 6), st.integers(0, 2**32))
-def test_best_of_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: int) -> None:
+def test_best_near_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: int) -> None:
     values = np.array(found, dtype=np.float32)
     nodes = np.random.default_rng(seed).permutation(len(found)).astype(np.int32)
     free = np.random.default_rng(seed + 1).random(len(found)) < 0.7
-    best = np.empty(k, dtype=np.int64)
-    count = best_of(values, nodes, free, best)
     expected = [nodes[i] for i in np.argsort(-values, kind="stable") if free[nodes[i]]][:k]
-    assert best[:count].tolist() == expected
     room = Room.of(len(found) + 1, 2)
     room.table[nodes, 1], room.nodes[: len(found)], room.size[0] = values, nodes, len(found)
     both, counts = np.empty((2, k), dtype=np.int64), np.empty(2, dtype=np.int64)
     best_near(room, np.append(free, True), both, counts)
-    assert counts.tolist() == [0, count]
-    assert both[1, :count].tolist() == expected
+    assert counts.tolist() == [0, len(expected)]
+    assert both[1, : len(expected)].tolist() == expected
 
 
-def test_best_scores_are_those_of_the_whole_table() -> None:
+def test_the_best_share_is_that_of_the_whole_table() -> None:
     rng = np.random.default_rng(3)
     graph = DiGraph.from_codes(*rng.integers(80, size=(2, 500)), 81)  # node 80 has no edges
     local = Local([Walk(">>"), Walk("><>")]).fit(graph)
     weights = rng.standard_normal(6)
-    found = local.best_scores(np.arange(81), weights)
-    terms = local.terms(all_pairs(local, 81).reshape(-1, 2))
-    scores = (terms @ weights).reshape(81, 81)
+
+    def targets(u: int) -> np.ndarray:
+        return graph.targets[graph.indptr[u] : graph.indptr[u + 1]]
+
+    def visit(u: int, room: Room) -> float:
+        return best_share(room, local.scores(room, weights), u, targets(u))
+
+    found = local.scan(np.arange(81), visit)
+    terms = local.terms(all_pairs(local, 81).reshape(-1, 2)).reshape(81, 81, 6)
     for u in range(81):
-        near = terms.reshape(81, 81, 6)[u].any(axis=1)
-        near[u] = near[graph.targets[graph.indptr[u] : graph.indptr[u + 1]]] = False
-        if not near.any():
-            assert found[u].tolist() == [-np.inf, -np.inf]
-            continue
-        top = scores[u, near].max()
-        share = -np.log(1.0 + np.exp(scores[u, near] - top).sum())
-        assert np.allclose(found[u], [top, share], atol=1e-4)
+        near = terms[u].any(axis=1)
+        near[u] = near[targets(u)] = False
+        scores = terms[u, near] @ weights
+        share = -np.log(1.0 + np.exp(scores - scores.max()).sum()) if near.any() else -np.inf
+        assert np.allclose(found[u], share, atol=1e-4)
 
 
 def test_scans_agree_for_any_number_of_threads() -> None:
@@ -149,18 +147,3 @@ def test_scans_agree_for_any_number_of_threads() -> None:
     assert one.tobytes() == many.tobytes()
     u, v = rng.integers(300, size=(2, 4000))
     assert np.array_equal(Local(columns).fit(graph).pairs(u, v), one[u, v])
-
-
-@pytest.mark.parametrize("pattern", ["", "x", "> <", ">>>>"])
-def test_a_pattern_is_made_of_arrows(pattern: str) -> None:
-    with pytest.raises(InputError, match="is not made of"):
-        Walk(pattern)
-
-
-def test_bad_parameters_are_refused() -> None:
-    with pytest.raises(InputError, match="did you mean 'both'"):
-        PageRank("bot")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="restart is 1"):
-        PageRank(restart=1)
-    with pytest.raises(InputError, match="1 dampings for the 2 steps"):
-        Walk("><>", damping=(1.0,))

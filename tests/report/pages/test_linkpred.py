@@ -1,4 +1,4 @@
-"""the page of a benchmark."""
+"""The page of a benchmark."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import noisy_hierarchy
+from atpgraph.linkpred import EmbeddingMethod
 from atpgraph.linkpred.baselines import DegreeProduct
 from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
-from atpgraph.report.pages.linkpred import render, write_report
+from atpgraph.report import write_index
+from atpgraph.report.pages.linkpred import render
 from tests.linkpred.helpers import hierarchy
 
 
@@ -22,18 +24,19 @@ def result() -> BenchmarkResult:
 
 
 def test_page_is_self_contained_and_escaped(result: BenchmarkResult, tmp_path) -> None:
-    written = write_report(result, tmp_path / "new" / "folder", "atp links compare <x>")
+    html = render(result, "atp links compare <x>")
+    written = write_index(tmp_path / "new" / "folder", html)
     html = written.read_text(encoding="utf-8")
     assert "a &lt;graph&gt;" in html
     assert "a <graph>" not in html
     assert not re.search(r"https?://|<script|src=|@import|url\(", html)
-    for kind, number in [("bars", 6), ("lines", 4 + 6), ("points", 6), ("histogram", 4 * 15)]:
+    for kind, number in [("bars", 6), ("lines", 4 + 6 + 6 + 4 * 15)]:
         assert html.count(f'class="chart {kind}"') == number
     assert html.count("<b>") >= 5
 
 
 def test_failures_and_missing_protocols_are_told() -> None:
-    class Broken(DegreeProduct):
+    class Broken(EmbeddingMethod):
         name = "broken"
 
         def fit(self, graph: DiGraph) -> Broken:

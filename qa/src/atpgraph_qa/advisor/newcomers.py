@@ -23,8 +23,8 @@ from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.timeline.events import Arrival, Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.newcomer import Arrival, Newcomer
 from atpgraph_qa.timeline.tables import NewAnswers
 from atpgraph_qa.timeline.visibility import SETTLE_DAYS
 
@@ -80,21 +80,16 @@ def _is_word(value: object) -> bool:
 
 
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
-    """The history with newcomers in it; the one given stays as it is.
+    """Return the history with newcomers in it, people with at most three answers so far.
 
-    Parameters
-    ----------
-    history : History
-    newcomers : iterable of Newcomer
-        People with at most three answers so far. Whoever has no evidence (no tag or word of theirs
-        is known on the site) will not be suggested.
+    Whoever has no evidence (no tag or word of theirs is known on the site) is never suggested.
     """
     people = list(newcomers)
     _check(history, people)
     arrivals = [Arrival(person, evidence(history, person)) for person in people]
     known = history.records.until(history.now)
     records = known.with_answers(_answers(history, arrivals), arrivals)
-    return History(records, history.now, history.shared)
+    return History(records, history.now)
 
 
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:

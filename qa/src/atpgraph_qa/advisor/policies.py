@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import threading
-from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -121,11 +119,10 @@ class AskLog:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[int, deque[int]] = defaultdict(deque)
+        self._asked: dict[int, list[int]] = {}
         self._last: dict[int, int] = {}
-        self._due: list[tuple[int, int]] = []  # moments and people of the week, earliest first
-        nobody = np.zeros(0, dtype=np.int64)
-        self._counts = nobody, nobody  # replaced as a whole: readers go on with the old one
+        self._counts: tuple[Int64Array, Int64Array] | None = None
+        self._counted_until = 0
         self._lock = threading.Lock()
         self.places = 0
         self.newcomers = 0
@@ -143,18 +140,14 @@ class AskLog:
         """Remember people and the moments at which they were asked."""
         with self._lock:
             for person, moment in asked:
-                self._asked[person].append(moment)
+                self._asked[person] = [*self._asked.get(person, ()), moment]
                 self._last[person] = max(moment, self._last.get(person, 0))
-                heapq.heappush(self._due, (moment, person))
-            self._change([person for person, _ in asked], 1)
+            self._counts = None
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
         """Return how often somebody was asked in the last `days` days, seven at most."""
-        times = self._asked.get(int(person))
-        if not times:
-            return 0
         since = now_ms - days * DAY_MS
-        return sum(1 for time in list(times) if time > since)
+        return sum(1 for time in self._asked.get(int(person), ()) if time > since)
 
     def last_asked(self, person: int) -> int:
         """Return when somebody was last asked, 0 for never."""
@@ -163,39 +156,28 @@ class AskLog:
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
         """Return the ids of those asked in the last seven days, ascending, and how often.
 
-        Reading costs nothing however many were asked; an ask costs a copy of two arrays.
+        They are counted again when somebody was asked, or an ask is more than a week ago.
         """
         with self._lock:
-            past = []
-            while self._due and self._due[0][0] <= now_ms - WEEK_MS:
-                moment, person = heapq.heappop(self._due)
-                past.append(person)
-                times = self._asked[person]
-                times.remove(moment)
-                if not times:
-                    del self._asked[person]
-            self._change(past, -1)
+            if self._counts is None or now_ms >= self._counted_until:
+                since = now_ms - WEEK_MS
+                lately = {
+                    person: [time for time in times if time > since]
+                    for person, times in sorted(self._asked.items())
+                }
+                self._asked = {person: times for person, times in lately.items() if times}
+                moments = [time for times in self._asked.values() for time in times]
+                self._counted_until = min(moments, default=now_ms) + WEEK_MS
+                counts = [len(times) for times in self._asked.values()]
+                self._counts = np.array(list(self._asked), np.int64), np.array(counts, np.int64)
             return self._counts
 
     def drop(self, person: int) -> None:
         """Forget somebody."""
         with self._lock:
-            self._change([who for _, who in self._due if who == person], -1)
-            self._due = [(moment, who) for moment, who in self._due if who != person]
-            heapq.heapify(self._due)
             self._asked.pop(person, None)
             self._last.pop(person, None)
-
-    def _change(self, people: Sequence[int], by: int) -> None:
-        if not people:
-            return
-        known, counts = self._counts
-        changed, times = np.unique(np.array(people, dtype=np.int64), return_counts=True)
-        place = np.searchsorted(known, changed)
-        new = np.append(known, -1)[place] != changed  # ids are not negative
-        known, counts = np.insert(known, place[new], changed[new]), np.insert(counts, place[new], 0)
-        counts[np.searchsorted(known, changed)] += by * times
-        self._counts = known[counts > 0], counts[counts > 0]
+            self._counts = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -234,16 +216,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a rule said about a person.
-
-    Attributes
-    ----------
-    person : int
-    rule : str
-        Its name; ``asked`` for those who are asked.
-    text : str
-        The same for people.
-    """
+    """What a rule, by name or ``asked``, said about a person, and the same in words."""
 
     person: int
     rule: str
@@ -334,7 +307,8 @@ class Dispatcher:
             if limit is not None:
                 asked = log.times_asked(person.id, now_ms, days)
                 if asked >= limit:
-                    said = f"was asked {_times(asked)} in the last {name}, {limit} allowed"
+                    often = "once" if asked == 1 else f"{asked} times"
+                    said = f"was asked {often} in the last {name}, {limit} allowed"
                     return Decision(person.id, "capacity", said)
         last = log.last_asked(person.id)
         if rule.rest_hours and last and last > now_ms - rule.rest_hours * HOUR_MS:
@@ -355,7 +329,7 @@ class Dispatcher:
         if day.isoformat() in rule.holidays:
             return "holiday", f"{day.isoformat()} is a holiday"
         if rule.weekdays and WEEKDAYS[day.weekday()] not in rule.weekdays:
-            return "weekday", f"nobody is asked on a {_day_name(day)}"
+            return "weekday", f"nobody is asked on a {day:%A}"
         if hours:
             start, end = parse_hours(hours)
             inside = start <= minute < end if start < end else minute >= start or minute < end
@@ -375,11 +349,8 @@ class Dispatcher:
 
     def eligible(self, query: Query, codes: Int64Array) -> BoolArray:
         """Return which people (user codes) are worth ranking: by activity and groups."""
-        checks = self._eligibility(query, codes)
-        result = np.ones(len(codes), dtype=np.bool_)
-        for _, passed in checks:
-            result &= passed
-        return result
+        passed = [passed for _, passed in self._eligibility(query, codes)]
+        return np.asarray(np.logical_and.reduce([np.ones(len(codes), dtype=np.bool_), *passed]))
 
     def _eligibility(self, query: Query, codes: Int64Array) -> list[tuple[str, BoolArray]]:
         """Return what each rule that costs nothing says of people, with a phrase for it."""
@@ -415,13 +386,7 @@ class Dispatcher:
         return "The policy leaves nobody to ask: " + "; ".join(parts) + "." if parts else ""
 
     def expected_share(self, presence: Float64Array) -> float:
-        """Return how often the right person is eligible, given who was right in the past.
-
-        Parameters
-        ----------
-        presence : float64 array of shape (2, questions)
-            See :class:`~atpgraph_qa.ranking.router.Router`.
-        """
+        """Return how often the right person is eligible, given `Router.presence_`."""
         idle, given = presence
         inside = np.round(given) >= self.policy.least_answers
         if self.policy.inactive_days is not None:
@@ -431,18 +396,7 @@ class Dispatcher:
     def choose(
         self, query: Query, candidates: Int64Array, scores: Float64Array, top: int = 5
     ) -> Choice:
-        """Choose the people to ask, and remember that they were asked.
-
-        Parameters
-        ----------
-        query : Query
-        candidates : int64 array
-            User ids, no repeats.
-        scores : float64 array
-            One per candidate, larger is better; of equals the smaller id comes first.
-        top : int
-            How many people at most.
-        """
+        """Choose at most `top` of some users, by score and then id, and log the choice."""
         rule = self.policy
         now = query.asked_ms if self.now_ms is None else self.now_ms
         allowed = self.eligible(query, query.history.codes(candidates))
@@ -466,8 +420,8 @@ class Dispatcher:
         self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int
     ) -> tuple[list[int], list[Decision]]:
         """Go down the list, and choose the first who may be asked."""
-        places = np.flatnonzero(allowed)
-        most = len(places) if self.policy.considered is None else self.policy.considered
+        places, limit = np.flatnonzero(allowed), self.policy.considered
+        most = len(places) if limit is None else limit
         chosen: list[int] = []
         decisions: list[Decision] = []
         seen, size = 0, min(max(top, _STEP), most)
@@ -480,8 +434,9 @@ class Dispatcher:
                     decisions.append(no)
                 elif len(chosen) < top:
                     chosen.append(place)
-                    said = f"place {len(chosen)}"
-                    decisions.append(Decision(person.id, "asked", said))
+                    decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
+                elif limit is None:
+                    break
             seen, size = len(head), min(4 * size, most)
         return chosen, decisions
 
@@ -561,14 +516,6 @@ def best(
         places = places[value >= np.partition(largest, len(largest) - count)[-count]]
     order = np.lexsort((candidates[places], -scores[places]))
     return np.asarray(places[order[:count]])
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _day_name(day: date) -> str:
-    return f"{day:%A}"
 
 
 def _by_code(values: Any, codes: Int64Array) -> Any:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atpgraph.util.arrays import Int64Array
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph.util.jit import kernel
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.timeline.newcomer import Arrival
+from atpgraph_qa.timeline.events import Arrival
 from atpgraph_qa.timeline.query import Query
 
 _MOST_SIMILAR = 3
@@ -18,16 +19,9 @@ _TITLE = 60
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason.
+    """One reason: its kind, a phrase for people, and ids of the questions it refers to.
 
-    Attributes
-    ----------
-    kind : str
-        ``similar``, ``tags``, ``accepted``, ``recent``, ``asker``, ``level``, or ``declared``.
-    text : str
-        A phrase for people.
-    questions : tuple of int
-        Ids of the questions it refers to.
+    Kinds are ``similar``, ``tags``, ``accepted``, ``recent``, ``asker``, ``level``, ``declared``.
     """
 
     kind: str
@@ -36,29 +30,21 @@ class Reason:
 
 
 def explain(query: Query, user: int, hierarchy: Hierarchy | None = None) -> list[Reason]:
-    """Reasons for asking a user.
-
-    Parameters
-    ----------
-    query : Query
-    user : int
-        User id.
-    hierarchy : Hierarchy, optional
-        For the level.
-    """
+    """Return reasons for asking a user (by id), the level in a hierarchy among them."""
     history = query.history
     code = int(history.codes([user])[0])
     if code < 0:
         return []
-    mine = history.answers_by(code)
     reasons: list[Reason] = []
     arrival = history.records.newcomers.get(user)
     if arrival is not None:
         reasons.append(_newcomer(query, arrival))
         if not arrival.newcomer.answered:  # what stands for a declaration is no record
             return reasons
+    mine = history.answers_by(code)
+    asked, won = history.answers.question[mine], history.is_accepted[mine]
     for kind in (_similar, _tags, _accepted, _recent, _asker):
-        reasons += kind(query, mine)
+        reasons += kind(query, mine, asked, won)
     level = hierarchy.level_of(user) if hierarchy is not None else 0
     if hierarchy is not None and level:
         text = f"level {level} of {hierarchy.top} in the hierarchy of the site"
@@ -68,10 +54,9 @@ def explain(query: Query, user: int, hierarchy: Hierarchy | None = None) -> list
 
 def _newcomer(query: Query, arrival: Arrival) -> Reason:
     who = arrival.newcomer
-    ids = tuple(query.history.questions.id[arrival.questions].tolist())
+    ids = _ids(query, arrival.questions)
     if who.answered:
-        plural = "s" if len(ids) > 1 else ""
-        return Reason("declared", f"newcomer, {len(ids)} first answer{plural}", ids)
+        return Reason("declared", f"newcomer, {_count(len(ids), 'first answer')}", ids)
     says = [f"knows about {', '.join(who.tags)}"] if who.tags else []
     says += [f"writes “{_short(who.text)}”"] if who.text else []
     near = ", ".join(f"#{number}" for number in ids)
@@ -83,71 +68,81 @@ def _short(title: str) -> str:
     return title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
 
 
-def _similar(query: Query, mine: Int64Array) -> list[Reason]:
+def _similar(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -> list[Reason]:
     history, match = query.history, query.match
-    asked = np.unique(history.answers.question[mine])
-    asked = asked[np.argsort(-match[asked], kind="stable")]
     # Half of the best match on the site is what a reader still takes for similar.
-    close = asked[match[asked] >= max(0.5 * query.best_match, 1e-9)]
-    if not len(close):
+    near = np.flatnonzero(match[asked] >= max(0.5 * query.best_match, 1e-9))
+    if not len(near):
         return []
-    shown = close[:_MOST_SIMILAR]
+    close = np.unique(asked[near])
+    shown = close[np.argsort(-match[close], kind="stable")][:_MOST_SIMILAR]
     parts = []
-    won = set(history.answers.question[mine[history.is_accepted[mine]]].tolist())
-    for q in shown.tolist():
-        title = _short(history.records.texts.titles[q])
-        name = f"#{history.questions.id[q]}" + (f" “{title}”" if title else "")
-        parts.append(name + (" (accepted)" if q in won else ""))
-    count = f"{len(close)} similar question" + ("s" if len(close) > 1 else "")
-    text = f"answered {count}: {'; '.join(parts)}"
-    return [Reason("similar", text, tuple(history.questions.id[shown].tolist()))]
+    accepted = set(asked[near[won[near]]].tolist())
+    for question in shown.tolist():
+        title = _short(history.records.texts.titles[question])
+        name = f"#{history.questions.id[question]}" + (f" “{title}”" if title else "")
+        parts.append(name + (" (accepted)" if question in accepted else ""))
+    text = f"answered {_count(len(close), 'similar question')}: {'; '.join(parts)}"
+    return [Reason("similar", text, _ids(query, shown))]
 
 
-def _tags(query: Query, mine: Int64Array) -> list[Reason]:
-    history = query.history
-    asked = history.answers.question[mine]
-    counted = []
-    for code, questions in zip(query.tag_codes.tolist(), query.tagged, strict=True):
-        place = np.minimum(np.searchsorted(questions, asked), max(len(questions) - 1, 0))
-        under = mine[questions[place] == asked] if len(questions) else mine[:0]
+def _tags(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -> list[Reason]:
+    tags, counted = query.history.tags, []
+    for code in query.tag_codes.tolist():
+        has = np.zeros(len(asked), dtype=np.bool_)
+        find_tag(asked, tags.indptr, tags.tags, code, has)
+        under = asked[has]
         if len(under):
-            won = int(history.is_accepted[under].sum())
-            ids = history.questions.id[history.answers.question[under[-3:]]]
-            plural = "s" if len(under) > 1 else ""
-            text = f"{len(under)} answer{plural} tagged {history.tags.names[code]}, {won} accepted"
-            counted.append((len(under), Reason("tags", text, tuple(ids.tolist()))))
+            text = f"{_count(len(under), 'answer')} tagged {tags.names[code]}"
+            text += f", {won[has].sum()} accepted"
+            counted.append((len(under), Reason("tags", text, _ids(query, under[-3:]))))
     return [reason for _, reason in sorted(counted, key=lambda pair: -pair[0])][:2]
 
 
-def _accepted(query: Query, mine: Int64Array) -> list[Reason]:
-    history = query.history
-    decided = mine[history.best_answer[history.answers.question[mine]] >= 0]
-    if not len(decided):
+def _accepted(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -> list[Reason]:
+    decided = int(np.count_nonzero(query.history.best_answer[asked] >= 0))
+    if not decided:
         return []
-    won = decided[history.is_accepted[decided]]
-    text = f"{len(won)} of {len(decided)} answers to resolved questions were accepted"
-    ids = history.questions.id[history.answers.question[won[-3:]]]
-    return [Reason("accepted", text, tuple(ids.tolist()))]
+    best = asked[won]
+    text = f"{len(best)} of {decided} answers to resolved questions were accepted"
+    return [Reason("accepted", text, _ids(query, best[-3:]))]
 
 
-def _recent(query: Query, mine: Int64Array) -> list[Reason]:
-    history = query.history
+def _recent(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -> list[Reason]:
     if not len(mine):
         return []
-    away = (query.asked_ms - history.answers.given_ms[mine]) / DAY_MS
-    lately = int(np.count_nonzero(away <= 30))
-    last = int(history.questions.id[history.answers.question[mine[-1]]])
-    days = max(int(away[-1]), 0)
-    ago = "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
+    given = query.history.answers.given_ms[mine]
+    lately = int(np.count_nonzero(query.asked_ms - given <= 30 * DAY_MS))
+    days = max(int((query.asked_ms - int(given[-1])) / DAY_MS), 0)
+    ago = "today" if days == 0 else f"{_count(days, 'day')} ago"
     text = f"{lately} answers in the last 30 days, the latest {ago}"
-    return [Reason("recent", text, (last,))]
+    return [Reason("recent", text, _ids(query, asked[-1:]))]
 
 
-def _asker(query: Query, mine: Int64Array) -> list[Reason]:
-    history = query.history
-    theirs = history.questions.asker[history.answers.question[mine]] == query.asker
-    if query.asker < 0 or not theirs.any():
+def _asker(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -> list[Reason]:
+    if query.asker < 0:
         return []
-    ids = np.unique(history.questions.id[history.answers.question[mine[theirs]]])
-    text = f"answered this asker before ({len(ids)} question{'s' if len(ids) > 1 else ''})"
-    return [Reason("asker", text, tuple(ids[-3:].tolist()))]
+    theirs = asked[query.history.questions.asker[asked] == query.asker]
+    if not len(theirs):
+        return []
+    ids = sorted(set(_ids(query, theirs)))
+    text = f"answered this asker before ({_count(len(ids), 'question')})"
+    return [Reason("asker", text, tuple(ids[-3:]))]
+
+
+def _ids(query: Query, questions: Int64Array) -> tuple[int, ...]:
+    return tuple(query.history.questions.id[questions].tolist())
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" + ("s" if count > 1 else "")
+
+
+@kernel
+def find_tag(
+    questions: Int64Array, indptr: Int64Array, tags: Int64Array, code: int, has: BoolArray
+) -> None:
+    """Write which questions have a tag."""
+    for place in range(len(questions)):
+        for use in range(indptr[questions[place]], indptr[questions[place] + 1]):
+            has[place] |= tags[use] == code

@@ -13,8 +13,7 @@ from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
 from atpgraph_qa.advisor.reasons import Reason, explain
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.candidates import by_id
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import Query, by_id
 
 LEAST_CONFIDENCE = 0.01
 
@@ -106,21 +105,9 @@ def suggest(
     top: int = 5,
     least_confidence: float = LEAST_CONFIDENCE,
 ) -> Suggestions:
-    """Rank everybody who answered before and may be asked, and explain the first few.
+    """Rank everybody who answered before and may be asked, and explain the `top` first.
 
-    Parameters
-    ----------
-    router : Router
-        Fitted, with ``pool="all"``.
-    query : Query
-    dispatcher : Dispatcher, optional
-        Applies the rules for whom to ask.
-    ranker : Ranker, optional
-        Computes scores and reasons; by default here, by the router.
-    top : int
-        How many people.
-    least_confidence : float
-        Abstain if nobody reaches it.
+    The router is fitted with ``pool="all"``; without a ranker it computes scores and reasons here.
     """
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)

@@ -1,83 +1,53 @@
-"""The interface of everything that ranks people for a question."""
+"""The interface of the baselines, which is that of the router as well."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.timeline.candidates import Pool
+from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import Query
-
-
-class Method(Protocol):
-    """A way of ranking people for a question; the router is one.
-
-    Attributes
-    ----------
-    name : str
-        Its row in tables.
-    pool : {"own", "all", "new"}
-        Whom it will rank. Only methods that learn what to do make a difference.
-    random_state : int
-        Same state, same scores.
-    """
-
-    name: ClassVar[str]
-    pool: Pool
-    random_state: int
-
-    def __init__(self, pool: Pool = "all", random_state: int = 0) -> None: ...
-
-    def fit(self, history: History) -> Self:
-        """Learn from what is known."""
-        ...
-
-    def update(self, history: History) -> Self:
-        """Take in what has become known since."""
-        ...
-
-    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """One number per candidate (user id), larger for who should be asked first."""
-        ...
+from atpgraph_qa.timeline.query import Pool, Query
 
 
 class Baseline(ABC):
-    """A method that has nothing to learn, unless a subclass says otherwise."""
+    """A way of ranking people that has nothing to learn, unless a subclass says otherwise.
 
-    name: ClassVar[str]
+    Only methods that learn what to do care for the `pool`: whom they will rank.
+    """
+
+    name: ClassVar[str]  # its row in tables
 
     def __init__(self, pool: Pool = "all", random_state: int = 0) -> None:
         self.pool = pool
         self.random_state = random_state
 
     def fit(self, history: History) -> Self:
-        """See :meth:`Method.fit`."""
+        """Learn from what is known."""
         return self
 
     def update(self, history: History) -> Self:
-        """See :meth:`Method.update`; learns from scratch by default."""
+        """Take in what has become known since; by default by learning again."""
         return self.fit(history)
 
     @abstractmethod
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Method.score`."""
+        """One number per candidate (user id), larger for who should be asked first."""
 
 
 class UserScore(Baseline):
     """A method that scores every user of the question's history at once."""
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Method.score`; people never seen before get 0."""
-        codes = query.history.codes(candidates)
-        values = self.all_scores(query)
-        if not len(values):
-            return np.zeros(len(codes))
-        return np.where(codes >= 0, values[np.maximum(codes, 0)], 0.0)
+        """See :meth:`Baseline.score`; people never seen before get 0."""
+        return np.append(self.all_scores(query), 0.0)[query.history.codes(candidates)]
 
     @abstractmethod
     def all_scores(self, query: Query) -> Float64Array:
         """One number per user code of the query's history."""
+
+
+Method = Baseline | Router

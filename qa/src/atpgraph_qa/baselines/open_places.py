@@ -26,17 +26,16 @@ class RouterWithNewcomers(Router):
     name: ClassVar[str] = "router-newcomers"
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """Minus the place of every candidate."""
+        """Return minus the place of every candidate."""
         scores = super().score(query, candidates)
         if self.pool != "all":
             return scores
-        codes = query.history.codes(candidates)
-        given = np.append(query.history.n_given, 0.0)[codes]
+        given = np.append(query.history.n_given, 0.0)[query.history.codes(candidates)]
         return -open_places(scores, given <= MOST_ANSWERS, EVERY).astype(np.float64)
 
 
 def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
-    """The place of everybody, from 1, when each `every`-th is for the best of `few` not yet listed.
+    """Return the places, from 1, when each `every`-th is for the best of `few` not yet listed.
 
     Equal scores keep their order.
 
@@ -48,17 +47,11 @@ def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
     """
     order = np.argsort(-scores, kind="stable")
     others, open_to = order[~few[order]], order[few[order]]
-    natural = np.empty(len(scores), dtype=np.int64)
-    natural[order] = np.arange(1, len(order) + 1)
+    natural = np.flatnonzero(few[order]) + 1
+    number = np.arange(1, len(open_to) + 1)
     # The j-th of the few has a place at every · j at the latest, unless the others run out.
-    wanted = np.minimum(natural[open_to], every * np.arange(1, len(open_to) + 1))
-    ahead = np.arange(len(open_to)) + np.minimum(
-        wanted - np.arange(1, len(open_to) + 1), len(others)
-    )
+    wanted = np.minimum(natural, every * number)
     places = np.empty(len(scores), dtype=np.int64)
-    places[open_to] = ahead + 1
-    free = np.ones(len(scores) + 1, dtype=np.bool_)
-    free[0] = False
-    free[places[open_to]] = False
-    places[others] = np.flatnonzero(free)[: len(others)]
+    places[open_to] = number + np.minimum(wanted - number, len(others))
+    places[others] = np.setdiff1d(np.arange(1, len(scores) + 1), places[open_to])
     return places

@@ -9,12 +9,11 @@ from scipy.special import ndtr
 
 from atpgraph.util.arrays import Float64Array
 from atpgraph_qa.baselines.method import UserScore
+from atpgraph_qa.data.site import find_ids
 from atpgraph_qa.simulation import community as rules
 from atpgraph_qa.simulation.dump import read_truth
-from atpgraph_qa.timeline.candidates import Pool
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import Pool, Query
 
-_FIELDS = ("user_id", "expertise", "interest", "helpfulness", "question_id", "topic", "difficulty")
 _ROOMS = np.arange(1, 7)
 
 
@@ -41,21 +40,17 @@ class Oracle(UserScore):
         self._user = planted["user_id"]
         self._expertise: Float64Array = planted["expertise"]
         self._attention: Float64Array = planted["interest"] * planted["helpfulness"][:, None]
-        self._row = {int(q): place for place, q in enumerate(planted["question_id"].tolist())}
+        self._row = {q: place for place, q in enumerate(planted["question_id"].tolist())}
         self._topic, self._difficulty = planted["topic"], planted["difficulty"]
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
         users = query.history.users
         row = self._row.get(query.question.id, -1)
-        result = np.full(len(users), -1.0)
-        if row < 0 or not len(self._user):
-            return result
+        if row < 0:
+            return np.full(len(users), -1.0)
         planted = self._chance(int(self._topic[row]), float(self._difficulty[row]))
-        place = np.minimum(np.searchsorted(self._user, users), len(self._user) - 1)
-        known = self._user[place] == users
-        result[known] = planted[place[known]]
-        return result
+        return np.append(planted, -1.0)[find_ids(self._user, users)]
 
     def _chance(self, topic: int, difficulty: float) -> Float64Array:
         """For every planted user, a number that grows with the chance to be accepted."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from atpgraph.util.registry import Registry
-from atpgraph_qa.baselines.coldroute import ColdRoute
-from atpgraph_qa.baselines.cqarank import CqaRank
-from atpgraph_qa.baselines.doc2vec import Doc2Vec
 from atpgraph_qa.baselines.method import Method
 from atpgraph_qa.baselines.open_places import RouterWithNewcomers
+from atpgraph_qa.baselines.rivals import ColdRoute, CqaRank
 from atpgraph_qa.baselines.simple import SIMPLE
 from atpgraph_qa.baselines.structural import FoldedAtp, Level, PaperAtp, Qdee
-from atpgraph_qa.baselines.textual import BagOfWords, Topics
+from atpgraph_qa.baselines.text import BagOfWords, Doc2Vec, Topics
 from atpgraph_qa.ranking.router import Router
 
 _ROWS: tuple[type[Method], ...] = (

@@ -19,7 +19,7 @@ class Chance(Baseline):
     name = "random"
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Method.score`."""
+        """See :meth:`Baseline.score`."""
         seed = [self.random_state, abs(query.question.id), query.asked_ms]
         return generator(np.random.SeedSequence(seed)).random(len(candidates))
 

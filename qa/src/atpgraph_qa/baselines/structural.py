@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import expit
 
 from atpgraph.cycles import agony, break_cycles
+from atpgraph.embedding.estimator import ATP
+from atpgraph.embedding.fold_in import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.baselines.method import UserScore
-from atpgraph_qa.baselines.structure import AtpSettings, Structure, competition_of
-from atpgraph_qa.baselines.topics import TopicSpace
+from atpgraph_qa.baselines.text import TopicSpace
+from atpgraph_qa.competition import Competition, Ega, competition_graph
+from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 
+GRAPHS: Shelf[Competition] = Shelf("competition graphs", keep=3)
 LEVELS: Shelf[Float64Array] = Shelf("levels of users", keep=64)
-AGONIES: Shelf[tuple[Int64Array, Int64Array, Float64Array]] = Shelf("agony ranks", keep=64)
+AGONIES: Shelf[tuple[Float64Array, Int64Array, Float64Array]] = Shelf("agony ranks", keep=64)
+
+
+def _competition(history: History, ega: Ega) -> Competition:
+    return history.remember(GRAPHS, ega, lambda: competition_graph(history.posts(), ega=ega))
+
+
+def _at_nodes(values: Any, nodes: Int64Array, otherwise: float = 0.0) -> Float64Array:
+    """Return values by node, with another one for −1."""
+    result = np.full((len(nodes), *values.shape[1:]), otherwise)
+    result[nodes >= 0] = values[nodes[nodes >= 0]]
+    return result
+
+
+def _recent(query: Query, question_node: Int64Array, count: int) -> Int64Array:
+    """Return the nodes of the asker's latest questions that are in the graph, the latest last."""
+    theirs = query.earlier_by_asker
+    nodes = question_node[theirs[theirs < len(question_node)]]
+    return nodes[nodes >= 0][-count:]
 
 
 class Level(UserScore):
@@ -30,15 +54,11 @@ class Level(UserScore):
         """Break the cycles and find the levels."""
 
         def make() -> Float64Array:
-            competition = competition_of(history, "none")
-            nodes = competition.user_nodes(history.users)
-            found = np.zeros(len(nodes))
-            if competition.graph.n_edges:
-                dag = break_cycles(
-                    competition.graph, "h-voting", random_state=self.random_state
-                ).dag
-                found[nodes >= 0] = levels(dag)[nodes[nodes >= 0]]
-            return found
+            competition = _competition(history, "none")
+            if not competition.graph.n_edges:
+                return np.zeros(history.n_users)
+            broken = break_cycles(competition.graph, "h-voting", random_state=self.random_state)
+            return _at_nodes(levels(broken.dag), competition.user_nodes(history.users))
 
         self._levels = history.remember(LEVELS, self.random_state, make)
         return self
@@ -52,7 +72,7 @@ class Qdee(UserScore):
     """Expertise near the question's difficulty, both agony ranks in the graph with EGA edges.
 
     The difficulty of a new question is the largest of the asker's last three and of its
-    neighbours' mean in text; whoever is nearest to it comes first.
+    neighbors' mean in text; whoever is nearest to it comes first.
     """
 
     name = "qdee"
@@ -60,34 +80,132 @@ class Qdee(UserScore):
     def fit(self, history: History) -> Self:
         """Agony ranks of users and questions."""
 
-        def make() -> tuple[Int64Array, Int64Array, Float64Array]:
-            competition = competition_of(history, "all-pairs")
-            rank = np.zeros(competition.graph.n_nodes)
-            if competition.graph.n_edges:
-                rank = agony(competition.graph).centred
-            users = competition.user_nodes(history.users)
-            return users, competition.question_nodes(history.questions.id), rank
+        def make() -> tuple[Float64Array, Int64Array, Float64Array]:
+            competition = _competition(history, "all-pairs")
+            graph = competition.graph
+            rank = agony(graph).centred if graph.n_edges else np.zeros(graph.n_nodes)
+            expertise = _at_nodes(rank, competition.user_nodes(history.users), -np.inf)
+            return expertise, competition.question_nodes(history.questions.id), rank
 
-        users, self._question, self._rank = history.remember(AGONIES, (), make)
-        self._expertise = np.full(len(users), -np.inf)
-        self._expertise[users >= 0] = self._rank[users[users >= 0]]
+        self._expertise, self._question, self._rank = history.remember(AGONIES, (), make)
         self._resolved = np.flatnonzero((history.best_answer >= 0) & (self._question >= 0))
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
-        theirs = query.earlier_by_asker
-        nodes = self._question[theirs[theirs < len(self._question)]]
-        guesses = self._rank[nodes[nodes >= 0][-3:]].tolist()
+        guesses = self._rank[_recent(query, self._question, 3)].tolist()
         match = query.match[self._resolved]
         if len(match) and match.max() > 0:
             best = np.argsort(-match, kind="stable")[:10]
             weight = match[best]
             ranks = self._rank[self._question[self._resolved[best]]]
             guesses.append(float(ranks @ weight / weight.sum()))
-        difficulty = max(guesses, default=0.0)
-        away = np.abs(self._expertise - difficulty)
+        away = np.abs(self._expertise - max(guesses, default=0.0))
         return np.where(np.isfinite(away), -away, -1e9)
+
+
+@dataclass(frozen=True)
+class AtpSettings:
+    """How competition graphs are embedded for routing; see also :class:`~atpgraph.ATP`."""
+
+    ega: Ega = "consecutive"
+    kernel: str = "log"
+    zero_weight: float | Literal["auto"] = "auto"
+    n_components: int = 16
+    recent: int = 3  # how many of the asker's latest questions are looked at
+    neighbors: int = 10  # resolved questions near in text that stand in for a new asker's
+
+
+class Structure:
+    """The competition graph of a history, embedded, and the vectors of a cold question.
+
+    Nodes of users and questions that are not in the graph are −1, their vectors zeros.
+    """
+
+    def __init__(self, history: History, settings: AtpSettings, random_state: int = 0) -> None:
+        competition = _competition(history, settings.ega)
+        self.settings = settings
+        self.user_node = competition.user_nodes(history.users)
+        self.question_node = competition.question_nodes(history.questions.id)
+        self.resolved = np.flatnonzero((history.best_answer >= 0) & (self.question_node >= 0))
+        self.best_answerer = np.append(history.answers.owner, NOBODY)[history.best_answer]
+        self.atp: ATP | None = None
+        self.user_target = np.zeros((history.n_users, 1))
+        if competition.graph.n_edges:
+            self.atp = ATP(
+                settings.n_components,
+                purpose="paper",
+                kernel=settings.kernel,
+                zero_weight=settings.zero_weight,
+                random_state=random_state,
+                n_jobs=1,
+            ).fit(competition.graph)
+            self.user_target = _at_nodes(self.atp.target_, self.user_node)
+
+    @classmethod
+    def of(cls, history: History, settings: AtpSettings, random_state: int = 0) -> Structure:
+        """Return the structure of a history, embedded once for all methods that ask for it."""
+        return history.remember(
+            STRUCTURES, (settings, random_state), lambda: cls(history, settings, random_state)
+        )
+
+    @cached_property
+    def _fold_in(self) -> FoldIn:
+        return FoldIn(self.atp)
+
+    def source(self, query: Query, near: Int64Array) -> Float64Array:
+        """Return the source vector of a cold question, by the paper's rule.
+
+        The hardest of the asker's latest questions; for a new asker, the mean over the questions
+        at positions `near`; where there is neither, the mean over all resolved questions.
+        """
+        if self.atp is None:
+            return np.zeros(1)
+        nodes = _recent(query, self.question_node, self.settings.recent)
+        if len(nodes):
+            return np.asarray(self.atp.source_[self._hardest(self.atp, nodes)], dtype=np.float64)
+        chosen = self.question_node[near if len(near) else self.resolved]
+        if not len(chosen):
+            return np.zeros(self.atp.source_.shape[1])
+        vector: Float64Array = self.atp.source_[chosen].mean(axis=0, dtype=np.float64)
+        return vector
+
+    @staticmethod
+    def _hardest(atp: ATP, nodes: Int64Array) -> int:
+        """Return the node that beats most of the others pairwise; the latest among equals."""
+        forward = atp.source_[nodes] @ atp.target_[nodes].T
+        beats = np.count_nonzero(forward < forward.T, axis=1)
+        return int(nodes[len(nodes) - 1 - int(np.argmax(beats[::-1]))])
+
+    def folded(self, query: Query) -> Float64Array:
+        """Return the source vector of a cold question by fold-in.
+
+        Its edges: from the asker and the asker's latest question, and to those whose answers were
+        accepted for the resolved questions nearest in text (BM25).
+        """
+        if self.atp is None:
+            return np.zeros(1)
+        near = self._near(query)
+        people = np.unique(self.best_answerer[near])
+        above = self.user_node[people[people >= 0]]
+        above = above[above >= 0]
+        if not len(above):
+            return self.source(query, near)
+        asker = self.user_node[[query.asker]] if query.asker >= 0 else self.user_node[:0]
+        below = np.concatenate([asker[asker >= 0], _recent(query, self.question_node, 1)])
+        vector = self._fold_in.source(above, np.setdiff1d(below, above))
+        return np.asarray(vector, dtype=np.float64)
+
+    def _near(self, query: Query) -> Int64Array:
+        match = query.match[self.resolved]
+        k = min(self.settings.neighbors, len(match))
+        if not k or match.max() <= 0:
+            return np.zeros(0, dtype=np.int64)
+        best = np.argpartition(-match, k - 1)[:k]
+        return self.resolved[best[match[best] > 0]]
+
+
+STRUCTURES: Shelf[Structure] = Shelf("structures", keep=64)
 
 
 class PaperAtp(UserScore):
@@ -96,11 +214,10 @@ class PaperAtp(UserScore):
     name = "atp"
     # Searched on validation questions: benchmarks/search_routing.py, docs/evidence/routing.md.
     settings = AtpSettings(kernel="constant", n_components=8, recent=1)
-    n_topics = 30
 
     def fit(self, history: History) -> Self:
         """Learn topics once, then the graph."""
-        self._topics = TopicSpace.of(history, self.n_topics, self.random_state)
+        self._topics = TopicSpace.of(history, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -112,17 +229,12 @@ class PaperAtp(UserScore):
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
-        vector = self._structure.source(query, self._near(query))
+        topics, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
+        if topics is not None and len(self._seen):
+            best = np.argsort(-(self._seen @ topics), kind="stable")
+            near = self._structure.resolved[best[: self.settings.neighbors]]
+        vector = self._structure.source(query, near)
         return np.asarray(expit(self._structure.user_target @ vector))
-
-    def _near(self, query: Query) -> Int64Array:
-        topics = self._topics.of_question(query)
-        if topics is None or not len(self._seen):
-            return np.zeros(0, dtype=np.int64)
-        match = self._seen @ topics
-        return self._structure.resolved[
-            np.argsort(-match, kind="stable")[: self.settings.neighbours]
-        ]
 
 
 class FoldedAtp(UserScore):
@@ -138,5 +250,4 @@ class FoldedAtp(UserScore):
 
     def all_scores(self, query: Query) -> Float64Array:
         """See :meth:`UserScore.all_scores`."""
-        vector = self._structure.folded(query, self._structure.near(query))
-        return np.asarray(self._structure.user_target @ vector)
+        return np.asarray(self._structure.user_target @ self._structure.folded(query))

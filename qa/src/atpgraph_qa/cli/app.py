@@ -1,13 +1,253 @@
-"""The commands of ``atp qa``, in the order in which the help lists them."""
+"""``atp qa``: read a dump, train a model of the site, ask it; :mod:`.evaluate` has the rest."""
 
 from __future__ import annotations
 
+import datetime
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
 from atpgraph.cli.commands import Commands
-from atpgraph_qa.cli.difficulty import difficulty
-from atpgraph_qa.cli.evaluate import evaluate, load
-from atpgraph_qa.cli.model import experts, route, train
-from atpgraph_qa.cli.site import ingest, stats
+from atpgraph.cli.console import Session, table
+from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
+from atpgraph_qa.cli.evaluate import (
+    EgaMode,
+    SitePath,
+    Tau,
+    Text,
+    difficulty,
+    evaluate,
+    load,
+    names,
+    policy,
+)
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
-for command in (ingest, stats, train, route, experts, difficulty, evaluate, load):
+
+SiteOrModel = Annotated[Path, arg("A site, or a model of 'atp qa train'.", metavar="SITE|MODEL")]
+_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
+
+
+@app.command()
+def ingest(
+    out: Session,
+    dump: Annotated[Path, arg("Folder of XML files, or the site's .7z file.")],
+    output: Annotated[Path, opt("Folder of the site to make.", "--output", "-o")],
+    allow_bad_rows: Annotated[
+        bool,
+        opt(
+            "Accept files that were cut off or have more than 1 % unreadable rows.",
+            "--allow-bad-rows",
+        ),
+    ] = False,
+) -> None:
+    """Read a data dump into a site that the other commands use.
+
+    No name, biography or location of a user is stored. A site that is there is replaced at the end;
+    until then, and if anything goes wrong, it stays as it was.
+    """
+    from atpgraph_qa.data.ingest import ingest as run
+
+    started = time.perf_counter()
+    report = run(dump, output, allow_bad_rows=allow_bad_rows)
+    seconds = time.perf_counter() - started
+    for name, disabled in report.missing.items():
+        out.note(f"the dump has no {name}: {disabled}")
+    notes = []
+    for name, file in report.files.items():
+        for sample in file.samples:
+            out.note(f"{name}: {sample}")
+        counts = {"unreadable rows": file.unreadable, "duplicate Ids": file.duplicates}
+        notes += [(name, what, n) for what, n in (counts | file.notes).items() if n]
+    shown: list[Any] = [table(("table", "rows"), report.rows.items())]
+    shown += [table(("file", "what", "count"), notes)] if notes else []
+    payload = {"site": output, **report.to_dict(), "seconds": round(seconds, 3)}
+    out.result(payload, *shown, f"{output}: {seconds:.1f} s; next: atp qa stats {output}")
+
+
+@app.command()
+def stats(
+    out: Session,
+    site: SitePath,
+    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.none,
+    tau: Tau = 30.0,
+) -> None:
+    """Size of a site and of its competition graph."""
+    from atpgraph_qa.competition import competition_graph, site_statistics
+    from atpgraph_qa.data.site import Site
+
+    opened = Site(site)
+    competition = competition_graph(opened, ega=ega.value, tau_days=tau)
+    counted = site_statistics(opened, competition).to_dict()
+    payload = {"site": site, "ega": ega.value, "tau_days": tau, **counted}
+    payload["edge_types"] = competition.counts
+    rows = [(what.replace("_", " "), n) for what, n in counted.items() if not what.endswith("_ms")]
+    rows += [(f"edges {kind.replace('_', ' → ')}", n) for kind, n in competition.counts.items()]
+    out.result(payload, table(("what", "number"), rows))
+
+
+@app.command()
+def train(
+    out: Session,
+    site: SitePath,
+    output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
+    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.consecutive,
+    tau: Tau = 30.0,
+    dim: Annotated[int, opt("Length of the vectors.", min=1)] = 64,
+    kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
+    method: Annotated[
+        str, opt("How to break cycles.", "--method", "-m", choices=METHODS)
+    ] = "h-voting",
+    text: Text = "auto",
+    seed: Seed = 0,
+) -> None:
+    """Train a model of a site: expertise, difficulty, and who should answer a question.
+
+    It is one folder that does not need the site any more. The options are those of the embedding
+    that expertise and difficulty come from; routing has its own, chosen on several sites. A model
+    that is there is replaced at the end.
+    """
+    from atpgraph.util.memory import peak_megabytes
+    from atpgraph_qa.advisor.advisor import Advisor
+    from atpgraph_qa.advisor.model_folder import check_writable_model
+    from atpgraph_qa.data.site import Site
+
+    check_writable_model(output)
+    started = time.perf_counter()
+    advisor = Advisor.fit(
+        Site(site),
+        text=text,
+        ega=ega.value,
+        tau_days=tau,
+        n_components=dim,
+        kernel=kernel,
+        method=method,
+        random_state=seed,
+    )
+    advisor.save(output)
+    model, is_question = advisor.expertise.model, advisor.expertise.competition.is_question
+    text_model = advisor.history.records.text_model
+    payload = {
+        "site": site,
+        "model": output,
+        "text": text_model.name if text_model else "bm25",
+        "questions": int(is_question.sum()),
+        "users": int((~is_question).sum()),
+        "edges": model.graph_.n_edges,
+        "removed": len(model.removed_),
+        "levels": int(model.levels_.max(initial=0)),
+        "learnt_from": advisor.router.questions_,
+        "seconds": round(time.perf_counter() - started, 3),
+        "peak_memory_mb": round(peak_megabytes(), 1),
+    }
+    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
+    hint = f'next: atp qa route {output} --title "…"'
+    out.result(payload, table(("what", "value"), rows), hint)
+
+
+@app.command()
+def route(
+    out: Session,
+    source: SiteOrModel,
+    title: Annotated[str, opt("Title of the question.")] = "",
+    body: Annotated[str, opt("Its text, plain or HTML.")] = "",
+    tags: Annotated[str, opt("Tags separated by commas.")] = "",
+    asker: Annotated[int, opt("User id of the asker.")] = -1,
+    at: Annotated[
+        datetime.datetime | None,
+        opt("When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"),
+    ] = None,
+    top: Top = 5,
+    least: Annotated[
+        float, opt("Abstain if nobody is this likely to answer.", "--least-confidence")
+    ] = 0.01,
+    opt_out: Annotated[str, opt("User ids, separated by commas, never to ask.")] = "",
+    inactive_days: Annotated[
+        float | None, opt("Leave out users who have not answered for this many days.")
+    ] = None,
+    per_day: Annotated[
+        int | None, opt("Ask nobody more often than this in 24 hours; see --log.")
+    ] = None,
+    per_week: Annotated[int | None, opt("The same for seven days.")] = None,
+    spread: Annotated[
+        float, opt("Log-odds lost when the times asked in a week double; see 'atp qa load'.")
+    ] = 0.0,
+    newcomers: Annotated[float, opt("Share of places for newcomers.", min=0, max=1)] = 0.0,
+    welcome: Annotated[
+        Path | None,
+        opt(
+            'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '
+            'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
+        ),
+    ] = None,
+    log: Annotated[Path | None, opt("File of who was asked, for caps and spread.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Suggest who should answer a new question, with reasons."""
+    from atpgraph.errors import InputError
+    from atpgraph.util.files import check_writable
+    from atpgraph_qa.advisor.advisor import Advisor
+    from atpgraph_qa.advisor.newcomers import read_newcomers
+    from atpgraph_qa.advisor.policies import AskLog
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.data.store import is_site
+    from atpgraph_qa.timeline.query import Question
+
+    question = Question(title, body, tuple(names(tags)), asker, at)
+    if not (title.strip() or body.strip() or question.tags):
+        raise InputError("A question needs --title, --body or --tags.")
+    rules = policy(opt_out, inactive_days, per_day, per_week, spread, newcomers)
+    if log is not None:
+        check_writable(log)
+    asked = AskLog() if log is None else AskLog.read(log)
+    people = [] if welcome is None else read_newcomers(welcome)
+    if is_site(source):
+        out.note(f"training first; 'atp qa train {source} -o MODEL' does it once for all")
+        advisor = Advisor.fit(Site(source), random_state=seed)
+    else:
+        advisor = Advisor.load(source)
+    advisor = advisor.welcome(people)
+    for user in advisor.unplaced():
+        out.note(f"newcomer {user} cannot be placed: nothing they say is known here")
+    suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
+    if log is not None:
+        asked.write(log)
+    for sentence in (*suggestions.notes, suggestions.abstains):
+        if sentence:
+            out.note(sentence)
+    lines = []
+    for place, person in enumerate(suggestions.people, start=1):
+        lines.append(f"{place}. user {person.user}  confidence {person.confidence:.1%}")
+        lines += [f"   - {reason.text}" for reason in person.reasons]
+    out.result(suggestions.to_dict(), *lines)
+
+
+@app.command()
+def experts(
+    out: Session,
+    source: SiteOrModel,
+    tag: Annotated[str | None, opt("Expertise in this tag.", show_default="overall")] = None,
+    top: Top = 20,
+    seed: Seed = 0,
+) -> None:
+    """The users with the most expertise, overall or in a tag."""
+    from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.data.store import is_site
+    from atpgraph_qa.expertise import Expertise
+
+    model = None if is_site(source) else ModelFolder.open(source)
+    expertise = model.expertise() if model else Expertise.fit(Site(source), random_state=seed)
+    if tag is None:
+        users, scores = expertise.experts(top)
+    else:
+        posts = model.posts() if model else Site(source)
+        users, scores = expertise.tag_experts(posts, tag, top)
+    rows = list(zip(users.tolist(), scores.tolist(), strict=True))
+    listed = [{"user": user, "expertise": score} for user, score in rows]
+    payload = {"source": source, "tag": tag, "experts": listed}
+    out.result(payload, table(("user", "expertise"), [(str(u), score) for u, score in rows]))
+
+
+for command in (difficulty, evaluate, load):
     app.command()(command)

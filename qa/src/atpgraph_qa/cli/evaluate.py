@@ -1,18 +1,150 @@
-"""``atp qa evaluate`` and ``atp qa load``: compare routers, and what policies cost."""
+"""``atp qa difficulty``, ``evaluate`` and ``load``: compare methods, and what policies cost."""
 
 from __future__ import annotations
 
 import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from atpgraph.cli.console import Session, table, typed_command
-from atpgraph.cli.options import Report, Seed, Top, opt
-from atpgraph_qa.cli.options import SitePath, TestShare, Text, milliseconds, names, policy
+from atpgraph.cli.options import Report, Seed, Top, arg, opt
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
-    from atpgraph_qa.evaluation.evaluation import RoutingReport
+
+SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
+Tau = Annotated[float, opt("Days between questions for all-pairs.")]
+TestShare = Annotated[float, opt("Share of the questions, the last, to test on.")]
+Text = Annotated[
+    str,
+    opt(
+        "How questions are compared: by words (bm25), by vectors of the extra 'dense', or by a "
+        "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
+        metavar="bm25|static|dense|PATH|auto",
+    ),
+]
+
+
+class EgaMode(StrEnum):
+    """How questions of one asker are linked."""
+
+    none = "none"
+    consecutive = "consecutive"
+    all_pairs = "all-pairs"
+
+
+class HalvesMode(StrEnum):
+    """How questions with a bounty are split into halves."""
+
+    random = "random"
+    time = "time"
+
+
+def names(text: str) -> list[str]:
+    """Return names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def policy(
+    opt_out: str = "",
+    inactive_days: float | None = None,
+    per_day: int | None = None,
+    per_week: int | None = None,
+    spread: float = 0.0,
+    newcomers: float = 0.0,
+) -> Policy:
+    """Return the rules that a command was given."""
+    from atpgraph.errors import InputError
+    from atpgraph_qa.advisor.policies import Policy
+
+    try:
+        never = frozenset(int(number) for number in names(opt_out))
+    except ValueError:
+        never = frozenset([-1])
+    if not all(0 <= user < 2**63 for user in never):
+        raise InputError(f"--opt-out takes user ids, not {opt_out!r}.")
+    return Policy(never, inactive_days, per_day, per_week, spread, newcomers)
+
+
+def difficulty(
+    out: Session,
+    site: SitePath,
+    evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
+    methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
+    ega: Annotated[EgaMode, opt("Expertise-gain edges of the graph of QDEE.")] = EgaMode.all_pairs,
+    tau: Tau = 30.0,
+    halves: Annotated[
+        HalvesMode, opt("How to split into validation and test.")
+    ] = HalvesMode.random,
+    bootstrap: Annotated[int, opt("Resamples.", min=1)] = 1000,
+    min_tag: Annotated[int, opt("Least questions of a tag in the tag table.", min=2)] = 20,
+    report: Report = None,
+    output: Annotated[
+        Path | None,
+        opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
+    ] = None,
+    model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
+    top: Top = 10,
+    seed: Seed = 0,
+) -> None:
+    """Which questions are harder, by several methods; with --evaluate, how often they are right."""
+    from atpgraph.errors import InputError
+    from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.data.site import Site
+    from atpgraph_qa.data.store import write_columns
+    from atpgraph_qa.difficulty.evaluation import COLUMNS, evaluate_site, question_scores
+
+    if report is not None and not evaluate:
+        raise InputError("--report needs --evaluate: there is nothing to report without it.")
+    opened = Site(site)
+    options: dict[str, Any] = {
+        "methods": None if methods is None else names(methods),
+        "ega": ega.value,
+        "tau_days": tau,
+        "random_state": seed,
+        "expertise": None if model is None else ModelFolder.open(model).expertise_of(opened),
+    }
+    if not evaluate:
+        ids, columns = question_scores(opened, **options)
+        if output is not None:
+            write_columns(output, {"question": ids, **columns})
+        values = {name: column.tolist() for name, column in columns.items()}
+        out.result({"questions": ids.tolist(), "methods": values}, *_extremes(ids, columns, top))
+        return
+    found = evaluate_site(
+        opened,
+        halves_by=halves.value,
+        n_bootstrap=bootstrap,
+        min_tag_questions=min_tag,
+        **options,
+    )
+    if report is not None:
+        from atpgraph_qa.reports import write_difficulty
+
+        out.note(f"report: {write_difficulty(found, report, typed_command())}")
+    shown = [table(COLUMNS, rows, title) for title, rows in reversed(found.tables())]
+    if found.tags:
+        tags = [
+            (row.tag, row.questions, row.pairs, *(each.mean for each in row.methods.values()))
+            for row in found.tags
+        ]
+        shown.append(table(("tag", "questions", "pairs", *found.methods), tags, "by tag"))
+    out.result(found.to_dict(), *shown)
+
+
+def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
+    """Return the hardest and the easiest questions by each method."""
+    import numpy as np
+
+    shown: list[Any] = []
+    for name, values in columns.items():
+        known = np.flatnonzero(~np.isnan(values))
+        order = known[np.lexsort((ids[known], -values[known]))]
+        for title, places in (("hardest", order[:top]), ("easiest", order[::-1][:top])):
+            rows = [(str(ids[place]), float(values[place])) for place in places.tolist()]
+            shown.append(table(("question", name), rows, f"{title} by {name}"))
+    return shown
 
 
 def evaluate(
@@ -42,11 +174,12 @@ def evaluate(
     from atpgraph_qa.evaluation.evaluation import evaluate_routing
     from atpgraph_qa.evaluation.protocols import Split
 
+    moment = int(split.replace(tzinfo=datetime.UTC).timestamp() * 1000) if split else None
     found = evaluate_routing(
         Site(site),
         protocols=names(protocol),
         methods=None if methods == "quick" else names(methods),
-        split=Split(test_share, milliseconds(split), active_days=active_days),
+        split=Split(test_share, moment, active_days=active_days),
         truth=truth,
         text=text,
         random_state=seed,
@@ -54,47 +187,50 @@ def evaluate(
     for sentence in found.skipped.values():
         out.note(sentence)
     if report is not None:
-        from atpgraph_qa.reports.routing import write_report
+        from atpgraph_qa.reports import write_routing
 
-        out.note(f"report: {write_report(found, report, typed_command())}")
-    out.result(found.to_dict(), *_tables(found))
-
-
-def _tables(found: RoutingReport) -> list[Any]:
-    shown: list[Any] = []
-    for name, result in found.to_dict().items():
-        rows = []
-        ordered = sorted(result["methods"].items(), key=lambda item: -(item[1]["mrr"]["mean"] or 0))
-        for method, row in ordered:
-            above = row.get("router_above", {})
-            rows.append(
-                (
-                    method,
-                    *(row["mrr"][end] for end in ("mean", "low", "high")),
-                    *(row[metric] for metric in ("p@1", "p@3", "accuracy")),
-                    above.get("mean"),
-                    above.get("p"),
-                )
-            )
-        title = (
-            f"{name}: {result['questions']:,} questions, "
-            f"{result['candidates_mean']:.1f} candidates each, {result['reachable']:,} reachable"
-        )
-        header = ("method", "MRR", "low", "high", "P@1", "P@3", "accuracy", "router above by", "p")
-        shown.append(table(header, rows, title))
+        out.note(f"report: {write_routing(found, report, typed_command())}")
+    payload = found.to_dict()
+    shown = []
+    for name, result in payload.items():
+        shown.append(_methods(name, result))
         if not name.startswith("paper"):
-            shown.append(_by_earlier_answers(result["earlier_answers"], [row[0] for row in rows]))
-    return shown
+            shown.append(_by_earlier_answers(result))
+    out.result(payload, *shown)
 
 
-def _by_earlier_answers(groups: list[dict[str, Any]], methods: list[str]) -> Any:
-    """MRR by how many answers the accepted answerer had given before."""
+def _ordered(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the methods with their rows, best first."""
+    return sorted(result["methods"].items(), key=lambda item: -(item[1]["mrr"]["mean"] or 0))
+
+
+_SHOWN = {"p@1": "P@1", "p@3": "P@3", "answered@3": "answered@3", "accuracy": "accuracy"}
+
+
+def _methods(name: str, result: dict[str, Any]) -> Any:
+    rows = []
+    for method, row in _ordered(result):
+        above = row.get("router_above", {})
+        mrr = (row["mrr"][end] for end in ("mean", "low", "high"))
+        others = (row[metric] for metric in _SHOWN)
+        rows.append((method, *mrr, *others, above.get("mean"), above.get("p")))
+    title = (
+        f"{name}: {result['questions']:,} questions, "
+        f"{result['candidates_mean']:.1f} candidates each, {result['reachable']:,} reachable"
+    )
+    header = ("method", "MRR", "low", "high", *_SHOWN.values(), "router above by", "p")
+    return table(header, rows, title)
+
+
+def _by_earlier_answers(result: dict[str, Any]) -> Any:
+    """Return MRR by how many answers the accepted answerer had given before."""
+    groups = result["earlier_answers"]
     header = ["method"]
     for group in groups:
         least, most = group["least"], group["most"]
         ends = f"{least}+" if most is None else str(least) if least == most else f"{least}-{most}"
         header.append(f"{ends} ({group['questions']:,})")
-    rows = [(method, *(group["mrr"][method] for group in groups)) for method in methods]
+    rows = [(method, *(group["mrr"][method] for group in groups)) for method, _ in _ordered(result)]
     return table(header, rows, "MRR by earlier answers of the accepted answerer (questions)")
 
 
@@ -112,36 +248,10 @@ def load(
     seed: Seed = 0,
 ) -> None:
     """What spreading the load, caps and newcomers cost in MRR, on the last questions of a site."""
-    from atpgraph_qa.advisor.policies import Dispatcher
+    from atpgraph.errors import InputError
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.evaluation.load import COLUMNS, load_cost
     from atpgraph_qa.evaluation.protocols import Split
-
-    policies = _policies(spread, per_day, per_week, inactive_days, newcomers)
-    found = load_cost(
-        Site(site),
-        {name: Dispatcher(rule) for name, rule in policies.items()},
-        top=top,
-        split=Split(test_share),
-        random_state=seed,
-    )
-    if report is not None:
-        from atpgraph_qa.reports.load import write_report
-
-        out.note(f"report: {write_report(found, report, str(site), typed_command())}")
-    title = f"{found.n_questions:,} questions, {top} people asked each"
-    out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
-
-
-def _policies(
-    spread: str,
-    per_day: int | None,
-    per_week: int | None,
-    inactive_days: float | None,
-    newcomers: float,
-) -> dict[str, Policy]:
-    """No policy at all, and each one that is to be tried."""
-    from atpgraph.errors import InputError
 
     tried = {"no policy": policy()}
     for value in names(spread):
@@ -158,4 +268,10 @@ def _policies(
         tried[f"active in {inactive_days:g} days"] = policy(inactive_days=inactive_days)
     if newcomers:
         tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
-    return tried
+    found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
+    if report is not None:
+        from atpgraph_qa.reports import write_load
+
+        out.note(f"report: {write_load(found, report, str(site), typed_command())}")
+    title = f"{found.n_questions:,} questions, {top} people asked each"
+    out.result(found.to_dict(), table(COLUMNS, found.rows(), title))

@@ -137,10 +137,9 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
 
 
 def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
-    from atpgraph_qa.service import demo
+    from atpgraph_qa.service import demo, tokens
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
-    from atpgraph_qa.service.store import tokens
 
     place = folder or Path("atp-demo")
     settings = settings.changed("store", {"folder": str(place / "work")}, "options")
@@ -153,15 +152,11 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     demo.fill_past(service, play)
     service.engine.set_mode("approve", "demo")
     with service.database.write() as connection:
-        made = {
-            scope: tokens.create_token(connection, f"demo {scope}", [scope], service.clock())[1]
-            for scope in ("write", "admin")
-        }
-    url = address_of(bound)
-    traffic = demo.Traffic(url, made["write"], play, pace_s=20.0)
+        token = tokens.create_token(connection, "demo", ["admin"], service.clock())[1]
+    traffic = demo.Traffic(service, play, pace_s=10.0)
 
     def started() -> None:
-        _announce(out, url, made["admin"])
+        _announce(out, address_of(bound), token)
         traffic.start()
 
     try:
@@ -195,7 +190,7 @@ def backup(
     The file holds personal data and secrets' digests: keep it as you keep the database.
     """
     settings = read_settings(config, database, folder)
-    from atpgraph_qa.service.backup import backup as write
+    from atpgraph_qa.service.maintenance import backup as write
 
     counts = write(settings, file)
     out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
@@ -211,7 +206,7 @@ def restore(
 ) -> None:
     """Fill an empty database and work folder from a backup; also from SQLite to PostgreSQL."""
     settings = read_settings(config, database, folder)
-    from atpgraph_qa.service.backup import restore as read
+    from atpgraph_qa.service.maintenance import restore as read
 
     counts = read(settings, file)
     out.result({"file": file, "rows": counts}, table(("table", "rows"), counts.items()))
@@ -231,37 +226,33 @@ def tokens(
 ) -> None:
     """List tokens, make one (also if all others are lost; it is shown this once), or revoke one."""
     settings = read_settings(config, database, folder)
+    from contextlib import closing
+
     from atpgraph.errors import InputError
+    from atpgraph_qa.service import tokens as known
+    from atpgraph_qa.service.database import Database as Store
     from atpgraph_qa.service.engine import now_ms
-    from atpgraph_qa.service.service import database_url
-    from atpgraph_qa.service.store import audit
-    from atpgraph_qa.service.store import tokens as known
-    from atpgraph_qa.service.store.database import Database as Store
+    from atpgraph_qa.service.tables import note
 
     wanted = known.check_scopes(part.strip() for part in scopes.split(","))
-    Path(settings.store.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = Store(database_url(settings))
-    try:
+    payload: dict[str, Any]
+    said: Any
+    with closing(Store.of(settings)) as store:
         store.migrate()
         with store.write() as connection:
-            payload: dict[str, Any] = {}
-            said: Any = ""
             if revoke is not None:
                 if not known.revoke_token(connection, revoke, now_ms()):
                     raise InputError(f"There is no token {revoke}.")
-                audit.note(connection, now_ms(), "command line", f"revoked token {revoke}")
+                note(connection, now_ms(), "command line", f"revoked token {revoke}")
                 payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
             elif name is None:
                 listed = known.list_tokens(connection)
                 rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
                 payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
             else:
-                number, made = known.create_token(connection, name, wanted, now_ms())
-                audit.note(connection, now_ms(), "command line", f"made token {number}")
-                payload = {"id": number, "name": name, "scopes": list(wanted), "token": made}
-                said = made
-    finally:
-        store.close()
+                number, said = known.create_token(connection, name, wanted, now_ms())
+                note(connection, now_ms(), "command line", f"made token {number}")
+                payload = {"id": number, "name": name, "scopes": wanted, "token": said}
     out.result(payload, said)
 
 
@@ -279,7 +270,7 @@ def repair(
     """
     settings = read_settings(config, database, folder)
     from atpgraph_qa.service.engine import now_ms
-    from atpgraph_qa.service.repair import repair as run
+    from atpgraph_qa.service.maintenance import repair as run
 
     counts = run(settings, now_ms())
     out.result(counts, table(("taken out of use", "count"), counts.items()))

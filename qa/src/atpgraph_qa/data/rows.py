@@ -3,244 +3,167 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray
-from atpgraph_qa.data.arrow import load_arrow, table_schema
 from atpgraph_qa.data.schema import (
     BOUNTY_CLOSE,
     BOUNTY_START,
     COMMUNITY,
     LARGEST_ID,
-    Attribute,
+    TABLES,
+    Column,
     DumpFile,
 )
-from atpgraph_qa.data.xml import parse_block
+from atpgraph_qa.data.store import load_arrow, table_schema
+from atpgraph_qa.data.xml import Rows, integer
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _FABRICATED_FROM = 1_000_000_000  # 2025 dumps hold made-up posts from here on, owned by Community
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+Columns = dict[str, Any]  # name in the store -> Arrow array
 
 
-@dataclass
 class Batch:
-    """What one block of rows became.
+    """What one block of rows of a dump file became."""
 
-    Attributes
-    ----------
-    tables : dict
-        Arrow record batches, by table of the store.
-    read : int
-        Rows that were understood, whether or not they go to a table.
-    broken : list of str
-        One message for every row that was not.
-    counts : Counter
-        Rows set aside on purpose and values repaired, by what they are.
-    """
+    def __init__(self, block: bytes, file: DumpFile) -> None:
+        wanted = {
+            kind: tuple(column.attribute for column in TABLES[table])
+            for kind, table in file.tables.items()
+        }
+        rows = Rows(block, wanted, file.switch)
+        self.tables: dict[str, Any] = {}  # Arrow tables, by table of the store
+        self.read = 0  # rows that were understood, whether or not they go to a table
+        # One message for every row that was not, then rows set aside on purpose and repairs.
+        self.broken = [f"a row is not XML: {why}" for why in rows.broken]
+        self.counts: Counter[str] = Counter()
+        self._count("illegal characters removed", rows.cleaned)
+        for kind, count in rows.others.items():
+            if kind is None or integer(kind) is None:
+                self.broken += [f"a row {_shown(file.switch, kind)}"] * count
+            else:
+                self.read += count
+                self._count(f"{file.root} of other types left out", count)
+        for number, table in file.tables.items():
+            columns = self._typed(rows.columns(number), TABLES[table])
+            self.read += len(columns["id"])
+            if len(columns["id"]):
+                self.tables[table] = self._finished(table, columns)
 
-    tables: dict[str, Any] = field(default_factory=dict)
-    read: int = 0
-    broken: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    def _count(self, what: str, count: int) -> None:
+        if count:
+            self.counts[what] += count
+
+    def _typed(self, texts: list[list[str | None]], columns: tuple[Column, ...]) -> Columns:
+        """Return typed columns of the sound rows; each other row adds a message to `broken`."""
+        arrow, compute = load_arrow()
+        result: Columns = {}
+        reasons: dict[int, str] = {}
+        for column, text in zip(columns, texts, strict=True):
+            values = arrow.array(text, arrow.string())
+            wrong = np.zeros(len(text), dtype=np.bool_)
+            if column.kind not in ("text", "tags"):
+                values, wrong = _convert(values, column.kind)
+            if column.required and values.null_count:
+                wrong |= _mask(values.is_null())
+            for row in np.flatnonzero(wrong).tolist():
+                reasons.setdefault(row, _shown(column.attribute, text[row]))
+            result[column.name] = values
+        if not reasons:
+            return result
+        for row in sorted(reasons):
+            number = texts[0][row]
+            which = f"the row with Id {number[:20]!r}" if number else "a row without Id"
+            self.broken.append(f"{which} {reasons[row]}")
+        keep = np.ones(len(texts[0]), dtype=np.bool_)
+        keep[list(reasons)] = False
+        return {name: compute.filter(each, arrow.array(keep)) for name, each in result.items()}
+
+    def _finished(self, table: str, columns: Columns) -> Any:
+        """Return the rows that go to a table, without anything that is not about people."""
+        arrow, compute = load_arrow()
+        keep = None
+        if table in ("questions", "answers"):
+            owner = columns["owner_id"]
+            community = compute.fill_null(compute.equal(owner, COMMUNITY), False)
+            made_up = compute.and_(
+                community, compute.greater_equal(columns["id"], _FABRICATED_FROM)
+            )
+            self._count("fabricated posts left out", made_up.true_count)
+            self._count("posts without owner", owner.null_count)
+            self._count("posts owned by Community", community.true_count - made_up.true_count)
+            columns["owner_id"] = _person(owner)
+            columns["score"] = compute.fill_null(columns["score"], 0)
+            keep = compute.invert(made_up)
+        if table == "questions":
+            columns["tags"] = _tag_lists(columns["tags"])
+        elif table == "users":
+            keep = compute.greater(columns["id"], 0)
+            self._count("accounts that are not people left out", len(keep) - keep.true_count)
+        elif table == "votes":
+            # Who favorited a post is nobody's business; who paid a bounty is part of the bounty.
+            kind = columns["type"]
+            bounty = compute.or_(
+                compute.equal(kind, BOUNTY_START), compute.equal(kind, BOUNTY_CLOSE)
+            )
+            columns["user_id"] = compute.if_else(bounty, _person(columns["user_id"]), None)
+        rows = arrow.table(list(columns.values()), schema=table_schema(table))
+        return rows if keep is None or keep.true_count == len(keep) else rows.filter(keep)
 
 
-def read_block(block: bytes, file: DumpFile) -> Batch:
-    """Parse a block of rows of `file` into typed record batches."""
-    names = {
-        layout.kind: tuple(attribute.name for attribute in layout.attributes)
-        for layout in file.layouts
-    }
-    rows = parse_block(block, names, file.switch)
-    batch = Batch(broken=[f"a row is not XML: {why}" for why in rows.broken])
-    if rows.cleaned:
-        batch.counts["illegal characters removed"] += rows.cleaned
-    for kind, count in rows.others.items():
-        if kind is None or _integer(kind) is None:
-            shown = f"lacks {file.switch}" if kind is None else f"has {file.switch} = {kind[:40]!r}"
-            batch.broken += [f"a row {shown}"] * count
-        else:
-            batch.read += count
-            batch.counts[f"{file.root} of other types left out"] += count
-    for layout in file.layouts:
-        columns = _typed(rows.columns[layout.kind], layout.attributes, batch.broken)
-        batch.read += len(columns["Id"])
-        if len(columns["Id"]):
-            batch.tables[layout.table] = _FINISH[layout.table](columns, batch)
-    return batch
+def _shown(attribute: str, value: str | None) -> str:
+    return f"lacks {attribute}" if value is None else f"has {attribute} = {value[:40]!r}"
 
 
-Columns = dict[str, Any]  # attribute name -> Arrow array
-
-
-def _typed(
-    texts: list[list[str | None]], attributes: tuple[Attribute, ...], broken: list[str]
-) -> Columns:
-    """Typed Arrow columns of the sound rows; each other row adds a message to `broken`."""
-    arrow, compute = load_arrow()
-    columns: Columns = {}
-    bad = np.zeros(len(texts[0]), dtype=np.bool_)
-    reasons: dict[int, str] = {}
-    for attribute, text in zip(attributes, texts, strict=True):
-        column = arrow.array(text, arrow.string())
-        if attribute.kind not in ("text", "tags"):
-            column, wrong = _convert(column, attribute.kind)
-            _mark_bad(wrong, bad, reasons, attribute.name, text)
-        if attribute.required and column.null_count:
-            missing = column.is_null().to_numpy(zero_copy_only=False) & ~bad
-            _mark_bad(missing, bad, reasons, attribute.name, text)
-        columns[attribute.name] = column
-    if not bad.any():
-        return columns
-    for row in np.flatnonzero(bad).tolist():
-        number = texts[0][row]
-        which = f"the row with Id {number[:20]!r}" if number else "a row without Id"
-        broken.append(f"{which} {reasons[row]}")
-    keep = arrow.array(~bad)
-    return {name: compute.filter(column, keep) for name, column in columns.items()}
-
-
-def _mark_bad(
-    wrong: BoolArray,
-    bad: BoolArray,
-    reasons: dict[int, str],
-    name: str,
-    text: list[str | None],
-) -> None:
-    for row in np.flatnonzero(wrong).tolist():
-        value = text[row]
-        shown = "lacks " + name if value is None else f"has {name} = {value[:40]!r}"
-        reasons.setdefault(row, shown)
-    bad |= wrong
+def _mask(column: Any) -> BoolArray:
+    result: BoolArray = column.to_numpy(zero_copy_only=False).copy()
+    return result
 
 
 def _convert(column: Any, kind: str) -> tuple[Any, BoolArray]:
-    """Integers of a text column, and which values are not what they should be."""
+    """Return the integers of a text column, and which values are not what they should be."""
     arrow, compute = load_arrow()
     wrong = np.zeros(len(column), dtype=np.bool_)
     try:
-        if kind == "time":
-            values = column.cast(arrow.timestamp("ms")).cast(arrow.int64())
-        else:
-            values = column.cast(arrow.int64())
+        values = column.cast(arrow.timestamp("ms")) if kind == "time" else column
+        values = values.cast(arrow.int64())
     except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
-        read = _time if kind == "time" else _integer
+        read = _time if kind == "time" else integer
         parsed = [None if text is None else read(text) for text in column.to_pylist()]
         values = arrow.array(parsed, arrow.int64())
-        wrong = (values.is_null().to_numpy(zero_copy_only=False)) & (
-            column.is_valid().to_numpy(zero_copy_only=False)
-        )
+        wrong = _mask(compute.and_(values.is_null(), column.is_valid()))
     if kind != "time":
         # Ids are positive; all numbers fit into 32 bits.
         lowest = 1 if kind == "id" else -LARGEST_ID
-        ends = compute.min_max(values)
-        least, most = ends["min"].as_py(), ends["max"].as_py()
-        if least is not None and (least < lowest or most > LARGEST_ID):
-            outside = compute.or_(compute.less(values, lowest), compute.greater(values, LARGEST_ID))
-            wrong |= compute.fill_null(outside, False).to_numpy(zero_copy_only=False)
+        outside = compute.or_(compute.less(values, lowest), compute.greater(values, LARGEST_ID))
+        wrong |= _mask(compute.fill_null(outside, False))
     return values, wrong
-
-
-def _integer(text: str) -> int | None:
-    # int() alone would take "1_000", other scripts' digits, and more than 64 bits
-    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def _time(text: str) -> int | None:
     try:
         moment = datetime.datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=datetime.UTC)
-        since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)) - _EPOCH
     except (ValueError, OverflowError):
         return None
     return since // datetime.timedelta(milliseconds=1)
 
 
 def _person(users: Any) -> Any:
-    """User ids, with NULL for Community and for anything else that is not a person."""
+    """Return user ids, with NULL for Community and for anything else that is not a person."""
     _, compute = load_arrow()
     return compute.if_else(compute.greater(users, 0), users, None)
 
 
-def _posts(columns: Columns, batch: Batch) -> Any:
-    """Which rows are real posts; owners that are not people become NULL."""
-    _, compute = load_arrow()
-    owner = columns["OwnerUserId"]
-    community = compute.fill_null(compute.equal(owner, COMMUNITY), False)
-    made_up = compute.and_(community, compute.greater_equal(columns["Id"], _FABRICATED_FROM))
-    counts = {
-        "fabricated posts left out": made_up.true_count,
-        "posts without owner": owner.null_count,
-        "posts owned by Community": community.true_count - made_up.true_count,
-    }
-    batch.counts.update({name: count for name, count in counts.items() if count})
-    columns["OwnerUserId"] = _person(owner)
-    columns["Score"] = compute.fill_null(columns["Score"], 0)
-    return compute.invert(made_up) if made_up.true_count else None
-
-
-def _questions(columns: Columns, batch: Batch) -> Any:
-    keep = _posts(columns, batch)
-    columns["Tags"] = _tag_lists(columns["Tags"])
-    return _table("questions", columns, keep)
-
-
-def _answers(columns: Columns, batch: Batch) -> Any:
-    return _table("answers", columns, _posts(columns, batch))
-
-
 def _tag_lists(texts: Any) -> Any:
-    """Lists of tags from ``<a><b>`` (old dumps) and ``|a|b|`` (new ones)."""
+    """Return lists of tags from ``<a><b>`` (old dumps) and ``|a|b|`` (new ones)."""
     arrow, compute = load_arrow()
     plain = compute.replace_substring(texts, "><", "|")
     plain = compute.replace_substring_regex(plain, r"^[<|]+|[>|]+$", "")
     lists = compute.split_pattern(plain, "|")
     empty = arrow.scalar([], arrow.list_(arrow.string()))
     return compute.if_else(compute.equal(plain, ""), empty, lists)
-
-
-def _users(columns: Columns, batch: Batch) -> Any:
-    _, compute = load_arrow()
-    person = compute.greater(columns["Id"], 0)
-    left_out = len(person) - person.true_count
-    if left_out:
-        batch.counts["accounts that are not people left out"] += left_out
-    return _table("users", columns, person if left_out else None)
-
-
-def _votes(columns: Columns, batch: Batch) -> Any:
-    # Who favourited a post is nobody's business; who paid a bounty is part of the bounty.
-    _, compute = load_arrow()
-    kinds = columns["VoteTypeId"]
-    bounty = compute.or_(compute.equal(kinds, BOUNTY_START), compute.equal(kinds, BOUNTY_CLOSE))
-    columns["UserId"] = compute.if_else(bounty, _person(columns["UserId"]), None)
-    return _table("votes", columns)
-
-
-def _tags(columns: Columns, batch: Batch) -> Any:
-    return _table("tags", columns)
-
-
-def _links(columns: Columns, batch: Batch) -> Any:
-    return _table("links", columns)
-
-
-def _table(table: str, columns: Columns, keep: Any = None) -> Any:
-    arrow, _ = load_arrow()
-    rows = arrow.table(list(columns.values()), schema=table_schema(table))
-    return rows if keep is None else rows.filter(keep)
-
-
-_FINISH: dict[str, Callable[[Columns, Batch], Any]] = {
-    "questions": _questions,
-    "answers": _answers,
-    "users": _users,
-    "votes": _votes,
-    "tags": _tags,
-    "links": _links,
-}

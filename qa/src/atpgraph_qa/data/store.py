@@ -10,7 +10,7 @@ and less time to write; and it needs no library beside Arrow. The schema is in
     SITE/
       site.json             the manifest: schema version, folder of the tables, row counts
       tables-1f3a09c2/      questions.parquet, answers.parquet, users.parquet, …
-      vectors-8110e2a5/     vectors of texts, once a text model was used (cqa.text.store)
+      vectors-8110e2a5/     vectors of texts, once a text model was used (text.store)
 
 An ingest writes a new folder beside the old one and swaps them in one step: readers see the old
 site or the new one, and an ingest that stops half-way changes nothing.
@@ -25,13 +25,15 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy.typing as npt
+
 from atpgraph.errors import InputError
 from atpgraph.util.archive import read_json
-from atpgraph.util.files import atomic_folder
-from atpgraph_qa.data.arrow import load_arrow, table_schema
+from atpgraph.util.files import atomic_folder, atomic_path
 from atpgraph_qa.data.schema import SCHEMA_VERSION, TABLES
 
 MANIFEST = "site.json"
@@ -41,32 +43,46 @@ VECTORS = "vectors-"
 _ROW_GROUP_BYTES = 16 << 20
 
 
+def load_arrow() -> tuple[Any, Any]:
+    """Import `pyarrow` and `pyarrow.compute`, where they are used: it takes a tenth of a second."""
+    import pyarrow
+    import pyarrow.compute
+
+    return pyarrow, pyarrow.compute
+
+
+@cache
+def table_schema(table: str) -> Any:
+    """Return the Arrow schema of a table of the store."""
+    arrow, _ = load_arrow()
+    types = {"text": arrow.string(), "tags": arrow.list_(arrow.string())}
+    return arrow.schema(
+        [(column.name, types.get(column.kind, arrow.int64())) for column in TABLES[table]]
+    )
+
+
 class StoreWriter:
-    """Writes the tables of one new version of a store; see :func:`new_version`."""
+    """Write the tables of one new version of a store; see :func:`new_version`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.rows: dict[str, int] = dict.fromkeys(TABLES, 0)
-        self.commit_with: dict[str, Any] | None = None
+        self.information: dict[str, Any] = {}  # for the manifest
         self._files: dict[str, BinaryIO] = {}
         self._writers: dict[str, Any] = {}
         self._pending: dict[str, list[Any]] = {table: [] for table in TABLES}
-        self._pending_bytes: dict[str, int] = dict.fromkeys(TABLES, 0)
 
     def write(self, table: str, rows: Any) -> None:
         """Append Arrow rows to a table."""
         self.rows[table] += len(rows)
         self._pending[table].append(rows)
-        self._pending_bytes[table] += rows.nbytes
-        if self._pending_bytes[table] >= _ROW_GROUP_BYTES:
+        if sum(part.nbytes for part in self._pending[table]) >= _ROW_GROUP_BYTES:
             self._flush(table)
 
-    def commit(self, information: dict[str, Any]) -> None:
-        """Finish the tables; the manifest will hold `information` as well."""
+    def finish(self) -> None:
+        """Write what is left; a table without rows is written as well."""
         for table in TABLES:
             self._flush(table)
-        self.close()
-        self.commit_with = information
 
     def close(self) -> None:
         """Close the files."""
@@ -81,54 +97,48 @@ class StoreWriter:
         schema = table_schema(table)
         rows = arrow.concat_tables([*self._pending[table], schema.empty_table()])
         self._pending[table] = []
-        self._pending_bytes[table] = 0
         if table not in self._writers:
             # A file, not its name: Arrow takes only names that are UTF-8.
             self._files[table] = (self.folder / f"{table}.parquet").open("wb")
+            numbers = [each.name for each in TABLES[table] if each.kind not in ("text", "tags")]
             self._writers[table] = parquet.ParquetWriter(
                 self._files[table],
                 schema,
                 compression="lz4",  # zstd packs tighter, and takes a tenth of the ingest
                 # Dictionaries help where values repeat; bodies and ids never do.
                 use_dictionary=["type", "amount", "score", "tags.list.element"],
-                write_statistics=[name for name, kind in TABLES[table] if kind == "int64"],
+                write_statistics=numbers,
             )
         self._writers[table].write_table(rows)
 
 
 @contextlib.contextmanager
 def new_version(site: str | os.PathLike[str]) -> Iterator[StoreWriter]:
-    """Write a new version of the store at `site`; it appears when the block has committed."""
-    with atomic_folder(site, known=_ours(Path(site))) as folder:
+    """Write a new version of the store at `site`; it appears when the block has ended well."""
+    ours = (MANIFEST, _TABLES, VECTORS, f".{VECTORS}", ".ingest-")  # finished, or killed half-way
+    there = os.listdir(site) if os.path.isdir(site) else []
+    known = {name for name in there if name.startswith(ours)}
+    with atomic_folder(site, known=known) as folder:
         # A name of its own for every version: an open site finds its tables or none at all.
         tables = folder / f"{_TABLES}{secrets.token_hex(4)}"
         tables.mkdir()
         writer = StoreWriter(tables)
         try:
             yield writer
+            writer.finish()
         finally:
             writer.close()
-        if writer.commit_with is None:
-            raise RuntimeError("the block ended without commit()")
         manifest = {
             "format": FORMAT,
             "schema": SCHEMA_VERSION,
             "tables": tables.name,
             "rows": writer.rows,
-            **writer.commit_with,
+            **writer.information,
         }
         text = json.dumps(manifest, indent=2) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
         for kept in Path(site).glob(f"{VECTORS}*"):  # texts of before are mostly those of now
             shutil.copytree(kept, folder / kept.name)
-
-
-def _ours(site: Path) -> set[str]:
-    """The names in a folder that an ingest, finished or killed, may have put there."""
-    if not site.is_dir():
-        return set()
-    beginnings = (MANIFEST, _TABLES, VECTORS, f".{VECTORS}", ".ingest-")
-    return {entry.name for entry in site.iterdir() if entry.name.startswith(beginnings)}
 
 
 def is_site(folder: str | os.PathLike[str]) -> bool:
@@ -137,7 +147,7 @@ def is_site(folder: str | os.PathLike[str]) -> bool:
 
 
 def read_manifest(site: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a store, checked."""
+    """Return the manifest of a store, checked."""
     target = Path(site)
     path = target / MANIFEST
     if not path.is_file():
@@ -165,7 +175,7 @@ def read_manifest(site: str | os.PathLike[str]) -> dict[str, Any]:
 def read_table(
     site: str | os.PathLike[str], manifest: Mapping[str, Any], table: str, columns: list[str]
 ) -> Any:
-    """Columns of a table as an Arrow table, in the order in which the dump had the rows."""
+    """Return columns of a table as an Arrow table, in the order in which the dump had the rows."""
     arrow, _ = load_arrow()
     import pyarrow.parquet as parquet
 
@@ -185,3 +195,30 @@ def read_table(
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read ({why}): ingest the dump again.") from error
     return rows
+
+
+def write_columns(path: str | os.PathLike[str], columns: Mapping[str, npt.ArrayLike]) -> None:
+    """Write columns of equal length to a file that other tools read: ``.csv`` or ``.parquet``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "difficulty.csv"
+    ...     write_columns(file, {"question": [7, 9], "level": [1.5, 2.0]})
+    ...     print(file.read_text())
+    "question","level"
+    7,1.5
+    9,2
+    <BLANKLINE>
+    """
+    target = Path(path)
+    if target.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{target} ends in neither .csv nor .parquet: name one of the two.")
+    arrow, _ = load_arrow()
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    write = pyarrow.csv.write_csv if target.suffix == ".csv" else pyarrow.parquet.write_table
+    with atomic_path(target) as temporary, temporary.open("wb") as file:
+        write(arrow.table(dict(columns)), file)

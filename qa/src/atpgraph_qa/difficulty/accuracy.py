@@ -1,38 +1,85 @@
 """How often a method orders two questions as their bounties do.
 
-A method is scored by the share of pairs with different bounties that it orders the same way. It may
-have no opinion on a pair (a tie); the headline counts such a pair as half right.
+The harder of two questions is, as far as anybody knows, the one with the larger bounty. A method is
+scored by the share of pairs with different bounties that it orders the same way. It may have no
+opinion on a pair (a tie); the headline counts such a pair as half right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from atpgraph.errors import InputError
 from atpgraph.evaluation.resampling import percentile_interval, resample_counts
 from atpgraph.util.arrays import BoolArray, Float64Array, Int8Array, Int64Array
-from atpgraph.util.random import RandomState
-from atpgraph_qa.data.site import Site
-from atpgraph_qa.difficulty.truth import BountyTruth
+from atpgraph.util.random import RandomState, generator
+from atpgraph_qa.data.site import Rows, Site
 
 _CHUNK = 1 << 22  # entries of a matrix of pairs that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class BountyTruth(Rows):
+    """Questions with a bounty, by date, and the largest amount that was offered for each.
+
+    (A sum would call a question harder because the same small bounty was offered again.)
+    """
+
+    question: Int64Array  # positions in Questions
+    amount: Int64Array
+
+    def n_pairs(self) -> int:
+        """Return the number of pairs with different bounties."""
+        _, sizes = np.unique(self.amount, return_counts=True)
+        return int((len(self.amount) ** 2 - np.sum(sizes.astype(np.int64) ** 2)) // 2)
+
+
+def bounty_truth(site: Site) -> BountyTruth:
+    """Return the questions of a site that had a bounty, with the largest that was offered."""
+    question, where = np.unique(site.bounties.question, return_inverse=True)
+    amount = np.zeros(len(question), dtype=np.int64)
+    np.maximum.at(amount, where, site.bounties.amount)
+    return BountyTruth(question, amount)
+
+
+def halves(
+    truth: BountyTruth,
+    *,
+    by: Literal["random", "time"] = "random",
+    random_state: RandomState = 0,
+) -> tuple[BoolArray, BoolArray]:
+    """Split the questions into a validation half and a test half, as masks.
+
+    Anything that is chosen (a method, a number) is chosen on the first; the second only reports.
+
+    Parameters
+    ----------
+    truth : BountyTruth
+        The questions.
+    by : {"random", "time"}
+        A seeded draw, or the earlier and the later questions.
+    random_state : int or generator
+        Seed of the draw.
+    """
+    if by not in ("random", "time"):
+        raise InputError(f"Halves are random or by time, not {by!r}.")
+    n = len(truth)
+    order = generator(random_state).permutation(n) if by == "random" else np.arange(n)
+    validation = np.zeros(n, dtype=np.bool_)
+    validation[order[: n // 2]] = True
+    return validation, ~validation
 
 
 class Comparator(Protocol):
     """Says which of two questions is harder; questions are given by their place in the truth."""
 
     def harder(self, rows: Int64Array) -> Int8Array:
-        """Compare each of `rows` with every question.
-
-        Returns
-        -------
-        int8 array
-            1 where the row is harder, −1 where the other one is, 0 for no opinion.
-        """
+        """Compare each of `rows` with every question: 1 harder, −1 easier, 0 for no opinion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,42 +108,17 @@ class Scores:
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class _Subset:
-    """A comparator of some of the questions only."""
-
-    comparator: Comparator
-    which: Int64Array
-
-    def harder(self, rows: Int64Array) -> Int8Array:
-        return self.comparator.harder(self.which[rows])[:, self.which]
-
-
 @dataclass(frozen=True)
 class Accuracy:
-    """Pairwise accuracy of one method.
+    """Pairwise accuracy of one method."""
 
-    Attributes
-    ----------
-    mean : float
-        Share of pairs ordered as the bounties are, ties as ½: the headline.
-    low, high : float
-        95 % bootstrap interval of it, over questions.
-    skip_ties : float
-        Without the pairs on which the method has no opinion.
-    ties_right : float
-        With those pairs as right.
-    pairs, ties : int
-        Pairs with different bounties, and how many of them the method leaves open.
-    """
-
-    mean: float
-    low: float
+    mean: float  # share of pairs ordered as the bounties are, ties as ½: the headline
+    low: float  # ends of its 95 % interval, bootstrap over questions
     high: float
-    skip_ties: float
-    ties_right: float
-    pairs: int
-    ties: int
+    skip_ties: float  # without the pairs on which the method has no opinion
+    ties_right: float  # with those pairs as right
+    pairs: int  # with different bounties
+    ties: int  # how many of them the method leaves open
 
     def to_dict(self) -> dict[str, Any]:
         """Return the form of the JSON output."""
@@ -112,6 +134,7 @@ def pairwise_accuracy(
     truth: BountyTruth,
     comparator: Comparator,
     *,
+    which: npt.ArrayLike | None = None,
     n_bootstrap: int = 1000,
     random_state: RandomState = 0,
 ) -> Accuracy:
@@ -123,6 +146,8 @@ def pairwise_accuracy(
         The questions.
     comparator : Comparator
         Compares them, for example :class:`Scores`.
+    which : boolean array, optional
+        Use these questions only: a half, or a tag.
     n_bootstrap : int
         Resamples of the questions for the interval. Pairs of a question with itself, which a
         resample holds, have equal bounties and do not count.
@@ -136,22 +161,22 @@ def pairwise_accuracy(
     >>> accuracy.mean, accuracy.skip_ties, accuracy.ties_right
     (0.8333333333333334, 1.0, 1.0)
     """
-    n = len(truth)
+    kept = np.arange(len(truth)) if which is None else np.flatnonzero(which)
+    amount, n = truth.amount[kept], len(kept)
     times = resample_counts(n, n=n_bootstrap, random_state=random_state)
     right, tied, pairs = np.zeros((3, n_bootstrap + 1))
-    step = max(1, _CHUNK // max(n, 1))
+    step = max(1, _CHUNK // max(len(truth), 1))
     for start in range(0, n, step):
         rows = np.arange(start, min(n, start + step))
         # Each pair once: the row has the larger bounty.
-        larger = truth.amount[rows][:, None] > truth.amount
-        opinion = comparator.harder(rows)
-        weight = times[:, rows]
+        larger = amount[rows][:, None] > amount
+        opinion = comparator.harder(kept[rows])[:, kept]
         for total, mask in (
             (right, larger & (opinion > 0)),
             (tied, larger & (opinion == 0)),
             (pairs, larger),
         ):
-            total += np.einsum("br,br->b", weight, times @ mask.T.astype(np.float32))
+            total += np.einsum("br,br->b", times[:, rows], times @ mask.T.astype(np.float32))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = (right + tied / 2) / pairs
         skip = right[0] / (pairs[0] - tied[0])
@@ -175,24 +200,13 @@ def evaluate(
     n_bootstrap: int = 1000,
     random_state: int = 0,
 ) -> dict[str, Accuracy]:
-    """Measure several methods over the same pairs and the same resamples.
+    """Measure several methods, by name, over the same pairs and the same resamples.
 
-    Parameters
-    ----------
-    truth : BountyTruth
-        The questions that the comparators know.
-    comparators : dict
-        One for each method, by name.
-    which : boolean array, optional
-        Use these questions only: a half, or a tag.
-    n_bootstrap, random_state : int
-        As for :func:`pairwise_accuracy`.
+    The parameters are those of :func:`pairwise_accuracy`.
     """
-    kept = np.arange(len(truth)) if which is None else np.flatnonzero(which)
-    part = truth.take(kept)
     return {
         name: pairwise_accuracy(
-            part, _Subset(comparator, kept), n_bootstrap=n_bootstrap, random_state=random_state
+            truth, comparator, which=which, n_bootstrap=n_bootstrap, random_state=random_state
         )
         for name, comparator in comparators.items()
     }
@@ -219,17 +233,13 @@ def by_tag(
 ) -> list[TagRow]:
     """Measure methods among the questions of each tag that has enough of them with a bounty.
 
-    Returns
-    -------
-    list of TagRow
-        Most questions first. Empty where the dump has no tags.
+    The tag with the most questions comes first; there is none where the dump has no tags.
     """
     tags = site.tags
     place = np.full(len(tags.indptr) - 1, -1, dtype=np.int64)
     place[truth.question] = np.arange(len(truth))
-    rows = place[np.repeat(np.arange(len(place)), np.diff(tags.indptr))]
-    compared = rows >= 0
-    rows, codes = rows[compared], tags.tags[compared]
+    rows = np.repeat(place, np.diff(tags.indptr))
+    rows, codes = rows[rows >= 0], tags.tags[rows >= 0]
     counts = np.bincount(codes, minlength=len(tags.names))
     result = []
     for code in np.argsort(-counts, kind="stable").tolist():

@@ -10,15 +10,23 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
 from atpgraph_qa.competition import Ega, site_statistics
 from atpgraph_qa.data.site import Site
-from atpgraph_qa.difficulty.accuracy import Accuracy, Scores, TagRow, by_tag, evaluate
+from atpgraph_qa.difficulty.accuracy import (
+    Accuracy,
+    Scores,
+    TagRow,
+    bounty_truth,
+    by_tag,
+    evaluate,
+    halves,
+)
 from atpgraph_qa.difficulty.methods import Workbench, comparators
-from atpgraph_qa.difficulty.truth import bounty_truth, halves
 from atpgraph_qa.expertise import Expertise
 
+COLUMNS = ("method", "accuracy", "low", "high", "ties skipped", "ties right")
+Row = tuple[str, float, float, float, float, float]
 _NUMBERS = ("questions", "answers", "users", "bounties", "nodes", "edges")
 
 
@@ -50,9 +58,7 @@ def question_scores(
     scores : dict of float64 arrays
         For each method that gives numbers, larger = harder, NaN where it knows nothing.
     """
-    bench = Workbench(
-        site, ega=ega, tau_days=tau_days, random_state=random_state, expertise=expertise
-    )
+    bench = Workbench(site, ega, tau_days, random_state, expertise)
     made = comparators(bench, ["atp-position"] if methods is None else methods)
     columns = {name: each.values for name, each in made.items() if isinstance(each, Scores)}
     if not columns:
@@ -62,25 +68,12 @@ def question_scores(
 
 @dataclass(frozen=True)
 class DifficultyReport:
-    """Accuracies of methods on a site.
+    """Accuracies of methods on a site."""
 
-    Attributes
-    ----------
-    site : dict
-        Numbers of questions, answers, users, bounties, and of nodes and edges of the competition
-        graph.
-    settings : dict
-        What the run was given.
-    methods, validation, test : dict
-        Accuracies over all questions with a bounty, and within each half.
-    tags : list of TagRow
-        Accuracies within tags.
-    """
-
-    site: dict[str, int]
-    settings: dict[str, Any]
-    methods: dict[str, Accuracy]
-    validation: dict[str, Accuracy]
+    site: dict[str, int]  # numbers of the site and of its competition graph
+    settings: dict[str, Any]  # what the run was given
+    methods: dict[str, Accuracy]  # over all questions with a bounty …
+    validation: dict[str, Accuracy]  # … and within each half
     test: dict[str, Accuracy]
     tags: list[TagRow]
 
@@ -95,24 +88,22 @@ class DifficultyReport:
                 name: {"pairs": next(iter(half.values())).pairs, "methods": _plain(half)}
                 for name, half in (("validation", self.validation), ("test", self.test))
             },
-            "tags": [
-                {
-                    "tag": row.tag,
-                    "questions": row.questions,
-                    "pairs": row.pairs,
-                    "methods": _plain(row.methods),
-                }
-                for row in self.tags
-            ],
+            "tags": [vars(row) | {"methods": _plain(row.methods)} for row in self.tags],
         }
 
-
-def accuracy_rows(
-    accuracies: Mapping[str, Accuracy],
-) -> list[tuple[str, float, float, float, float, float]]:
-    """Return the rows of a table, best method first."""
-    ordered = sorted(accuracies.items(), key=lambda item: -np.nan_to_num(item[1].mean, nan=-1))
-    return [(name, a.mean, a.low, a.high, a.skip_ties, a.ties_right) for name, a in ordered]
+    def tables(self) -> list[tuple[str, list[Row]]]:
+        """Return the tables with their titles; their :data:`COLUMNS`, best method first."""
+        named = (
+            ("Test half", self.test),
+            ("Validation half", self.validation),
+            ("All questions with a bounty", self.methods),
+        )
+        tables = []
+        for title, part in named:
+            rows = [(n, a.mean, a.low, a.high, a.skip_ties, a.ties_right) for n, a in part.items()]
+            rows.sort(key=lambda row: -np.nan_to_num(row[1], nan=-1))
+            tables.append((f"{title}: {next(iter(part.values())).pairs:,} pairs", rows))
+        return tables
 
 
 def evaluate_site(
@@ -168,25 +159,12 @@ def evaluate_site(
         drawn = generator(random_state).choice(len(truth), max_questions, replace=False)
         truth = truth.take(np.sort(drawn))
     validation, test = halves(truth, by=halves_by, random_state=random_state)
-    bench = Workbench(
-        site,
-        truth,
-        validation,
-        ega=ega,
-        tau_days=tau_days,
-        random_state=random_state,
-        expertise=expertise,
-    )
+    bench = Workbench(site, ega, tau_days, random_state, expertise, truth, validation)
     made = comparators(bench, methods)
-    with stage("comparing with bounties", 3) as step:
-        results = []
-        for which in (None, validation, test):
-            results.append(
-                evaluate(
-                    truth, made, which=which, n_bootstrap=n_bootstrap, random_state=random_state
-                )
-            )
-            step.advance()
+    everything, first, second = (
+        evaluate(truth, made, which=which, n_bootstrap=n_bootstrap, random_state=random_state)
+        for which in (None, validation, test)
+    )
     tags = by_tag(site, truth, made, min_questions=min_tag_questions, random_state=random_state)
     statistics = site_statistics(site, bench.plain).to_dict()
     numbers = {name: statistics[name] for name in _NUMBERS}
@@ -198,7 +176,7 @@ def evaluate_site(
         "bootstrap": n_bootstrap,
         "seed": random_state,
     }
-    return DifficultyReport(numbers, settings, results[0], results[1], results[2], tags)
+    return DifficultyReport(numbers, settings, everything, first, second, tags)
 
 
 def _plain(accuracies: Mapping[str, Accuracy]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 What makes a question hard differs between sites: on one, unanswered questions carry the large
 bounties, on another the much-answered ones do. So the weights come from the site's own bounties:
 from one half of the questions, for the other half. Every signal enters as its percentile among all
-questions of the site; the weights maximise the likelihood of the order of all pairs with different
+questions of the site; the weights maximize the likelihood of the order of all pairs with different
 bounties (logistic), with a penalty. Where there are fewer than fifty questions to learn from,
 position and number of answers count alike instead.
 """
@@ -19,9 +19,7 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.random import generator
 from atpgraph_qa.data.site import NOBODY, Site
-from atpgraph_qa.difficulty.accuracy import Scores
-from atpgraph_qa.difficulty.baselines import number_of_answers, time_to_first_answer
-from atpgraph_qa.difficulty.truth import BountyTruth
+from atpgraph_qa.difficulty.accuracy import BountyTruth, Scores
 from atpgraph_qa.expertise import Expertise, at
 
 PENALTY = 0.1
@@ -30,6 +28,41 @@ _EQUAL = ("position", "answers")
 _MOST_PAIRS = 200_000
 
 Signals = Mapping[str, Float64Array]  # one number for every question of the site, by name
+
+
+def number_of_answers(site: Site) -> Float64Array:
+    """Count the answers: questions with more of them pass for harder."""
+    counts = np.bincount(site.answers.question, minlength=len(site.questions))
+    return counts.astype(np.float64)
+
+
+def time_to_first_answer(site: Site) -> Float64Array:
+    """Return milliseconds to the first answer, infinite for a question nobody answered.
+
+    A merged or migrated post may be older than its question: that is no waiting at all.
+    """
+    first = np.full(len(site.questions), np.inf)
+    np.minimum.at(first, site.answers.question, site.answers.created_ms.astype(np.float64))
+    return np.maximum(first - site.questions.created_ms, 0)
+
+
+def time_to_best_answer(site: Site) -> Float64Array:
+    """Return milliseconds to the accepted answer, infinite for a question without one."""
+    accepted = site.questions.accepted
+    best = np.full(len(site.questions), np.inf)
+    best[accepted >= 0] = site.answers.created_ms[accepted[accepted >= 0]]
+    return np.maximum(best - site.questions.created_ms, 0)
+
+
+def asked_before(site: Site) -> Float64Array:
+    """Count the earlier questions of each asker; NaN where the asker is unknown."""
+    asker = site.questions.asker
+    order = np.argsort(asker, kind="stable")
+    ordered = asker[order]
+    count = np.empty(len(asker))
+    count[order] = np.arange(len(asker)) - np.searchsorted(ordered, ordered)
+    count[asker == NOBODY] = np.nan
+    return count
 
 
 def simple_signals(site: Site) -> dict[str, Float64Array]:
@@ -52,17 +85,6 @@ def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
         "asker-pointed-at": at(expertise.pointed_at, asker),
         "asker-position": at(expertise.position, asker),
     }
-
-
-def asked_before(site: Site) -> Float64Array:
-    """Count the earlier questions of each asker; NaN where the asker is unknown."""
-    asker = site.questions.asker
-    order = np.argsort(asker, kind="stable")
-    ordered = asker[order]
-    count = np.empty(len(asker))
-    count[order] = np.arange(len(asker)) - np.searchsorted(ordered, ordered)
-    count[asker == NOBODY] = np.nan
-    return count
 
 
 def percentiles(values: Float64Array) -> Float64Array:
@@ -114,29 +136,27 @@ def equal_weights(signals: Signals) -> Float64Array:
     return np.array([float(name in _EQUAL) for name in signals])
 
 
+def _weights(
+    signals: Signals, matrix: Float64Array, truth: BountyTruth, random_state: int
+) -> Float64Array:
+    if len(truth) < LEAST_QUESTIONS:
+        return equal_weights(signals)
+    return fit_weights(matrix[truth.question], truth.amount, random_state)
+
+
 def cross_fitted(
     signals: Signals, truth: BountyTruth, first: BoolArray, random_state: int = 0
 ) -> Scores:
-    """Score each half of the questions with the weights of the other half.
+    """Score each half of the questions compared with the weights of the other half.
 
-    Parameters
-    ----------
-    signals : mapping
-        For every question of the site.
-    truth : BountyTruth
-        The questions compared.
-    first : boolean array
-        Which of them are in the first half. The scores of each half are percentiles within it, so
-        that those of the two halves can be compared.
+    The scores of each half (`first` says which are in the first one) are percentiles within it, so
+    that those of the two halves can be compared.
     """
-    matrix = signal_matrix(signals)[truth.question]
+    matrix = signal_matrix(signals)
     values = np.zeros(len(truth))
     for mine in (first, ~first):
-        if np.count_nonzero(~mine) < LEAST_QUESTIONS:
-            weights = equal_weights(signals)
-        else:
-            weights = fit_weights(matrix[~mine], truth.amount[~mine], random_state)
-        values[mine] = percentiles(matrix[mine] @ weights)
+        weights = _weights(signals, matrix, truth.take(~mine), random_state)
+        values[mine] = percentiles(matrix[truth.question[mine]] @ weights)
     return Scores(values)
 
 
@@ -148,9 +168,5 @@ def fitted_to_all(signals: Signals, truth: BountyTruth, random_state: int = 0) -
             "--methods atp-position, which needs none."
         )
     matrix = signal_matrix(signals)
-    if len(truth) < LEAST_QUESTIONS:
-        weights = equal_weights(signals)
-    else:
-        weights = fit_weights(matrix[truth.question], truth.amount, random_state)
-    result: Float64Array = matrix @ weights
+    result: Float64Array = matrix @ _weights(signals, matrix, truth, random_state)
     return result

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from atpgraph_qa.baselines.method import Method
 from atpgraph_qa.baselines.oracle import Oracle
 from atpgraph_qa.baselines.registry import METHODS, QUICK
 from atpgraph_qa.data.site import Site
-from atpgraph_qa.evaluation.metrics import Ranks
 from atpgraph_qa.evaluation.protocols import (
     FAMILIES,
     Case,
@@ -34,54 +32,87 @@ from atpgraph_qa.evaluation.protocols import (
 )
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.text.choice import AUTO
-from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
 
 ROUTER = "router"
 # Groups of questions by how many answers the accepted answerer had given before.
 EARLIER = ((0, 0), (1, 3), (4, 10), (11, 100), (101, None))
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Where the right person stood, question by question."""
+
+    rank: Float64Array  # from 1; infinite where the right person was not among the candidates
+    candidates: Int64Array  # how many people were ranked
+    answered: Float64Array | None = None  # rank of the first person who answered at all
+
+    @property
+    def reciprocal(self) -> Float64Array:
+        """1 / rank, for MRR."""
+        return 1.0 / self.rank
+
+    @property
+    def accuracy(self) -> Float64Array:
+        """(|R| − rank) / (|R| − 1); 1 for a single candidate, 0 if the right one is not there."""
+        there = np.isfinite(self.rank)
+        rank = np.where(there, self.rank, 1.0)
+        value = (self.candidates - rank) / np.maximum(self.candidates - 1, 1)
+        return np.where(there, np.where(self.candidates > 1, value, 1.0), 0.0)
+
+    def metrics(self) -> dict[str, Float64Array]:
+        """Return every metric by name, one value per question.
+
+        ``answered@k`` says whether somebody among the first k answered at all; the gain of NDCG is
+        that of one relevant person, 1 / log2(1 + rank).
+        """
+
+        def within(rank: Float64Array, k: int) -> Float64Array:
+            return (rank <= k).astype(np.float64)
+
+        found = (
+            {}
+            if self.answered is None
+            else {f"answered@{k}": within(self.answered, k) for k in (1, 3, 5, 10)}
+        )
+        return found | {
+            "mrr": self.reciprocal,
+            "p@1": within(self.rank, 1),
+            "p@3": within(self.rank, 3),
+            "accuracy": self.accuracy,
+            "ndcg": 1.0 / np.log2(1.0 + self.rank),
+            "hits@5": within(self.rank, 5),
+            "hits@10": within(self.rank, 10),
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class ProtocolResult:
-    """Results of one protocol.
-
-    Attributes
-    ----------
-    name : str
-    candidates : int64 array
-        People ranked, question by question.
-    reachable : int
-        Questions whose accepted answerer was among them.
-    ranks : dict
-        Ranks of the accepted answerer by method.
-    seconds : dict
-        Time of every method: learning, bringing up to date, ranking.
-    activity : int64 array
-        Earlier answers of the accepted answerer.
-    stated, right : float64 arrays
-        Confidence of the router in its first choice, and whether it was right.
-    load : dict
-        By method, how often each of the people chosen first was chosen, largest first.
-    """
+    """Results of one protocol."""
 
     name: str
-    candidates: Int64Array
-    reachable: int
-    ranks: dict[str, Ranks]
-    seconds: dict[str, float]
-    activity: Int64Array
-    stated: Float64Array
-    right: Float64Array
-    load: dict[str, Int64Array]
+    candidates: Int64Array  # people ranked, question by question
+    activity: Int64Array  # earlier answers of the accepted answerer
+    ranks: dict[str, Ranks]  # of the accepted answerer, by method
+    seconds: dict[str, float]  # time of every method: learning, bringing up to date, ranking
+    load: dict[str, Int64Array]  # by method, how often each person came first, largest first
+    stated: Float64Array  # confidence of the router in its first choice …
+    right: Float64Array  # … and whether it was right
+
+    @property
+    def reachable(self) -> int:
+        """Questions whose accepted answerer was among the candidates."""
+        ranks = next(iter(self.ranks.values()), None)
+        return 0 if ranks is None else int(np.isfinite(ranks.rank).sum())
 
     def paired(self, other: str, metric: str = "mrr") -> Comparison:
-        """The router against another method on the same questions."""
+        """Compare the router with another method on the same questions."""
         first, second = (self.ranks[name].metrics()[metric] for name in (ROUTER, other))
         return paired_bootstrap(first, second)
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that ``atp qa evaluate --json`` prints."""
+        """Return the shape that ``atp qa evaluate --json`` prints."""
         methods: dict[str, Any] = {}
         for name, ranks in self.ranks.items():
             spread = {metric: bootstrap(v).to_json() for metric, v in ranks.metrics().items()}
@@ -103,28 +134,22 @@ class ProtocolResult:
         }
 
     def by_earlier_answers(self) -> list[dict[str, Any]]:
-        """MRR of every method by how many answers the accepted answerer had given before.
+        """Return MRR of every method by how many answers the accepted answerer had given before.
 
         With everybody who answered before as a candidate, those in the first group, with none,
         cannot be found.
         """
         groups = []
         for least, most in EARLIER:
-            inside = self.activity >= least
-            if most is not None:
-                inside &= self.activity <= most
-            found = {name: ranks.reciprocal[inside] for name, ranks in self.ranks.items()}
-            groups.append(
-                {
-                    "least": least,
-                    "most": most,
-                    "questions": int(inside.sum()),
-                    "mrr": {
-                        name: float(each.mean()) if len(each) else None
-                        for name, each in found.items()
-                    },
-                }
+            inside = (self.activity >= least) & (
+                self.activity <= (np.inf if most is None else most)
             )
+            mrr = {
+                name: float(ranks.reciprocal[inside].mean()) if inside.any() else None
+                for name, ranks in self.ranks.items()
+            }
+            questions = int(inside.sum())
+            groups.append({"least": least, "most": most, "questions": questions, "mrr": mrr})
         return groups
 
 
@@ -137,7 +162,7 @@ class RoutingReport:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """One key per protocol."""
+        """Return the results with one key per protocol."""
         return {name: result.to_dict() for name, result in self.results.items()}
 
 
@@ -182,50 +207,44 @@ def evaluate_routing(
     timed = [name for name in wanted if name in FAMILIES["time"]]
     groups = [[name] for name in wanted if name not in timed] + ([timed] if timed else [])
     for group in groups:
-        protocols_here = [make_protocol(records, name, split) for name in group]
-        ready: list[list[Method]] = []
-        for protocol in protocols_here:
-            ready.append([row(protocol.pool, random_state) for row in rows.values()])
+        runs = []
+        for name in group:
+            protocol = make_protocol(records, name, split)
+            ready: list[Method] = [row(protocol.pool, random_state) for row in rows.values()]
             if truth is not None:
-                ready[-1].append(Oracle(truth, protocol.pool, random_state))
-        note = skipped if "all" in names else None
-        found = run_together(protocols_here, ready, note)
-        results |= {result.name: result for result in found}
+                ready.append(Oracle(truth, protocol.pool, random_state))
+            runs.append((protocol, ready))
+        results |= {each.name: each for each in _run(runs, skipped if "all" in names else None)}
     where = str(site.path) if isinstance(site, Site) else ""
     return RoutingReport(where, {name: results[name] for name in wanted}, skipped)
 
 
-def run(
-    protocol: Protocol, methods: Sequence[Method], skipped: dict[str, str] | None = None
-) -> ProtocolResult:
-    """Rank the candidates of one protocol's questions.
+def run(protocol: Protocol, methods: Sequence[Method]) -> ProtocolResult:
+    """Rank the candidates of one protocol's questions."""
+    return _run([(protocol, methods)])[0]
+
+
+def _run(
+    work: Sequence[tuple[Protocol, Sequence[Method]]], skipped: dict[str, str] | None = None
+) -> list[ProtocolResult]:
+    """Run protocols that differ in their questions and candidates alone.
 
     With `skipped`, a method whose library is missing is noted there and left out.
     """
-    return run_together([protocol], [methods], skipped)[0]
-
-
-def run_together(
-    protocols: Sequence[Protocol],
-    methods: Sequence[Sequence[Method]],
-    skipped: dict[str, str] | None = None,
-) -> list[ProtocolResult]:
-    """The same for protocols that differ in their questions and candidates alone."""
-    runs = [_Run(protocol) for protocol in protocols]
-    for going, each in zip(runs, methods, strict=True):
-        going.learn(each, skipped)
-    title = ", ".join(protocol.name for protocol in protocols)
-    with stage(f"{title}: ranking", sum(len(protocol.test) for protocol in protocols)) as step:
-        for known, queries in periods(protocols):
+    runs = [_Run(protocol, methods, skipped) for protocol, methods in work]
+    title = ", ".join(protocol.name for protocol, _ in work)
+    with stage(f"{title}: ranking", sum(len(protocol.test) for protocol, _ in work)) as step:
+        for known, queries in periods([protocol for protocol, _ in work]):
             started: set[str] = set()
             for query in queries:
                 for going in runs:
                     case = going.protocol.case(query)
                     if case is None:
                         continue
-                    if going.protocol.name not in started:
-                        started.add(going.protocol.name)
-                        going.update(known)
+                    if going.protocol.name not in started and going.sizes:
+                        for row in going.rows:
+                            row.timed(row.method.update, known)
+                    started.add(going.protocol.name)
                     going.rank(case)
                     step.advance()
     return [going.result() for going in runs]
@@ -234,54 +253,45 @@ def run_together(
 class _Run:
     """One protocol on its way through the test questions."""
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(
+        self, protocol: Protocol, methods: Sequence[Method], skipped: dict[str, str] | None
+    ) -> None:
         self.protocol = protocol
-        self._rows: list[_Row] = []
-        self._sizes: list[int] = []
-        self._activity: list[int] = []
-
-    def learn(self, methods: Sequence[Method], skipped: dict[str, str] | None) -> None:
-        with stage(f"{self.protocol.name}: learning", len(methods)) as step:
+        self.rows: list[_Row] = []
+        self.sizes: list[int] = []
+        self.activity: list[int] = []
+        with stage(f"{protocol.name}: learning", len(methods)) as step:
             for method in methods:
                 row = _Row(method)
                 try:
-                    row.fit(self.protocol.training)
-                    self._rows.append(row)
+                    row.timed(method.fit, protocol.training)
+                    self.rows.append(row)
                 except MissingDependencyError as error:
                     if skipped is None:
                         raise
                     skipped[method.name] = str(error)
-                finally:
-                    step.advance()
-
-    def update(self, known: History) -> None:
-        """Bring the methods up to date, but for what they learnt at the start."""
-        if self._sizes:
-            for row in self._rows:
-                row.update(known)
+                step.advance()
 
     def rank(self, case: Case) -> None:
-        self._sizes.append(len(case.candidates))
-        self._activity.append(_answers_before(case))
-        for row in self._rows:
+        history = case.query.history
+        code = int(history.codes([case.truth])[0])
+        self.sizes.append(len(case.candidates))
+        self.activity.append(int(history.n_given[code]) if code >= 0 else 0)
+        for row in self.rows:
             row.rank(case)
 
     def result(self) -> ProtocolResult:
-        rows, candidates = self._rows, np.array(self._sizes, dtype=np.int64)
-        router = next((row for row in rows if row.method.name == ROUTER), None)
+        rows = {row.method.name: row for row in self.rows}
+        sizes, router = np.array(self.sizes, dtype=np.int64), rows.get(ROUTER)
         return ProtocolResult(
             self.protocol.name,
-            candidates,
-            int(np.isfinite(rows[0].ranks).sum()) if rows else 0,
-            {
-                row.method.name: Ranks(np.array(row.ranks), candidates, np.array(row.answered))
-                for row in rows
-            },
-            {row.method.name: row.seconds for row in rows},
-            np.array(self._activity, dtype=np.int64),
+            sizes,
+            np.array(self.activity, dtype=np.int64),
+            {n: Ranks(np.array(r.ranks), sizes, np.array(r.answered)) for n, r in rows.items()},
+            {name: row.seconds for name, row in rows.items()},
+            {name: frequencies(row.first) for name, row in rows.items()},
             np.array(router.stated if router else []),
             np.array(router.right if router else []),
-            {row.method.name: row.load() for row in rows},
         )
 
 
@@ -297,45 +307,29 @@ class _Row:
         self.stated: list[float] = []
         self.right: list[float] = []
 
-    def fit(self, history: History) -> None:
-        with self._clock():
-            self.method.fit(history)
-
-    def update(self, history: History) -> None:
-        with self._clock():
-            self.method.update(history)
+    def timed(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do the work on this method's clock."""
+        started = time.perf_counter()
+        result = work(*arguments)
+        self.seconds += time.perf_counter() - started
+        return result
 
     def rank(self, case: Case) -> None:
-        with self._clock():
-            scores = self.method.score(case.query, case.candidates)
-        place = case.place
-        self.ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
+        scores = self.timed(self.method.score, case.query, case.candidates)
         there = np.flatnonzero(np.isin(case.candidates, case.answerers))
         best = int(there[np.argmax(scores[there])]) if len(there) else -1
-        self.answered.append(rank_of(scores, best) if best >= 0 else np.inf)
+        for ranks, place in ((self.ranks, case.place), (self.answered, best)):
+            ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
         if not len(scores):
             return
         top = int(np.argmax(scores))
         self.first.append(int(case.candidates[top]))
         if isinstance(self.method, Router):
             self.stated.append(float(self.method.confidence(scores)[top]))
-            self.right.append(float(top == place))
-
-    def load(self) -> Int64Array:
-        """How often each person was ranked first, the most frequent one first."""
-        counts = np.unique(np.array(self.first, dtype=np.int64), return_counts=True)[1]
-        return np.sort(counts)[::-1].astype(np.int64)
-
-    @contextlib.contextmanager
-    def _clock(self) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds += time.perf_counter() - started
+            self.right.append(float(top == case.place))
 
 
-def _answers_before(case: Case) -> int:
-    """Earlier answers of the accepted answerer."""
-    code = int(case.query.history.codes([case.truth])[0])
-    return int(case.query.history.n_given[code]) if code >= 0 else 0
+def frequencies(people: Sequence[int]) -> Int64Array:
+    """Return how often each of the people occurs, the most frequent one first."""
+    counts = np.unique(np.array(people, dtype=np.int64), return_counts=True)[1]
+    return np.sort(counts)[::-1].astype(np.int64)

@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.evaluation.intervals import Interval
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import Float64Array
 from atpgraph.util.progress import stage
+from atpgraph_qa.advisor.policies import Choice, Dispatcher, Policy
 from atpgraph_qa.data.site import Site
+from atpgraph_qa.evaluation.evaluation import frequencies
 from atpgraph_qa.evaluation.protocols import Case, Split, make_protocol
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
-
-
-@dataclass(frozen=True, eq=False)
-class PolicyResult:
-    """One policy over the test questions.
-
-    Attributes
-    ----------
-    reciprocal : float64 array
-        1 / rank of the accepted answerer in the order the policy leaves, 0 if it excludes them.
-    found : boolean array
-        Whether the accepted answerer was among the people asked.
-    asked : int64 array
-        How often each person who was asked was asked, largest first.
-    newcomers : int
-        Places that went to newcomers.
-    """
-
-    reciprocal: Float64Array
-    found: BoolArray
-    asked: Int64Array
-    newcomers: int
-
-    @property
-    def busiest_ten(self) -> float:
-        """Share of all places that the ten most asked people got."""
-        return int(self.asked[:10].sum()) / max(int(self.asked.sum()), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,51 +26,37 @@ class LoadReport:
     """The same questions under several policies; the others are compared with the first."""
 
     top: int
-    results: dict[str, PolicyResult]
+    policies: dict[str, PolicyRun]
 
     @property
     def n_questions(self) -> int:
         """Number of questions routed."""
-        return len(next(iter(self.results.values())).reciprocal)
-
-    def cost(self, name: str) -> Interval:
-        """MRR that a policy costs, question by question, with its 95 % interval."""
-        plain = next(iter(self.results.values())).reciprocal
-        return paired_bootstrap(plain, self.results[name].reciprocal).difference
+        return len(next(iter(self.policies.values())).ranks)
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that ``atp qa load --json`` prints."""
+        """Return the shape that ``atp qa load --json`` prints."""
+        plain = next(iter(self.policies.values())).reciprocal
         rows = {}
-        for name, result in self.results.items():
-            places = int(result.asked.sum())
+        for name, run in self.policies.items():
+            asked = frequencies(run.asked)
             rows[name] = {
-                "mrr": bootstrap(result.reciprocal).to_json(),
-                "mrr_cost": self.cost(name).to_json(),
-                f"hits@{self.top}": float(np.mean(result.found)),
-                "people": len(result.asked),
-                "most_asked": int(result.asked.max(initial=0)),
-                "busiest_ten": result.busiest_ten,
-                "newcomer_share": result.newcomers / places if places else 0.0,
+                "mrr": bootstrap(run.reciprocal).to_json(),
+                "mrr_cost": paired_bootstrap(plain, run.reciprocal).difference.to_json(),
+                f"hits@{self.top}": float(np.mean(run.found)),
+                "people": len(asked),
+                "most_asked": int(asked.max(initial=0)),
+                "busiest_ten": int(asked[:10].sum()) / max(len(run.asked), 1),
+                "newcomer_share": run.newcomers / max(len(run.asked), 1),
             }
         return {"questions": self.n_questions, "top": self.top, "policies": rows}
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Cells of a table, in the order of :data:`COLUMNS`."""
-        return [
-            (
-                name,
-                row["mrr"]["mean"],
-                row["mrr_cost"]["mean"],
-                row["mrr_cost"]["low"],
-                row["mrr_cost"]["high"],
-                row[f"hits@{self.top}"],
-                row["people"],
-                row["most_asked"],
-                row["busiest_ten"],
-                row["newcomer_share"],
-            )
-            for name, row in self.to_dict()["policies"].items()
-        ]
+        """Return the cells of a table, in the order of :data:`COLUMNS`."""
+        cells = []
+        for name, row in self.to_dict()["policies"].items():
+            mrr, cost, *others = row.values()
+            cells.append((name, mrr["mean"], cost["mean"], cost["low"], cost["high"], *others))
+        return cells
 
 
 COLUMNS = (
@@ -114,38 +73,9 @@ COLUMNS = (
 )
 
 
-class Chosen(Protocol):
-    """What became of a question under a policy."""
-
-    @property
-    def positions(self) -> Int64Array:
-        """Positions of the people asked among the candidates, best first."""
-
-    @property
-    def allowed(self) -> BoolArray:
-        """Which candidates might have been asked."""
-
-    @property
-    def scores(self) -> Float64Array:
-        """Scores of the candidates, less their load."""
-
-    @property
-    def newcomers(self) -> int:
-        """How many of the people asked are newcomers."""
-
-
-class Chooser(Protocol):
-    """Something that decides whom to ask, and remembers whom it asked before."""
-
-    def choose(
-        self, query: Query, candidates: Int64Array, scores: Float64Array, top: int
-    ) -> Chosen:
-        """Choose at most `top` candidates."""
-
-
 def load_cost(
     site: Site | Records,
-    choosers: Mapping[str, Chooser],
+    policies: Mapping[str, Policy],
     *,
     top: int = 5,
     split: Split | None = None,
@@ -160,15 +90,15 @@ def load_cost(
     Parameters
     ----------
     site : Site or Records
-    choosers : dict
-        By name, a :class:`~atpgraph_qa.advisor.policies.Dispatcher` each. The others are
-        compared with the first.
+    policies : dict
+        By name; the others are compared with the first.
     top : int
         People asked per question.
     split : Split, optional
         See :class:`~atpgraph_qa.evaluation.protocols.Split`.
     router : Router, optional
         Not fitted yet; by default a new one.
+    random_state : int
     """
     if top < 1:
         raise InputError(f"At least one person is asked, not {top}.")
@@ -177,7 +107,7 @@ def load_cost(
     if not len(protocol.test):
         raise InputError("No later question has an accepted answer, so nothing can be measured.")
     ranker = (router or Router("all", random_state)).fit(protocol.training)
-    runs = {name: _Run(chooser, top) for name, chooser in choosers.items()}
+    runs = {name: PolicyRun(Dispatcher(policy)) for name, policy in policies.items()}
     with stage("routing under policies", len(protocol.test)) as step:
         for number, (known, cases) in enumerate(protocol.periods()):
             if number:
@@ -185,38 +115,37 @@ def load_cost(
             for case in cases:
                 scores = ranker.score(case.query, case.candidates)
                 for run in runs.values():
-                    run.add(case, scores)
+                    run.ask(case, scores, top)
                 step.advance()
-    return LoadReport(top, {name: run.result() for name, run in runs.items()})
+    return LoadReport(top, runs)
 
 
-class _Run:
-    def __init__(self, chooser: Chooser, top: int) -> None:
-        self.chooser, self.top = chooser, top
-        self.ranks: list[float] = []
-        self.found: list[bool] = []
-        self.asked: list[int] = []
-        self.newcomers = 0
+@dataclass(eq=False)
+class PolicyRun:
+    """One policy on its way through the test questions."""
 
-    def add(self, case: Case, scores: Float64Array) -> None:
-        chosen = self.chooser.choose(case.query, case.candidates, scores, self.top)
+    dispatcher: Dispatcher
+    ranks: list[float] = field(default_factory=list)  # of the accepted answerer
+    found: list[bool] = field(default_factory=list)  # whether they were among the people asked
+    asked: list[int] = field(default_factory=list)
+    newcomers: int = 0
+
+    @property
+    def reciprocal(self) -> Float64Array:
+        """1 / rank of the accepted answerer, 0 if the policy excludes them."""
+        return 1.0 / np.array(self.ranks)
+
+    def ask(self, case: Case, scores: Float64Array, top: int) -> None:
+        """Choose whom to ask about a question."""
+        chosen = self.dispatcher.choose(case.query, case.candidates, scores, top)
         self.asked += case.candidates[chosen.positions].tolist()
         self.newcomers += chosen.newcomers
         self.found.append(bool(np.any(chosen.positions == case.place)))
         self.ranks.append(_rank(case.place, chosen))
 
-    def result(self) -> PolicyResult:
-        counts = np.unique(np.array(self.asked, dtype=np.int64), return_counts=True)[1]
-        return PolicyResult(
-            1.0 / np.array(self.ranks),
-            np.array(self.found),
-            np.sort(counts)[::-1].astype(np.int64),
-            self.newcomers,
-        )
 
-
-def _rank(place: int, chosen: Chosen) -> float:
-    """Rank of a candidate: its place among the chosen, else by score behind them."""
+def _rank(place: int, chosen: Choice) -> float:
+    """Return the rank of a candidate: the place among the chosen, else by score behind them."""
     if place < 0 or not chosen.allowed[place]:
         return float("inf")
     if np.any(chosen.positions == place):

@@ -32,10 +32,9 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.registry import unknown_name
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
-from atpgraph_qa.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
 from atpgraph_qa.timeline.records import Records
 
 PROTOCOLS = ("paper-existing", "paper-new", "time-own", "time-all", "time-newcomers")
@@ -45,24 +44,12 @@ LEAST_ANSWERERS = 5
 
 @dataclass(frozen=True)
 class Split:
-    """Where training ends and how the test goes on from there, for ``time-own`` and ``time-all``.
+    """Where training ends and how the test goes on from there, for the protocols over time."""
 
-    Attributes
-    ----------
-    test_share : float
-        Share of the questions, the last ones, that are asked after the split.
-    split_ms : int or None
-        The moment of the split itself.
-    refit_days : float
-        Methods are brought up to date after this many days of the test period; 0 for never.
-    active_days : float or None
-        With all users as candidates: those who answered in the last `active_days`; ever by default.
-    """
-
-    test_share: float = 0.2
-    split_ms: int | None = None
-    refit_days: float = 30.0
-    active_days: float | None = None
+    test_share: float = 0.2  # of the questions, the last ones, that are asked after the split
+    split_ms: int | None = None  # the moment of the split itself
+    refit_days: float = 30.0  # methods are brought up to date after so many days; 0 for never
+    active_days: float | None = None  # candidates of time-all answered in so many; by default ever
 
     def __post_init__(self) -> None:
         if not 0 < self.test_share < 1:
@@ -86,24 +73,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One test question.
+    """One test question; people are ids."""
 
-    Attributes
-    ----------
-    query : Query
-        The question, put to what is known when it is ranked.
-    candidates : int64 array
-        Ids of the people to rank.
-    truth : int
-        Id of the accepted answerer.
-    answerers : int64 array
-        Ids of everybody who answered.
-    """
-
-    query: Query
-    candidates: Int64Array
-    truth: int
-    answerers: Int64Array
+    query: Query  # the question, put to what is known when it is ranked
+    candidates: Int64Array  # the people to rank
+    truth: int  # the accepted answerer
+    answerers: Int64Array  # everybody who answered
 
     @property
     def place(self) -> int:
@@ -114,28 +89,13 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """A protocol on a site.
+    """A protocol on a site."""
 
-    Attributes
-    ----------
-    name : str
-        One of :data:`PROTOCOLS`.
-    pool : {"own", "all", "new"}
-        Who is ranked.
-    training : History
-        What methods may learn from.
-    test : int64 array
-        Positions of the test questions, by date.
-    records : Records
-        The site.
-    split : Split
-    """
-
-    name: str
-    pool: Pool
-    training: History
-    test: Int64Array
-    records: Records
+    name: str  # one of PROTOCOLS
+    pool: Pool  # who is ranked
+    training: History  # what methods may learn from
+    test: Int64Array  # positions of the test questions, by date
+    records: Records  # the site
     split: Split
 
     @property
@@ -154,7 +114,7 @@ class Protocol:
         if not self._is_test[query.position]:
             return None
         right = int(self._truth[query.position])
-        answerers = answerers_of(self.records, query.position)
+        answerers = self.records.ids(History(self.records).answerers(query.position))
         if self.is_timed:
             answerers = answerers[answerers != query.question.asker]
         people = answerers
@@ -192,11 +152,6 @@ def periods(protocols: Sequence[Protocol]) -> Iterator[tuple[History, Iterator[Q
         yield known, (Query.again(records, position) for position in inside)
 
 
-def answerers_of(records: Records, position: int) -> Int64Array:
-    """Ids of the people who answered a question of the site."""
-    return records.ids(History(records).answerers(position))
-
-
 def best_answerer(records: Records) -> Int64Array:
     """Id of the accepted answerer of every question, −1 for none."""
     best = History(records).best_answer
@@ -217,17 +172,7 @@ HIDDEN: Shelf[Records] = Shelf("records without the paper's test questions", kee
 
 
 def make_protocol(records: Records, name: str, split: Split | None = None) -> Protocol:
-    """Choose the test questions of a protocol.
-
-    Parameters
-    ----------
-    records : Records
-        The site.
-    name : str
-        One of :data:`PROTOCOLS`.
-    split : Split, optional
-        For the protocols over time.
-    """
+    """Choose the test questions of a protocol, one of :data:`PROTOCOLS`."""
     if name not in PROTOCOLS:
         raise unknown_name("protocol", name, PROTOCOLS)
     split = split or Split()
@@ -238,7 +183,7 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
             HIDDEN, (), lambda: records.without(np.concatenate([existing, new]))
         )
         test = existing if name == "paper-existing" else new
-        return Protocol(name, "own", History(hidden, shared=True), test, records, split)
+        return Protocol(name, "own", History(hidden), test, records, split)
     asked = records.questions.asked_ms
     training = History(records, split.moment(asked))
     best = best_answerer(records)

@@ -48,15 +48,6 @@ class Calibration:
     def corrected(self, stated: Float64Array, happened: BoolArray) -> Calibration:
         """Return the calibration with a correction for how often its statements came true.
 
-        Parameters
-        ----------
-        stated : float64 array
-            Probabilities that this calibration stated.
-        happened : boolean array
-            Whether each of these people turned out to be right.
-
-        Notes
-        -----
         Platt scaling of the log-odds, drawn to no change where outcomes are few. Corrections of
         corrections add up to one, so it can be called again with the outcomes that came since.
 
@@ -90,13 +81,7 @@ class Calibration:
 def calibrate(scores: Float64Array, choices: Choices, reach: float) -> Calibration:
     """Return the sharpness that makes the right people likeliest, near 1 where they are few.
 
-    Parameters
-    ----------
-    scores : float64 array
-        One per row of `choices`, by a model that was not fitted to these questions.
-    choices : Choices
-    reach : float
-        See :class:`Calibration`.
+    Scores, one per row of `choices`, are by a model that was not fitted to these questions.
     """
     if not choices.n_groups:
         return Calibration(1.0, reach)

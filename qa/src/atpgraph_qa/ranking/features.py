@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atpgraph.util.arrays import Float32Array, Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int32Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.prefetch import prefetch
 from atpgraph_qa.data.site import DAY_MS
@@ -30,12 +30,13 @@ from atpgraph_qa.ranking.weekly import (
     moment_columns,
     weekly_stats,
 )
-from atpgraph_qa.timeline.meaning import UNIT
+from atpgraph_qa.timeline.meaning import UNIT, dots
 from atpgraph_qa.timeline.query import Query
 
 AT = {name: place for place, name in enumerate(NAMES)}
 _STEADY_AT, _AXES_AT = (np.array([AT[name] for name in names]) for names in (STEADY, AXES))
 _LEAST, _LEAST_MEAN, _LEAST_SHARE, _CALM = 0.02, 0.05, 0.5, 5.0
+_SCATTERED = 4  # times as long as questions in the order of memory take others
 _AHEAD = 32  # answers: similarities lie anywhere in memory and take that long to come
 
 # Sums over a person's answers (by words, by meaning, by tags) and over the questions they asked.
@@ -76,15 +77,9 @@ class Features:
         self._late_worth[:, -1] = history.is_accepted[known.n_answers :]
         won = history.records.acceptances.answer[known.n_acceptances : history.n_acceptances]
         self._late_won = won[won < known.n_answers]
-        self._similar = np.empty((history.n_questions, 4), dtype=np.float32)
-        best_share = float(query.tag_shares.max(initial=0.0))
-        ideal = max(float(sum(query.worth.tolist())), 1e-9)
-        put_side_by_side(
-            query.closeness, query.match, query.tag_shares,
-            np.float32(1.0 / ideal), np.float32(1.0 / max(best_share, 1e-9)), self._similar,
-        )  # fmt: skip
-        self.has_words, self.has_tags = query.best_match > 0.0, best_share > 0.0
-        self.has_meaning = len(query.closeness) > 0
+        self._best_share = float(query.tag_shares.max(initial=0.0))
+        self.has_words, self.has_tags = query.best_match > 0.0, self._best_share > 0.0
+        self.has_meaning = query.vector is not None
         self._helpers = _helpers(query)
 
     def columns(self, codes: Int64Array) -> Float32Array:
@@ -155,13 +150,13 @@ class Features:
         """Return logarithms, largest values and means of sums over what people posted."""
         history, known = self.query.history, self._week.known
         sums = np.empty((len(rows), N_SUMS), dtype=np.float32)  # a person's side by side
-        add_posts(self._posts, rows, self._similar, sums)
-        late, won = self._late, self._late_won
-        add_late(late.owner, late.question, self._late_worth, place, self._similar, sums)
-        owner, question = (getattr(history.answers, n)[won] for n in ("owner", "question"))
-        add_won(owner, question, place, self._similar, sums)
+        similar, first = self._similar(rows)
+        add_posts(self._posts, rows, similar, sums)
+        late, won = self._late.owner, history.answers.owner[self._late_won]
+        add_late(late, similar[first:], self._late_worth, place, sums)
+        add_won(won, similar[first + len(late) :], place, sums)
         asker = history.questions.asker[known.n_questions :]
-        add_asked(asker, known.n_questions, place, self._similar, sums)
+        add_asked(asker, similar[first + len(late) + len(won) :], place, sums)
         sums = np.ascontiguousarray(sums.T)
         given = sums[GIVEN] + _CALM
         log_given = log(given)
@@ -202,6 +197,56 @@ class Features:
             columns |= dict(zip(TAGS, tags, strict=True))
         return columns
 
+    def _similar(self, rows: Int64Array) -> tuple[Float32Array, int]:
+        """Return how similar the questions are that some rows need, and where late ones begin.
+
+        Rows of the array are those of the week's questions, of which only what is needed is
+        written, then questions answered, accepted and asked since Monday.
+        """
+        query, week, history = self.query, self._week, self.query.history
+        meaning, vector = history.records.meaning, query.vector
+        match_scale = np.float32(1.0 / max(float(sum(query.worth.tolist())), 1e-9))
+        share_scale = np.float32(1.0 / max(self._best_share, 1e-9))
+        late = np.concatenate([
+            self._late.question,
+            history.answers.question[self._late_won],
+            np.arange(week.known.n_questions, history.n_questions),
+        ])  # fmt: skip
+        first, (until, others) = len(week.order), self._needed(rows)
+        similar = np.empty((first + len(late), 4), dtype=np.float32)
+        scattered = np.append(week.order[others], late)
+        for out, questions, vectors in (
+            (similar[:until], week.order[:until], week.vectors[:until]),
+            (np.empty((len(scattered), 4), dtype=np.float32), scattered, None),
+        ):
+            near = np.zeros(len(questions), dtype=np.float32)
+            if meaning is not None and vector is not None:
+                vectors = meaning.vectors[questions] if vectors is None else vectors
+                dots(vectors, vector, np.float32(1.0 / UNIT**2), near)
+            given = near, questions, query.match, query.tag_shares, match_scale, share_scale
+            put_side_by_side(*given, out)
+        similar[others], similar[first:] = out[: len(others)], out[len(others) :]
+        return similar, first
+
+    def _needed(self, rows: Int64Array) -> tuple[int, Int64Array]:
+        """Return how many of the week's questions to compare in a row, and some further ones.
+
+        The rows, which ascend, need no others. As far as most questions are needed they are taken
+        in the order of memory; those of the few rows further down one by one.
+        """
+        posts, extent = self._posts, self._week.extent
+        bounds = (posts.start, posts.asked_start)
+        given, asked = (bound[rows + 1] - bound[rows] for bound in bounds)
+        size = given + asked
+        further = np.append(np.cumsum(size[::-1])[::-1], 0)
+        until = np.append(0, extent[rows + 1])
+        cut = int(np.argmin(until + _SCATTERED * further))
+        parts = [np.zeros(0, dtype=np.int32)]
+        for row in rows[cut:][size[cut:] > 0].tolist():
+            parts.append(posts.question[posts.start[row] : posts.start[row + 1]])
+            parts.append(posts.asked[posts.asked_start[row] : posts.asked_start[row + 1]])
+        return int(until[cut]), np.concatenate(parts).astype(np.int64)
+
     def _near(self, count: int, place: Int32Array) -> Float32Array:
         """Return how much people answered of the few questions nearest by words."""
         query, history = self.query, self.query.history
@@ -225,24 +270,24 @@ def _helpers(query: Query) -> tuple[Int64Array, Int64Array]:
 @kernel
 def put_side_by_side(
     near: Float32Array,
+    questions: AnyArray,
     match: Float32Array,
     share: Float32Array,
     match_scale: np.float32,
     share_scale: np.float32,
     similar: Float32Array,
 ) -> None:
-    """Write similarity by meaning, by words and by tags of every question in one row of 16 bytes.
+    """Write similarity by meaning, by words and by tags of some questions in rows of 16 bytes.
 
     The three are looked up together, at random: one cache line for all. Squares favor a few close
     questions over many that share a common word.
     """
-    has_meaning = len(near) > 0
-    for question in range(len(similar)):
-        words = match[question] * match_scale
-        similar[question, 0] = near[question] if has_meaning else np.float32(0.0)
-        similar[question, 1] = words * words
-        similar[question, 2] = share[question] * share_scale
-        similar[question, 3] = 0.0
+    for place in range(len(questions)):
+        words = match[questions[place]] * match_scale
+        similar[place, 0] = near[place]
+        similar[place, 1] = words * words
+        similar[place, 2] = share[questions[place]] * share_scale
+        similar[place, 3] = 0.0
 
 
 @kernel
@@ -313,44 +358,39 @@ def put_sums(total: Sums, sums: Float32Array, at: int) -> None:
 @kernel
 def add_late(
     owner: Int64Array,
-    question: Int64Array,
+    similar: Float32Array,
     worth: Float32Array,
     place: Int32Array,
-    similar: Float32Array,
     sums: Float32Array,
 ) -> None:
-    """Add answers that came since Monday."""
+    """Add answers that came since Monday, a row of `similar` for each."""
     for row in range(len(owner)):
         if owner[row] >= 0 and place[owner[row]] >= 0:
             at = place[owner[row]]
-            put_sums(with_answer(sums_of(sums, at), question[row], row, similar, worth), sums, at)
+            put_sums(with_answer(sums_of(sums, at), row, row, similar, worth), sums, at)
 
 
 @kernel
 def add_won(
-    owner: Int64Array,
-    question: Int64Array,
-    place: Int32Array,
-    similar: Float32Array,
-    sums: Float32Array,
+    owner: Int64Array, similar: Float32Array, place: Int32Array, sums: Float32Array
 ) -> None:
     """Add what earlier answers count for having been accepted since Monday."""
     for row in range(len(owner)):
         if owner[row] >= 0 and place[owner[row]] >= 0:
-            at, near = place[owner[row]], max(similar[question[row], 0], np.float32(0.0))
+            at, near = place[owner[row]], max(similar[row, 0], np.float32(0.0))
             sums[at, CLOSE_WON] += near * near
-            sums[at, WORDS_WON] += similar[question[row], 1]
-            sums[at, TAG_WON] += similar[question[row], 2]
+            sums[at, WORDS_WON] += similar[row, 1]
+            sums[at, TAG_WON] += similar[row, 2]
 
 
 @kernel
 def add_asked(
-    asker: Int64Array, first: int, place: Int32Array, similar: Float32Array, sums: Float32Array
+    asker: Int64Array, similar: Float32Array, place: Int32Array, sums: Float32Array
 ) -> None:
-    """Add questions that were asked since Monday, from number `first` on."""
+    """Add questions that were asked since Monday."""
     for row in range(len(asker)):
         if asker[row] >= 0 and place[asker[row]] >= 0:
-            at, near = place[asker[row]], max(similar[first + row, 0], np.float32(0.0))
+            at, near = place[asker[row]], max(similar[row, 0], np.float32(0.0))
             sums[at, ASKED] += near * near
             sums[at, ASKED_MAX] = max(sums[at, ASKED_MAX], near)
 

@@ -42,15 +42,9 @@ SETTINGS = tuple(Setting(penalty, start) for start in (True, False) for penalty 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A fitted model and how it was chosen.
+    """A model fitted to all questions, and how it was chosen.
 
-    Attributes
-    ----------
-    model : ConditionalLogit
-        Fitted to all questions.
-    setting : Setting
-    held_out : float64 array
-        Score of every row by a model that was fitted without its part of the questions.
+    `held_out` has the score of every row by a model fitted without its part of the questions.
     """
 
     model: ConditionalLogit
@@ -65,18 +59,10 @@ def select_model(
     use: BoolArray | None = None,
     stiff: Float64Array | None = None,
 ) -> Selection:
-    """Choose a setting by cross-validation and fit it to all questions.
+    """Choose a setting by cross-validation and fit it to all labeled questions, by date.
 
-    Parameters
-    ----------
-    choices : Choices
-        Labeled questions by date.
-    judged : boolean array
-        The questions that judge a setting: those with an accepted answer.
-    prior : float64 array
-        Shipped weights, of features before standardization.
-    use, stiff
-        As for :class:`~atpgraph.util.conditional_logit.LogitProblem`.
+    Those that are `judged`, with an accepted answer, judge a setting. `prior` has shipped weights,
+    of features before standardization; `use` and `stiff` are those of a ``LogitProblem``.
     """
     enough = int(np.count_nonzero(judged)) >= FEW
     settings = SETTINGS if enough else (Setting(STAY, True),)
@@ -108,10 +94,7 @@ def _fitted(problem: LogitProblem, prior: Float64Array, setting: Setting) -> Con
 def nearest_to_the_prior(losses: Float64Array) -> int:
     """Return the first row that is no worse than the best by more than a standard error.
 
-    Parameters
-    ----------
-    losses : float64 array of shape (settings, questions)
-        Settings come from the prior outward.
+    Rows are the losses of settings, from the prior outward, on each question.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy as np
 from atpgraph.util.arrays import Float64Array
 from atpgraph_qa.ranking.names import NAMES, names_of
 from atpgraph_qa.text.choice import BM25, DENSE, STATIC
-from atpgraph_qa.timeline.candidates import Pool
+from atpgraph_qa.timeline.query import Pool
 
 
 @cache
@@ -29,16 +29,10 @@ def _stored() -> dict[str, dict[str, float]]:
 def prior_weights(
     pool: Pool, without: tuple[str, ...] = (), text: str | None = None
 ) -> Float64Array:
-    """Weight of every feature, not standardised, in the order of ``features.names.NAMES``.
+    """Return the weight of every feature, not standardized, in the order of ``NAMES``.
 
-    Parameters
-    ----------
-    pool : {"own", "all", "new"}
-    without : names of feature groups
-        Their weights are 0.
-    text : str, optional
-        Name of the text model; without one the weights were learnt from words alone, and for a
-        model of one's own they are those of ``dense``.
+    Those of the groups in `without` are 0. Without the name of a text model the weights were
+    learned from words alone; for a model of one's own they are those of ``dense``.
 
     Examples
     --------

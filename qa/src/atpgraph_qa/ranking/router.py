@@ -8,7 +8,7 @@ has, and takes longer for a hundred thousand people than a router may.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,25 +21,12 @@ from atpgraph_qa.ranking.model_selection import select_model
 from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
 from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import TrainingPlan, collect
-from atpgraph_qa.timeline.candidates import POOLS, Pool
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import POOLS, Pool, Query
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
 _LATEST = 0.3  # of the training questions say how often the right person is a candidate
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """What a router learns; see its attributes."""
-
-    model: ConditionalLogit
-    calibration: Calibration
-    penalty: float
-    from_prior: bool
-    questions: int
-    presence: Float64Array
 
 
 def _presence(right: Float64Array) -> Float64Array:
@@ -48,7 +35,7 @@ def _presence(right: Float64Array) -> Float64Array:
     return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
 
 
-LEARNT: Shelf[Learnt] = Shelf("weights", keep=2)
+LEARNT: Shelf[dict[str, Any]] = Shelf("weights", keep=2)
 
 
 class Router:
@@ -82,6 +69,12 @@ class Router:
 
     name: ClassVar[str] = "router"
     without: tuple[str, ...] = ()
+    model_: ConditionalLogit
+    calibration_: Calibration
+    penalty_: float
+    from_prior_: bool
+    questions_: int
+    presence_: Float64Array
 
     def __init__(
         self,
@@ -100,13 +93,12 @@ class Router:
     def fit(self, history: History) -> Self:
         """Learn weights from past questions."""
         key = history.now, self.pool, self.plan, self.without, self.random_state
-        learnt = history.remember(LEARNT, key, lambda: self._learn(history))
-        self.model_, self.calibration_ = learnt.model, learnt.calibration
-        self.penalty_, self.from_prior_ = learnt.penalty, learnt.from_prior
-        self.questions_, self.presence_ = learnt.questions, learnt.presence
+        learned: dict[str, Any] = history.remember(LEARNT, key, lambda: self._learn(history))
+        vars(self).update(learned)
         return self
 
-    def _learn(self, history: History) -> Learnt:
+    def _learn(self, history: History) -> dict[str, Any]:
+        """Return what the attributes become."""
         examples = collect(history, self.pool, self.plan, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
@@ -115,18 +107,16 @@ class Router:
         prior = prior_weights(self.pool, self.without, kind)
         choices, judged = examples.choices, examples.accepted
         found = select_model(choices, judged, prior, use, STIFFNESS)
-        return Learnt(
-            found.model,
-            calibrate(
-                found.held_out[judged[choices.group]],
-                choices.part(judged),
-                examples.reach(_LATEST),
-            ),
-            found.setting.penalty,
-            found.setting.from_prior,
-            choices.n_groups,
-            _presence(choices.x[choices.chosen[judged]]),
-        )
+        right = choices.part(judged)
+        reach = examples.reach(_LATEST)
+        return {
+            "model_": found.model,
+            "calibration_": calibrate(found.held_out[judged[choices.group]], right, reach),
+            "penalty_": found.setting.penalty,
+            "from_prior_": found.setting.from_prior,
+            "questions_": choices.n_groups,
+            "presence_": _presence(choices.x[choices.chosen[judged]]),
+        }
 
     def update(self, history: History) -> Self:
         """Nothing to do: the weights stay, and features are of what a question's history knows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,9 @@ from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
-from atpgraph_qa.timeline.candidates import FEW_ANSWERS, Pool, candidates
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
 from atpgraph_qa.timeline.visibility import FOREVER
 
 _PROMISING = (
@@ -28,17 +28,9 @@ _PROMISING = (
 class Examples:
     """Past questions to learn from, by date.
 
-    Attributes
-    ----------
-    choices : Choices
-    position : int64 array
-        Position of every question.
-    accepted : boolean array
-        True where an accepted answer says who was right, False where votes do.
-    missed : int64 array
-        Positions of questions with an accepted answer by somebody who was not a candidate.
-    people : int64 array
-        User code of every row of `choices`.
+    `position` is that of every question, and `accepted` is True where an accepted answer, not
+    votes, says who was right. `missed` has the positions of questions whose accepted answer is by
+    somebody who was not a candidate, `people` the user code of every row of `choices`.
     """
 
     choices: Choices
@@ -106,8 +98,7 @@ def collect(
     return history.remember(EXAMPLES, (history.now, pool, chosen, random_state), make)
 
 
-@dataclass(frozen=True, eq=False)
-class _Example:
+class _Example(NamedTuple):
     """One question: people, their features, what each stands for, and the row of the right one."""
 
     position: int
@@ -122,19 +113,21 @@ class _Collector:
         self.history, self.pool, self.plan = history, pool, plan
         self.rng = generator(random_state)
         self.right = right_answers(history, pool, plan.voted)
-        self.timeless = history.now == FOREVER
 
     def run(self) -> Examples:
-        """Go through the questions, by date or fold by fold."""
+        """Go through the questions by date; where time plays no part, hide them in turn."""
         history = self.history
         chosen = np.flatnonzero(self.right >= 0)
         chosen = chosen[max(len(chosen) - self.plan.questions, 0) :]
+        timeless, groups = history.now == FOREVER, [chosen]
+        if timeless:
+            groups = np.array_split(self.rng.permutation(chosen), self.plan.folds)
         examples: list[_Example] = []
         missed: list[int] = []
         with stage("training examples", len(chosen)) as step:
-            for group in self._groups(chosen):
-                known = self.history.without(group) if self.timeless else None
-                for position in group.tolist():
+            for group in groups:
+                known = history.without(group) if timeless and len(group) else None
+                for position in np.sort(group).tolist():
                     query = Query.again(history.records, position, known)
                     example = self._example(query, position)
                     step.advance()
@@ -144,42 +137,32 @@ class _Collector:
                         missed.append(position)
         return _joined(history, examples, np.sort(np.array(missed, dtype=np.int64)))
 
-    def _groups(self, chosen: Int64Array) -> list[Int64Array]:
-        """Questions that are hidden together."""
-        if self.timeless:
-            folds = np.array_split(self.rng.permutation(chosen), self.plan.folds)
-            return [np.sort(fold) for fold in folds if len(fold)]
-        return [chosen]
-
     def _example(self, query: Query, position: int) -> _Example | None:
         history = self.history
-        asker = int(history.questions.asker[position])
         truth = int(history.answers.owner[self.right[position]])
         if self.pool == "own":
             people = history.answerers(position)
-            people = people[people != asker]
-            right = int(np.flatnonzero(people == truth)[0])
-            x = Features(query).columns(people).T
-            return _Example(position, people, x, np.zeros(len(people)), right)
-        active = np.sort(query.history.codes(candidates(query, self.pool)))
-        right = int(np.searchsorted(active, truth))
-        if right == len(active) or active[right] != truth:
+            people = people[people != history.questions.asker[position]]
+        else:
+            people = np.sort(query.history.codes(candidates(query, self.pool)))
+        (right,) = np.flatnonzero(people == truth)[:1].tolist() or (-1,)
+        if right < 0:
             return None
-        columns = Features(query).columns(active)
-        sample, offset = self._sample(columns, active, right)
+        columns = Features(query).columns(people)
+        if self.pool == "own":
+            return _Example(position, people, columns.T, np.zeros(len(people)), right)
+        sample, offset = self._sample(columns, people, right)
         chosen = int(np.flatnonzero(sample == right)[0])
-        return _Example(position, active[sample], columns[:, sample].T, offset, chosen)
+        return _Example(position, people[sample], columns[:, sample].T, offset, chosen)
 
     def _sample(
         self, columns: Float32Array, active: Int64Array, right: int
     ) -> tuple[Int64Array, Float64Array]:
-        """Positions of the most promising people and some others, and what each stands for."""
+        """Return places of the most promising people and some others, and what each stands for."""
         promising = [columns[AT[name]] for name in _PROMISING]
         hard = [largest(column, self.plan.hard) for column in promising if column.any()]
         sure = np.unique(np.concatenate([*hard, [right]]))
-        others = np.ones(len(active), dtype=np.bool_)
-        others[sure] = False
-        rest = np.flatnonzero(others)
+        rest = np.setdiff1d(np.arange(len(active)), sure)
         drawn = self.rng.choice(rest, min(self.plan.random, len(rest)), replace=False)
         stands_for = len(rest) / len(drawn) if len(drawn) else 1.0
         offset = np.concatenate([np.zeros(len(sure)), np.full(len(drawn), np.log(stands_for))])

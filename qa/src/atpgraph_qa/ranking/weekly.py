@@ -22,7 +22,7 @@ from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
-from atpgraph_qa.timeline.records import Grouped
+from atpgraph_qa.timeline.tables import Grouped
 from atpgraph_qa.timeline.visibility import FOREVER
 
 ANSWERS = {"fading_3": 3.0, "fading_15": 15.0, "fading_60": 60.0, "fading_365": 365.0}
@@ -40,16 +40,10 @@ _CALM = 5.0
 class Posts(NamedTuple):
     """What people posted before the week, in the order of :class:`WeeklyStats`.
 
-    Attributes
-    ----------
-    start, asked_start : int64 arrays
-        The answers of row k are ``start[k] : start[k + 1]``, by date; questions likewise.
-    answer, question : int32 arrays
-        Answers, and the questions that they answer.
-    worth : float32 array of shape (answers, 4)
-        How much each counts by age, for three half-lives, and whether it was accepted.
-    asked : int32 array
-        Questions that people asked.
+    The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` is their position and
+    `question` the place in :attr:`WeeklyStats.order` of what they answer. `worth` has how much each
+    counts by age, for three half-lives, and whether it was accepted. Questions that people asked
+    are in `asked_start` and `asked` likewise.
     """
 
     start: Int64Array
@@ -64,8 +58,9 @@ class Posts(NamedTuple):
 class WeeklyStats:
     """What is known of people at the start of a week, a row for each, the last active first.
 
-    Rules leave out most people who have been away for long. The others lie next to each other, so
-    that a loop over them reads memory in order. One row more is for whoever comes later.
+    Rules leave out most people who have been away for long. The others lie next to each other, as
+    do the questions that they answered or asked, so that a loop over them reads memory in order.
+    One row more is for whoever comes later.
 
     Attributes
     ----------
@@ -84,6 +79,12 @@ class WeeklyStats:
     profiles : float32 array of shape (rows, axes)
         Mean vector of the questions answered, drawn to 0 where they are few; no axes where there
         are no vectors on shared axes.
+    order : int32 array
+        The questions by the first row that answered or asked them.
+    extent : int64 array
+        The questions of the first k rows are the first ``extent[k]`` of `order`.
+    vectors : int8 array
+        Vectors of the questions in that order; no rows where words have to do.
     posts : Posts
     """
 
@@ -95,6 +96,9 @@ class WeeklyStats:
     first_ms: Int64Array
     last_ms: Int64Array
     profiles: Float32Array
+    order: Int32Array
+    extent: Int64Array
+    vectors: Int8Array
     posts: Posts
 
     def rows(self, codes: Int64Array) -> Int64Array:
@@ -133,6 +137,18 @@ def _compute(history: History, start: int) -> WeeklyStats:
             column[~known.is_accepted] = 0.0
         activity = np.stack([known.per_user(column) for column in faded], axis=1)
         hour = _hours(known).astype(np.float32)
+    meaning, places = known.records.meaning, np.append(row, -1)  # −1 stays −1
+    answered = Grouped.of(places[known.answers.owner], n)
+    asked = Grouped.of(places[known.questions.asker], n)
+    worth = np.empty((len(answered.positions), len(SIMILAR) + 1), dtype=np.float32)
+    if start < FOREVER:
+        worth[:, :-1] = fade((given_ms[answered.positions] - start) / DAY_MS)
+    worth[:, -1] = known.is_accepted[answered.positions]
+    question = known.answers.question[answered.positions].astype(np.int32)
+    own, extent = asked.positions.astype(np.int32), np.zeros(n + 1, dtype=np.int64)
+    found = np.empty(known.n_questions, dtype=np.int32)
+    number_questions(answered.indptr, question, asked.indptr, own, found, extent)
+    found = found[: extent[-1]]
     return WeeklyStats(
         known,
         row,
@@ -142,20 +158,35 @@ def _compute(history: History, start: int) -> WeeklyStats:
         first[order],
         last[order],
         _profiles(known)[order],
-        _posts(known, np.append(row, -1)),  # −1 stays −1
-    )
+        found,
+        extent,
+        np.zeros((0, 0), dtype=np.int8) if meaning is None else meaning.vectors[found],
+        Posts(
+            answered.indptr, answered.positions.astype(np.int32), question, worth,
+            asked.indptr, own,
+        ),
+    )  # fmt: skip
 
 
-def _posts(known: History, row: Int64Array) -> Posts:
-    answered = Grouped.of(row[known.answers.owner], known.n_users)
-    asked, answer = Grouped.of(row[known.questions.asker], known.n_users), answered.positions
-    worth = np.empty((len(answer), len(SIMILAR) + 1), dtype=np.float32)
-    if known.now < FOREVER:
-        worth[:, :-1] = fade((known.answers.given_ms[answer] - known.now) / DAY_MS)
-    worth[:, -1] = known.is_accepted[answer]
-    question = known.answers.question[answer].astype(np.int32)
-    ids = (part.positions.astype(np.int32) for part in (answered, asked))
-    return Posts(answered.indptr, next(ids), question, worth, asked.indptr, next(ids))
+@kernel
+def number_questions(
+    start: Int64Array, question: Int32Array, asked_start: Int64Array, asked: Int32Array,
+    order: Int32Array, extent: Int64Array,
+) -> None:  # fmt: skip
+    """Number questions by the first row that has them; put numbers for them in both columns."""
+    number, count = np.full(len(order), -1, dtype=np.int32), 0
+    for row in range(len(extent) - 1):
+        for column, first, last in (
+            (question, start[row], start[row + 1]),
+            (asked, asked_start[row], asked_start[row + 1]),
+        ):
+            for place in range(first, last):
+                at = column[place]
+                if number[at] < 0:
+                    number[at], order[count] = count, at
+                    count += 1
+                column[place] = number[at]
+        extent[row + 1] = count
 
 
 def moment_columns(
@@ -163,14 +194,7 @@ def moment_columns(
 ) -> dict[str, Float32Array]:
     """Return the features of activity at the moment of a question.
 
-    Parameters
-    ----------
-    query : Query
-    week : WeeklyStats
-    codes : int64 array
-        People.
-    place : int32 array
-        By user code, the position of each of them in `codes`, −1 for others.
+    `place` has, by user code, the position of each person in `codes`, −1 for others.
     """
     history, moment = query.history, query.asked_ms
     if is_timeless(history):
@@ -250,8 +274,8 @@ def _hours(known: History) -> Float64Array:
     """Logarithm of the share of answers around each hour of the day."""
     seen = known.answers.owner >= 0
     hour = (known.answers.given_ms[seen] // _HOUR) % 24
-    counts = np.bincount(known.answers.owner[seen] * 24 + hour, minlength=known.n_users * 24)
-    counts = counts.reshape(known.n_users, 24)
+    cells = np.bincount(known.answers.owner[seen] * 24 + hour, minlength=known.n_users * 24)
+    counts = cells.reshape(known.n_users, 24)
     around = counts.copy()
     for shift in range(1, _AROUND + 1):  # one after the other: all at once take a lot of memory
         around += np.roll(counts, shift, axis=1) + np.roll(counts, -shift, axis=1)

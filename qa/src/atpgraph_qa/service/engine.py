@@ -7,45 +7,47 @@ effects or none, and the event is applied when the process is back.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from atpgraph.errors import InputError
+from atpgraph.errors import AtpError, InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.threads import thread_count
 from atpgraph_qa.advisor.advisor import Advisor
-from atpgraph_qa.advisor.policies import HOUR_MS, Choice, Decision, Dispatcher, Policy, best
+from atpgraph_qa.advisor.people import Directory, Person
+from atpgraph_qa.advisor.policies import (
+    HOUR_MS,
+    WEEK_MS,
+    AskLog,
+    Choice,
+    Decision,
+    Dispatcher,
+    Policy,
+    best,
+)
 from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.forget import erase_question_rows
-from atpgraph_qa.service.forget_history import erase_questions
-from atpgraph_qa.service.limiter import RankingLimiter
-from atpgraph_qa.service.settings import MODES, Settings
-from atpgraph_qa.service.store import audit, events, outbox, suggestions
-from atpgraph_qa.service.store.asks import load_asks
-from atpgraph_qa.service.store.database import Database, get_meta, put_meta
-from atpgraph_qa.service.store.events import (
-    Closed,
-    Edited,
-    Event,
-    ForgottenPeople,
-    Reopened,
-    Stored,
-)
-from atpgraph_qa.service.store.people import load_people
-from atpgraph_qa.timeline.events import Accepted, Answered, Asked
-from atpgraph_qa.timeline.newcomer import Newcomer
+from atpgraph_qa.service import events, outbox, suggestions, tables
+from atpgraph_qa.service.database import Database
+from atpgraph_qa.service.events import Closed, Edited, Event, ForgottenPeople, Reopened, Stored
+from atpgraph_qa.service.forget import erase_question_rows, erase_questions
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.tables import get_meta, put_meta
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Newcomer
 from atpgraph_qa.timeline.query import Query, Question
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -54,6 +56,9 @@ LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
 BATCH = 200  # how many events are read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
+T = TypeVar("T")
+Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
+Work = Callable[[Connection], Asks]
 
 
 def now_ms() -> int:
@@ -61,26 +66,59 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """One of the best, whatever the caps say."""
-
-    person: int
-    confidence: float
+class BusyError(AtpError):
+    """Too many questions are waiting to be ranked."""
 
 
-Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
-Work = Callable[[Connection], Asks]
+class RankingLimiter:
+    """Runs rankings for callers, one a core, and refuses them once `most` are waiting.
+
+    The threads are not those of other requests: however many questions are waiting, events are
+    stored and pages are served. Questions that came as events are ranked by another thread, which
+    lets callers go first for a while.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.under_way = 0
+        self._changed = threading.Condition()
+        self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, or raise :class:`BusyError` at once."""
+        with self._changed:
+            if self.under_way >= self.most:
+                raise BusyError("Too many questions at once.")
+            self.under_way += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            with self._changed:
+                self.under_way -= 1
+                self._changed.notify_all()
+
+    def wait_for_callers(self, seconds: float) -> None:
+        """Wait while there are callers, but so many seconds at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.under_way, seconds)
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        self._threads.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Whom to ask, and what the rules decided."""
+    """Whom to ask, and what the rules decided.
+
+    `ranking` (person and confidence) are the best whatever the caps say, `baseline` is a trivial
+    ranking to compare with; both only if they are to be kept.
+    """
 
     found: Suggestions
     decisions: tuple[Decision, ...]
-    ranking: tuple[Ranked, ...]
-    baseline: tuple[int, ...]
+    ranking: Sequence[tables.Row]
+    baseline: Sequence[int]
     model: str
 
 
@@ -98,16 +136,7 @@ class _Recorder(Dispatcher):
 
 
 class Engine:
-    """What the service knows and does; one for each process.
-
-    Parameters
-    ----------
-    database : Database
-        Up to date and in charge.
-    settings : Settings
-    clock : callable
-        The time in milliseconds.
-    """
+    """What the service knows and does; one for each process, on a database it is in charge of."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
@@ -124,11 +153,12 @@ class Engine:
         # Computes what an event causes before the transaction that stores it; see Suggester.
         self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
         with database.write() as connection:
-            folder = Path(settings.store.folder)
-            self.forgotten_people = ForgottenPeople.load(connection, folder)
-            self.directory = load_people(connection)
-            self.mode = _mode(connection, settings)
-            self.asks = load_asks(connection, clock(), shadow=self.mode == "shadow")
+            self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
+            self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
+            # The mode that was switched to counts unless the settings name another one since.
+            kept, _, given = get_meta(connection, "mode").partition(" ")
+            self.mode = kept if given == settings.policy.mode else settings.policy.mode
+            self.asks = self._load_asks(connection)
 
     @property
     def shadow(self) -> bool:
@@ -137,15 +167,23 @@ class Engine:
 
     def set_mode(self, mode: str, who: str) -> None:
         """Switch between shadow, approve and automatic; the audit log says who did."""
-        if mode not in MODES:
-            raise InputError(f"The mode is one of {', '.join(MODES)}, not {mode!r}.")
         with self.lock, self.database.write(acting=True) as connection:
             put_meta(connection, "mode", f"{mode} {self.settings.policy.mode}")
-            audit.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
-            self.asks = load_asks(connection, self.clock(), shadow=mode == "shadow")
+            tables.note(connection, self.clock(), who, f"mode: {self.mode} → {mode}")
             self.mode = mode
+            self.asks = self._load_asks(connection)
 
-    # --- the advisor -----------------------------------------------------------------------------
+    def _load_asks(self, connection: Connection) -> AskLog:
+        """Return the asks of the last weeks; those of shadow mode count only while in it.
+
+        Its report shows what would have happened, with the caps that would have held.
+        """
+        t = tables.asks.c
+        query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
+        rows = connection.execute(query if self.shadow else query.where(~t.shadow))
+        log = AskLog()
+        log.record_all([(row.person, row.at_ms) for row in rows])
+        return log
 
     def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
         """Start from a snapshot: bring it up to what was applied before, without new effects."""
@@ -162,9 +200,6 @@ class Engine:
         self.exchange(advisor)
         self.model, self.seq = model, max(seq, applied)
         self.place_newcomers()
-
-    def start_readers(self) -> None:
-        """Start the processes that rank, if the settings want any."""
         if self.settings.server.readers:
             self.readers = Readers(self.current(), self.settings.server.readers)
 
@@ -180,7 +215,8 @@ class Engine:
         self.advisor = advisor
 
     def close(self) -> None:
-        """End the processes that rank."""
+        """End the threads and processes that rank."""
+        self.limiter.close()
         if self.readers is not None:
             self.readers.close()
 
@@ -194,8 +230,7 @@ class Engine:
         """Place those who declared what they know and have hardly answered yet."""
         with self.lock:
             advisor = self.current()
-            history = advisor.history
-            declared = self.directory.declaring()
+            history, declared = advisor.history, self.directory.declaring()
             codes = history.codes([person.id for person in declared]).tolist()
             new = tuple(
                 Newcomer(person.id, tags=person.topics)
@@ -205,10 +240,35 @@ class Engine:
             if new != advisor.newcomers:
                 self.exchange(advisor.welcome(new), Advisor.welcome, new)
 
+    def knows(self, user: int) -> bool:
+        """Return whether somebody posted or set anything."""
+        return user in self.directory or self.current().history.codes([user])[0] >= 0
+
+    def save_person(self, person: Person, who: str = "") -> None:
+        """Store what somebody set; `who` changed it, for the audit log."""
+        with self.database.write() as connection:
+            _save_person(connection, person, self.clock())
+            if who:
+                tables.note(connection, self.clock(), who, "changed a person", person.id)
+        self.directory.put(person)
+
+    def learn_names(self, connection: Connection, names: Any) -> list[Person]:
+        """Store names and groups that came with an event; return who changed."""
+        changed = []
+        for user, (handle, groups) in names.items():
+            old = self.directory[user]
+            new = replace(
+                old, handle=handle, groups=old.groups if groups is None else tuple(groups)
+            )
+            if new != old and user not in self.forgotten_people:
+                _save_person(connection, new, self.clock())
+                changed.append(new)
+        return changed
+
     def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
         """Return the rules as they hold now."""
         return _Recorder(
-            policy or self.settings.policy.rules(), self.asks, self.directory, skip=skip,
+            policy or self.settings.policy.policy(), self.asks, self.directory, skip=skip,
             now_ms=self.clock(), remember=False,
         )  # fmt: skip
 
@@ -229,10 +289,7 @@ class Engine:
         rules, now = self.settings.policy, self.clock()
         dispatcher = self.dispatcher(policy, skip)
         if now >= advisor.history.last_ms:
-            moment = datetime.fromtimestamp(now / 1000, UTC)
-            question = Question(
-                question.title, question.body, question.tags, question.asker, moment, question.id
-            )
+            question = replace(question, at=datetime.fromtimestamp(now / 1000, UTC))
         with contextlib.ExitStack() as stack:
             ranker = None
             if self.readers is not None and advisor is self.advisor:
@@ -241,43 +298,36 @@ class Engine:
                 question, dispatcher, top=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
-        ranking: tuple[Ranked, ...] = ()
-        baseline: tuple[int, ...] = ()
-        decisions: tuple[Decision, ...] = ()
-        if dispatcher.seen is not None:
-            query, people, scores, choice = dispatcher.seen
-            decisions = choice.decisions
-            if keep:
-                everybody = np.arange(len(people))
-                looked = best(people, scores, everybody, rules.candidates)
+        if dispatcher.seen is None:
+            return Advice(found, (), (), (), self.model)
+        query, people, scores, choice = dispatcher.seen
+        ranking: list[tables.Row] = []
+        if keep:
+            looked = best(people, scores, np.arange(len(people)), rules.candidates)
+            sure = np.zeros(len(looked))
+            if advisor.router.questions_:
                 share = dispatcher.expected_share(advisor.router.presence_)
                 sure = share * advisor.router.confidence(scores, looked)
-                if not advisor.router.questions_:
-                    sure = np.zeros(len(looked))
-                ranking = tuple(map(Ranked, people[looked].tolist(), sure.tolist()))
-                baseline = most_active(query, rules.candidates)
+            pairs = zip(people[looked].tolist(), sure.tolist(), strict=True)
+            ranking = [{"person": person, "confidence": value} for person, value in pairs]
+        decisions = choice.decisions
         if found.abstains:  # nobody is asked, so nobody has a place
             decisions = tuple(decision for decision in decisions if decision.rule != "asked")
             if not found.people and decisions:
                 found = replace(found, abstains=_nobody(decisions))
+        baseline = most_active(query, rules.candidates) if keep else []
         return Advice(found, decisions, ranking, baseline, self.model)
-
-    # --- events ----------------------------------------------------------------------------------
 
     def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
-        latest = self.clock() + DAY_MS
         for arrival in arrivals:
-            if arrival.event.at_ms > latest:
-                moment = datetime.fromtimestamp(arrival.event.at_ms / 1000, UTC)
+            if arrival.event.at_ms > self.clock() + DAY_MS:
                 raise InputError(
-                    f"The event is dated {moment:%Y-%m-%d %H:%M} UTC, more than a day ahead of "
+                    f"The event is dated {_date(arrival.event.at_ms)}, more than a day ahead of "
                     "this server; check the sender's clock."
                 )
-        cleaned = [
-            replace(arrival, event=self.forgotten_people.cleaned(arrival.event))
-            for arrival in arrivals
-        ]
+        clean = self.forgotten_people.cleaned
+        cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
         with self.database.write() as connection:
             numbers = events.append(self.database, connection, cleaned, self.clock())
         self.waiting += sum(1 for number in numbers if number is not None)
@@ -296,10 +346,10 @@ class Engine:
             return len(rows)
 
     def _apply(self, rows: Sequence[Stored]) -> None:
-        before, first = self.current(), rows[0].event
+        before = self.current()
         advisor, refused, change = self._observed(before, rows)
-        work = None if refused else self.prepare(first, before)
-        asked: list[tuple[int, int]] = []
+        work = None if refused else self.prepare(rows[0].event, before)
+        asked: Asks = []
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
@@ -309,7 +359,7 @@ class Engine:
                     events.revive(self.database, connection, row.event, self.clock())
             if work is not None:
                 asked = work(connection)
-            put_meta(connection, APPLIED, str(rows[-1].seq))
+            put_meta(connection, APPLIED, rows[-1].seq)
         if advisor.week_ms != before.week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         self.exchange(advisor, *change)
@@ -334,11 +384,8 @@ class Engine:
         dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
         after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
-        refused = {
-            row.seq: why[id(event)]
-            for row, event in zip(rows, dated, strict=True)
-            if id(event) in why
-        }
+        pairs = zip(rows, dated, strict=True)
+        refused = {row.seq: why[id(event)] for row, event in pairs if id(event) in why}
         return after, refused, (Advisor.observe, dated)
 
     def recalibrate(self) -> None:
@@ -351,7 +398,7 @@ class Engine:
             return
         with self.lock, self.database.write(acting=True) as connection:
             # Statements of today may be of either calibration.
-            put_meta(connection, CALIBRATED, str(today + 1))
+            put_meta(connection, CALIBRATED, today + 1)
             self.advisor = self.current().recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Stored) -> None:
@@ -359,18 +406,12 @@ class Engine:
         event, now = row.event, self.clock()
         match event:
             case Asked():
-                values = {
-                    "id": event.id, "title": event.title, "body": event.body,
-                    "tags": list(event.tags), "asked_ms": event.at_ms, "origin": row.origin,
-                    "asker": event.asker if event.asker >= 0 else None,
-                }  # fmt: skip
-                suggestions.add_question(connection, values)
+                values = {**asdict(event), "asker": event.asker if event.asker >= 0 else None}
+                values["asked_ms"] = values.pop("at_ms")
+                tables.add(connection, tables.questions, **values, answers=0, origin=row.origin)
             case Answered():
-                first = suggestions.add_answer(
-                    connection, event.id, event.question, event.user, event.at_ms
-                )
-                if first:
-                    person = event.user if event.user >= 0 else None
+                person = event.user if event.user >= 0 else None
+                if suggestions.add_answer(connection, event, person):
                     suggestions.resolve(connection, event.question, person, now)
                     outbox.cancel(connection, event.question)
             case Accepted():
@@ -380,7 +421,8 @@ class Engine:
             case Edited():
                 suggestions.change_question(connection, event.question, **event.changes())
             case Closed():
-                suggestions.withdraw(connection, event.question, now)
+                about = tables.suggestions.c.question == event.question
+                suggestions.end_suggestions(connection, about, "withdrawn", now)
                 outbox.cancel(connection, event.question)
                 suggestions.change_question(connection, event.question, closed_ms=event.at_ms)
                 if event.deleted:
@@ -392,16 +434,13 @@ class Engine:
         """Return whether a question came in time to be routed."""
         return asked_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
 
-    # --- what an operator should know ------------------------------------------------------------
-
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""
         last = self.current().history.last_ms
         if last <= self.clock() + DAY_MS:
             return ""
-        moment = datetime.fromtimestamp(last / 1000, UTC)
         return (
-            f"The history ends on {moment:%Y-%m-%d}, in the future: stop the service and run "
+            f"The history ends on {_date(last)}, in the future: stop the service and run "
             "'atp server repair'."
         )
 
@@ -410,10 +449,20 @@ class Engine:
         return max(0.0, (self.clock() - self.current().history.last_ms) / DAY_MS)
 
 
-def _mode(connection: Connection, settings: Settings) -> str:
-    """Return the mode that was switched to, unless the settings name another one since."""
-    kept, _, given = get_meta(connection, "mode").partition(" ")
-    return kept if kept and given == settings.policy.mode else settings.policy.mode
+def _person(row: tables.Row) -> Person:
+    row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    del row["updated_ms"]
+    return Person(groups=row.pop("member_of"), **row)
+
+
+def _save_person(connection: Connection, person: Person, now: int) -> None:
+    values = asdict(person)
+    values["member_of"] = values.pop("groups")
+    tables.save(connection, tables.people, **values, updated_ms=now)
+
+
+def _date(moment_ms: int) -> str:
+    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _nobody(decisions: Sequence[Decision]) -> str:
@@ -429,17 +478,17 @@ def _nobody(decisions: Sequence[Decision]) -> str:
     return f"None of the best {len(decisions)} may be asked now: {', '.join(parts)}."
 
 
-def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> tuple[int, ...]:
+def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int]:
     """Return the trivial ranking to compare with: who gave most answers in the last month."""
     history = query.history
     since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
     owner = history.answers.owner[since:]
     people, given = np.unique(owner[owner >= 0], return_counts=True)
     users = history.records.ids(people)
-    keep = users != query.question.asker
-    users, given = users[keep], given[keep]
-    order = np.lexsort((users, -given))[:count]
-    return tuple(users[order].tolist())
+    others = users != query.question.asker
+    order = np.lexsort((users[others], -given[others]))[:count]
+    found: list[int] = users[others][order].tolist()
+    return found
 
 
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:

@@ -1,35 +1,51 @@
-"""Forget a person: everything about them goes, and what was removed is counted."""
+"""Forget a person, or a deleted question: in every table, and in the advisor."""
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Collection
+import secrets
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, update
+import numpy as np
+from sqlalchemy import Connection, Text, delete, func, or_, select, type_coerce, update
 
+from atpgraph.embedding.estimator import ATP
+from atpgraph.util.arrays import Int64Array
+from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.store.events import ForgottenPeople, from_payload, to_payload
-from atpgraph_qa.service.store.tables import (
+from atpgraph_qa.expertise import Expertise
+from atpgraph_qa.service.events import ForgottenPeople
+from atpgraph_qa.service.tables import (
+    Row,
     answers,
     asks,
     audit,
+    change,
     events,
     feedback,
+    find,
     idempotency,
     outbox,
     people,
     questions,
     quotes,
+    remove,
     suggestions,
     topic_parts,
 )
-from atpgraph_qa.timeline.events import Answered, Asked
+from atpgraph_qa.timeline.corpus import Corpus, words
+from atpgraph_qa.timeline.events import Forgotten
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.memo import Memo
+from atpgraph_qa.timeline.tables import TextTable
 
 GONE = "@removed"
 _AT_ONCE = 500  # values in one query
+_FEW = 20  # questions
 
 
 def forget_rows(
@@ -39,32 +55,37 @@ def forget_rows(
     """Remove a person from every table; return how many rows of each were removed or changed.
 
     Their answers stay as answers of nobody. Of their questions the tags stay, so that the answers
-    of others keep their place; title and text go.
-
-    Parameters
-    ----------
-    asked : collection of int
-        Ids of the questions they asked, those that came with the model as well.
+    of others keep their place; title and text go. `asked` are the ids of their questions, those
+    that came with the model as well.
     """
-    report: dict[str, int] = {}
-    theirs = select(events.c.question).where(events.c.person == user, events.c.kind == "asked")
+    mine = events.c.person == user
+    theirs = select(events.c.question).where(mine, events.c.kind == "asked")
     titles = set(asked) | set(connection.execute(theirs).scalars())
-    touched = _suggestions_about(connection, user, titles)
-    report["events"] = _events(connection, user)
-    report["answers"] = _blank(connection, answers, "person", user)
-    report["questions"] = _blank(connection, questions, "asker", user, title="", body="")
-    for column in ("first_person", "accepted_person"):
-        _blank(connection, questions, column, user)
-    report["settings"] = _drop(connection, people, people.c.id == user)
-    _blank(connection, audit, "person", user)
-    report["asks"] = _drop(connection, asks, asks.c.person == user)
-    report["feedback"] = _blank(connection, feedback, "person", user, note="")
-    report["messages"] = _messages(connection, touched, user, titles)
-    report["suggestions"] = _suggestions(connection, touched, user, titles)
+    rows = find(connection, select(events).where(mine))
+    for row in rows:
+        name = "asker" if row["kind"] == "asked" else "user"
+        payload = {**row["payload"], name: NOBODY}
+        change(connection, events, events.c.seq == row["seq"], person=None, payload=payload)
+    # Somebody else may have been asked in their place.
+    touched = _has(connection, suggestions.c.people, f'"user": {user},')
+    touched = select(suggestions.c.id).where(touched).union(
+        *(select(t.c.suggestion).where(t.c.person == user) for t in (feedback, asks))
+    )  # fmt: skip
+    named = [number for number in connection.execute(touched).scalars() if number is not None]
+    report = {"events": len(rows), **_erase_texts(connection, user, titles, named)}
+    report["questions"] = change(connection, questions, questions.c.asker == user, asker=None)
+    for column in (questions.c.first_person, questions.c.accepted_person, audit.c.person):
+        change(connection, column.table, column == user, **{column.name: None})
+    report["answers"] = change(connection, answers, answers.c.person == user, person=None)
+    report["feedback"] = change(
+        connection, feedback, feedback.c.person == user, person=None, note=""
+    )
+    report["settings"] = remove(connection, people, people.c.id == user)
+    report["asks"] = remove(connection, asks, asks.c.person == user)
     report["rankings"] = _blank_rankings(connection, user)
-    waiting = connection.execute(select(topic_parts.c.topic, topic_parts.c.payload)).all()
-    gone = [row.topic for row in waiting if json.loads(row.payload).get("asker") == user]
-    _drop(connection, topic_parts, topic_parts.c.topic.in_(gone))
+    waiting = find(connection, select(topic_parts))
+    gone = [row["topic"] for row in waiting if row["payload"].get("asker") == user]
+    remove(connection, topic_parts, topic_parts.c.topic.in_(gone))
     connection.execute(delete(idempotency))  # answers kept for repetitions may tell of anybody
     report["mentions"] = _mentions(connection, handle) if handle else 0
     forgotten.add(connection, user, now_ms)
@@ -73,146 +94,77 @@ def forget_rows(
 
 def erase_question_rows(connection: Connection, question: int) -> None:
     """Remove title and text of a question that was deleted, and what quotes it."""
-    touched = _quoting(connection, [question])
-    _messages(connection, touched, NOBODY, [question])
-    _suggestions(connection, touched, NOBODY, [question])
-    blank = update(questions).where(questions.c.id == question)
-    connection.execute(blank.values(title="", body="", origin="{}"))
-    texts = events.c.kind.in_(("asked", "edited")) & (events.c.question == question)
-    for row in connection.execute(select(events).where(texts)).all():
-        values = {**json.loads(row.payload), "title": "", "body": ""}
-        change = update(events).where(events.c.seq == row.seq)
-        payload = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-        connection.execute(change.values(payload=payload, origin="{}"))
+    _erase_texts(connection, NOBODY, [question], [])
 
 
-def mention(handle: str) -> re.Pattern[str]:
-    """Return a pattern of ``@handle`` in any letter case, as text and as JSON has it."""
-    forms = {re.escape(handle), re.escape(json.dumps(handle)[1:-1])}
-    return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
+def _erase_texts(
+    connection: Connection, user: int, asked: Collection[int], touched: Collection[int]
+) -> dict[str, int]:
+    """Remove the texts of questions, and of what quotes them; return how many rows quoted them.
 
-
-def _events(connection: Connection, user: int) -> int:
-    rows = connection.execute(select(events).where(events.c.person == user)).all()
-    for row in rows:
-        event = from_payload(row.kind, row.payload)
-        if isinstance(event, Asked):
-            event = replace(event, asker=NOBODY, title="", body="")
-            _edits(connection, event.id)
-        elif isinstance(event, Answered):
-            event = replace(event, user=NOBODY)
-        change = update(events).where(events.c.seq == row.seq)
-        connection.execute(change.values(person=None, payload=to_payload(event)))
-    return len(rows)
-
-
-def _edits(connection: Connection, question: int) -> None:
-    """Remove the texts of a question's later versions."""
-    which = (events.c.kind == "edited") & (events.c.question == question)
-    for row in connection.execute(select(events.c.seq, events.c.payload).where(which)).all():
-        values = {**json.loads(row.payload), "title": "", "body": ""}
-        change = update(events).where(events.c.seq == row.seq)
-        connection.execute(change.values(payload=json.dumps(values)))
-
-
-def _suggestions_about(connection: Connection, user: int, asked: Collection[int]) -> set[int]:
-    """Return the suggestions of a person to ask, or that quote one of their questions.
-
-    Lists are JSON in one form, so a person is found by what surrounds their id.
+    Of the suggestions `touched`, and of messages about them, the person goes as well.
     """
-    named = _has(connection, suggestions.c.people, f'"user": {user},')
-    found = set(connection.execute(select(suggestions.c.id).where(named)).scalars())
-    for table in (feedback, asks):  # somebody else may have been asked in their place
-        query = select(table.c.suggestion).where(table.c.person == user)
-        found |= {number for number in connection.execute(query).scalars() if number is not None}
-    return found | _quoting(connection, asked)
+    about, quoted = set(touched), set(asked)
+    for part in _chunks(asked):
+        mine = suggestions.c.question.in_(part)
+        about |= set(connection.execute(select(suggestions.c.id).where(mine)).scalars())
+        quoting = quotes.c.question.in_(part)
+        about |= set(connection.execute(select(quotes.c.suggestion).where(quoting)).scalars())
+        remove(connection, quotes, quoting)
+        change(connection, questions, questions.c.id.in_(part), title="", body="", origin={})
+        texts = events.c.kind.in_(("asked", "edited")) & events.c.question.in_(part)
+        for row in find(connection, select(events).where(texts)):
+            payload = {**row["payload"], "title": "", "body": ""}
+            change(connection, events, events.c.seq == row["seq"], payload=payload, origin={})
+    report = {"messages": 0, "suggestions": 0}
+    for part in _chunks(about):
+        for row in find(connection, select(outbox).where(outbox.c.suggestion.in_(part))):
+            data = row["payload"].get("data", {})
+            listed, subject = data.get("people", ()), data.get("question", {}).get("id")
+            if subject in quoted or any(_tells(person, user, quoted) for person in listed):
+                state = "cancelled" if row["state"] == "waiting" else row["state"]
+                change(connection, outbox, outbox.c.id == row["id"], payload={}, state=state)
+                report["messages"] += 1
+        for row in find(connection, select(suggestions).where(suggestions.c.id.in_(part))):
+            kept = [_without_quotes(person, quoted) for person in row["people"]]
+            kept = [person for person in kept if person["user"] != user]
+            notes = [note for note in row["notes"] if f"User {user} " not in note]
+            if kept != row["people"] or notes != row["notes"]:
+                which = suggestions.c.id == row["id"]
+                change(connection, suggestions, which, people=kept, notes=notes)
+                report["suggestions"] += 1
+    return report
+
+
+def _without_quotes(person: Row, quoted: set[int]) -> Row:
+    reasons = [each for each in person["reasons"] if not quoted.intersection(each["questions"])]
+    return {**person, "reasons": reasons}
+
+
+def _tells(person: Row, user: int, quoted: set[int]) -> bool:
+    """Return whether an entry of a message is about a user or quotes one of some questions."""
+    cited = {q for reason in person["reasons"] for q in reason.get("questions", ())}
+    return person["user"] == user or bool(cited & quoted)
 
 
 def _blank_rankings(connection: Connection, user: int) -> int:
     """Put nobody in the place of a person in rankings and decisions; return how many rows.
 
     The database does it: thousands of suggestions may rank somebody. Places stay as they were.
+    Lists are JSON in one form, so a person is found by what surrounds their id.
     """
-    t, nobody = suggestions.c, str(NOBODY)
-    forms = [
-        (column, f'"person": {user},', f'"person": {nobody},')
-        for column in (t.ranking, t.decisions)
-    ]
-    for before in ("[", " "):
-        for after in (",", "]"):
-            form = f"{before}{user}{after}", f"{before}{nobody}{after}"
-            forms.append((t.baseline, *form))
-    named = or_(t.outcome == user, *(_has(connection, column, old) for column, old, _ in forms))
-    ids = list(connection.execute(select(t.id).where(named)).scalars())
-    for start in range(0, len(ids), _AT_ONCE):
-        which = update(suggestions).where(t.id.in_(ids[start : start + _AT_ONCE]))
-        for column, old, new in forms:
-            connection.execute(which.values({column.name: func.replace(column, old, new)}))
-        connection.execute(which.where(t.outcome == user).values(outcome=None))
+    t = suggestions.c
+    forms = [(column, '"person": ', ",") for column in (t.ranking, t.decisions)]
+    forms += [(t.baseline, before, after) for before in ("[", " ") for after in (",", "]")]
+    named = [_has(connection, column, f"{a}{user}{b}") for column, a, b in forms]
+    ids = connection.execute(select(t.id).where(or_(t.outcome == user, *named))).scalars().all()
+    for part in _chunks(ids):
+        for column, a, b in forms:
+            text = type_coerce(column, Text)
+            new = func.replace(text, f"{a}{user}{b}", f"{a}{NOBODY}{b}")
+            change(connection, suggestions, t.id.in_(part), **{column.name: new})
+    change(connection, suggestions, t.outcome == user, outcome=None)
     return len(ids)
-
-
-def _quoting(connection: Connection, asked: Collection[int]) -> set[int]:
-    """Return the suggestions about some questions, or that quote them."""
-    ids, found = sorted(asked), set[int]()
-    for start in range(0, len(ids), _AT_ONCE):
-        part = ids[start : start + _AT_ONCE]
-        about = select(suggestions.c.id).where(suggestions.c.question.in_(part))
-        quoting = select(quotes.c.suggestion).where(quotes.c.question.in_(part))
-        found |= set(connection.execute(about).scalars())
-        found |= set(connection.execute(quoting).scalars())
-        connection.execute(delete(quotes).where(quotes.c.question.in_(part)))
-    return found
-
-
-def _has(connection: Connection, column: Any, text: str) -> ColumnElement[bool]:
-    find = func.instr if connection.dialect.name == "sqlite" else func.strpos
-    return find(column, text) > 0
-
-
-def _rows(connection: Connection, table: Table, column: Any, ids: Collection[int]) -> list[Any]:
-    wanted, rows = sorted(ids), list[Any]()
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        rows += connection.execute(select(table).where(column.in_(part))).all()
-    return rows
-
-
-def _suggestions(
-    connection: Connection, touched: Collection[int], user: int, asked: Collection[int]
-) -> int:
-    """Remove a person, and what quotes their questions, from the people to ask."""
-    changed, quoted = 0, set(asked)
-    for row in _rows(connection, suggestions, suggestions.c.id, touched):
-        old, notes = json.loads(row.people), json.loads(row.notes)
-        new = [
-            {**p, "reasons": [r for r in p["reasons"] if not quoted.intersection(r["questions"])]}
-            for p in old
-            if p["user"] != user
-        ]
-        kept = [note for note in notes if f"User {user} " not in note]
-        if new != old or kept != notes:
-            change = update(suggestions).where(suggestions.c.id == row.id)
-            connection.execute(change.values(people=json.dumps(new), notes=json.dumps(kept)))
-            changed += 1
-    return changed
-
-
-def _messages(
-    connection: Connection, touched: Collection[int], user: int, asked: Collection[int]
-) -> int:
-    changed, quoted = 0, set(asked)
-    for row in _rows(connection, outbox, outbox.c.suggestion, touched):
-        data = json.loads(row.payload).get("data", {})
-        listed = data.get("people", ())
-        theirs = {q for p in listed for r in p["reasons"] for q in r.get("questions", ())}
-        about = data.get("question", {}).get("id")
-        if any(p["user"] == user for p in listed) or about in quoted or theirs & quoted:
-            state = "cancelled" if row.state == "waiting" else row.state
-            change = update(outbox).where(outbox.c.id == row.id)
-            connection.execute(change.values(payload="{}", state=state))
-            changed += 1
-    return changed
 
 
 def _mentions(connection: Connection, handle: str) -> int:
@@ -221,34 +173,124 @@ def _mentions(connection: Connection, handle: str) -> int:
     The database looks for the first letters, in any case; here the rest is compared.
     """
     pattern, changed = mention(handle), 0
-    start = re.match(r"[\x20-\x7e]*", handle)
-    prefix = "@" + (start[0] if start else "")
-    for table, key, column in (
-        (events, events.c.seq, events.c.payload),
-        (topic_parts, topic_parts.c.topic, topic_parts.c.payload),
-        (questions, questions.c.id, questions.c.title),
-        (questions, questions.c.id, questions.c.body),
-        (audit, audit.c.id, audit.c.what),
-        (suggestions, suggestions.c.id, suggestions.c.people),
-        (feedback, feedback.c.id, feedback.c.note),
-        (outbox, outbox.c.id, outbox.c.payload),
-    ):
-        if connection.dialect.name == "sqlite":  # LIKE does not tell A from a there
-            there = column.contains(prefix, autoescape=True)
-        else:
-            there = column.icontains(prefix, autoescape=True)
-        for number, text in connection.execute(select(key, column).where(there)).all():
-            new = pattern.sub(GONE, text)
-            if new != text:
-                connection.execute(update(table).where(key == number).values({column.name: new}))
+    prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
+    for column in (
+        events.c.payload, topic_parts.c.payload, questions.c.title, questions.c.body, audit.c.what,
+        suggestions.c.people, feedback.c.note, outbox.c.payload,
+    ):  # fmt: skip
+        key, text = next(iter(column.table.primary_key)), type_coerce(column, Text)
+        query = select(key, text).where(text.icontains(prefix, autoescape=True))
+        for number, old in connection.execute(query).all():
+            new = pattern.sub(GONE, old)
+            if new != old:
+                connection.execute(
+                    update(column.table).where(key == number).values({column.name: new})
+                )
                 changed += 1
     return changed
 
 
-def _blank(connection: Connection, table: Table, column: str, user: int, **more: Any) -> int:
-    change = update(table).where(table.c[column] == user).values({column: None, **more})
-    return int(connection.execute(change).rowcount)
+def mention(handle: str) -> re.Pattern[str]:
+    """Return a pattern of ``@handle`` in any letter case, as text and as JSON has it."""
+    forms = {re.escape(handle), re.escape(json.dumps(handle)[1:-1])}
+    return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
 
 
-def _drop(connection: Connection, table: Table, which: Any) -> int:
-    return int(connection.execute(delete(table).where(which)).rowcount)
+def _has(connection: Connection, column: Any, text: str) -> Any:
+    find_in = func.instr if connection.dialect.name == "sqlite" else func.strpos
+    return find_in(column, text) > 0
+
+
+def _chunks(ids: Collection[int]) -> Iterator[list[int]]:
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        yield wanted[start : start + _AT_ONCE]
+
+
+def asked_by(advisor: Advisor, user: int) -> list[int]:
+    """Return the ids of the questions that somebody asked."""
+    records = advisor.history.records
+    code = int(records.codes([user])[0])
+    found: list[int] = records.questions.id[records.questions.asker == code].tolist()
+    return found if code >= 0 else []
+
+
+def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
+    """Return an advisor that does not know a person.
+
+    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles, words
+    and vectors of their questions go, and ``@handle`` from the titles of others. In the embedded
+    graph their node stays under a number drawn at random.
+    """
+    records = advisor.history.records
+    code = int(records.codes([user])[0])
+    if code < 0 and not handle:
+        return advisor
+    asked, made, fitted = np.zeros(0, np.int64), advisor, advisor.fitted
+    if code >= 0:
+        asked = np.flatnonzero(records.questions.asker == code)
+        made = advisor.observe([Forgotten(user)])
+    if fitted is not None:
+        fitted = Expertise.from_model(_renamed(fitted.model, user))
+    return replace(erase_questions(made, asked, handle), fitted=fitted)
+
+
+def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
+    """Return an advisor without title, words and vectors of some questions (their positions).
+
+    With a handle, also without ``@handle`` in the titles of others.
+    """
+    records = advisor.history.records.settled()
+    titles, meaning = list(records.texts.titles), records.meaning
+    if handle:
+        named = mention(handle)
+        titles = [named.sub(GONE, title) if "@" in title else title for title in titles]
+    for place in places.tolist():
+        titles[place] = ""
+    if meaning is not None and len(places):  # as if these questions had no text
+        vectors = meaning.vectors.copy()
+        vectors[places] = 0
+        meaning = replace(meaning, vectors=vectors, recent=Memo())
+    corpus = _without_words(records.corpus, places, words(handle, "", ()))
+    texts = TextTable(titles, [""] * len(titles))
+    records = replace(records, texts=texts, corpus=corpus, meaning=meaning)
+    history = History(records, advisor.history.now)
+    return replace(advisor, history=history)
+
+
+def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> Corpus:
+    """Return a corpus in which some questions have no words; words that only they had are gone.
+
+    So are `names` that few questions have: what many use is a word, and tells of nobody.
+    """
+    counts = corpus.counts.tocsc()
+    keep = ~np.isin(counts.indices, places)
+    column = np.repeat(np.arange(counts.shape[1]), np.diff(counts.indptr))
+    uses = np.bincount(column[keep], minlength=counts.shape[1])
+    rare = [code for code in map(corpus.vocabulary.get, names) if code is not None]
+    rare = [code for code in rare if code < len(uses) and uses[code] <= _FEW]
+    keep &= ~np.isin(column, rare)
+    uses[rare] = 0
+    cleaned = counts.copy()
+    cleaned.data = np.where(keep, counts.data, 0.0)
+    cleaned.eliminate_zeros()
+    left = np.flatnonzero(uses > 0)
+    # Words come by first use, and the first use of some may have been in these questions.
+    first = cleaned.indices[cleaned.indptr[left]]
+    order = left[np.argsort(first, kind="stable")]
+    number = np.full(counts.shape[1], -1, dtype=np.int64)
+    number[order] = np.arange(len(order))
+    vocabulary = {
+        word: int(number[code])
+        for word, code in corpus.vocabulary.items()
+        if code < len(number) and number[code] >= 0
+    }
+    return Corpus(vocabulary, cleaned[:, order])
+
+
+def _renamed(model: ATP, user: int) -> ATP:
+    labels = model.graph_.labels.copy()
+    labels[labels == f"user:{user}"] = f"user:{2**61 + secrets.randbelow(2**60)}"
+    made = copy.copy(model)
+    made.graph_ = replace(model.graph_, labels=labels)
+    return made

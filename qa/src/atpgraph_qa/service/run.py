@@ -1,4 +1,4 @@
-"""Serve until told to stop."""
+"""The application, and how it is served until told to stop."""
 
 from __future__ import annotations
 
@@ -7,22 +7,78 @@ import contextlib
 import gc
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service import logs
-from atpgraph_qa.service.api.app import create_app
+from atpgraph_qa._version import __version__
+from atpgraph_qa.service import routes
+from atpgraph_qa.service.access import Authenticator, SizeLimit, needs
+from atpgraph_qa.service.monitoring import ServiceMetrics, Watch, set_up_log
+from atpgraph_qa.service.pages import add_pages
+from atpgraph_qa.service.problems import ProblemOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Limits
-from atpgraph_qa.service.web.pages import add_pages
 
 # A route lets go of the interpreter a hundred times, and has to wait for it so long each time.
 _SWITCH_S = 0.001
+_ABOUT = """Who should answer a question of a community.
+
+Events of the site come in under `questions`, `edits`, `closures`, `answers`, `acceptances` and
+`votes`, or by signed hooks; suggestions come out under `suggestions`, by webhooks, or on the page
+at `/`. Errors are problem details (RFC 9457). Every route but health needs a token with the scope
+it names."""
+
+
+def create_app(service: Service, *, background: bool = True) -> FastAPI:
+    """Return the application of a service; it starts and stops the service's threads."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if background:
+            service.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(service.stop)
+
+    app = FastAPI(
+        title="atpgraph", version=__version__, description=_ABOUT, lifespan=lifespan,
+        docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
+    )  # fmt: skip
+    limits, server = service.settings.limits, service.settings.server
+    app.state.service = service
+    app.state.auth = Authenticator(service)
+    app.state.metrics = ServiceMetrics(service)
+    app.include_router(routes.router)
+    add_pages(app)
+
+    @app.get("/openapi.json", include_in_schema=False, dependencies=[needs("read")])
+    def document() -> dict[str, Any]:
+        made = app.openapi()
+        schemas = made["components"]["schemas"]
+        schemas.setdefault("ProblemOut", ProblemOut.model_json_schema())
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        return made
+
+    app.add_middleware(SizeLimit, most=limits.body_bytes, seconds=limits.body_seconds)
+    if server.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(server.cors_origins),
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+        )
+    watched = {"requests": app.state.metrics.requests, "logged": service.settings.log.requests}
+    app.add_middleware(Watch, **watched)
+    return app
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -111,9 +167,8 @@ def serve(
     service: Service, bound: socket.socket, started: Callable[[], None] | None = None
 ) -> None:
     """Answer requests on a socket until a signal comes; then finish and close."""
-    logs.set_up(service.settings.log.level)
+    set_up_log(service.settings.log.level)
     app = create_app(service)
-    add_pages(app)
     gc.collect()
     gc.freeze()  # the history stays: to look through it for garbage takes tenths of a second
     sys.setswitchinterval(_SWITCH_S)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from atpgraph_qa.advisor.people import parse_day, parse_hours
 from atpgraph_qa.advisor.people import time_zone as parse_zone
+from atpgraph_qa.advisor.policies import Decision
+from atpgraph_qa.advisor.suggest import Suggestion
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.service.store.events import (
-    Arrival,
-    Closed,
-    Edited,
-    Event,
-    Reopened,
-    name_of,
-)
+from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
+from atpgraph_qa.service.settings import Mode, Url, checked
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 MOST = 2**53 - 1  # what JavaScript counts exactly
@@ -36,35 +33,17 @@ def _in_range(moment: datetime) -> datetime:
     return moment
 
 
-def _http(url: str) -> str:
-    if url and not url.startswith(("https://", "http://")):
-        raise ValueError("an address that begins with https://")
-    return url
-
-
-def _checked(check: Any) -> AfterValidator:
-    def validate(text: str) -> str:
-        if text:
-            check(text)
-        return text
-
-    return AfterValidator(validate)
-
-
-def _text(most: int, least: int = 0) -> Any:
-    """Limits before the text is cleaned, which may make it shorter."""
-    return StringConstraints(max_length=most, min_length=least)
-
-
+# Limits hold before a text is cleaned, which may make it shorter.
 Clean = AfterValidator(printable)
 Id = Annotated[int, Field(ge=0, le=MOST, strict=True)]
-Title = Annotated[str, _text(500), Clean]
-Body = Annotated[str, _text(100_000), Clean]
-Tag = Annotated[str, _text(100, 1), Clean]
-Tags = Annotated[list[Tag], Field(max_length=30)]
-Name = Annotated[str, _text(200, 1), Clean]
-Url = Annotated[str, _text(500), Clean, AfterValidator(_http)]
+Title = Annotated[str, Field(max_length=500), Clean]
+Body = Annotated[str, Field(max_length=100_000), Clean]
+Tags = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=100), Clean]], Field(max_length=30)
+]
+Name = Annotated[str, Field(min_length=1, max_length=200), Clean]
 Moment = Annotated[datetime, AfterValidator(_in_range)]
+Scope = Literal["read", "route", "write", "admin"]
 
 
 class _In(BaseModel):
@@ -78,21 +57,18 @@ def _example(**values: Any) -> ConfigDict:
 class _EventIn(_In):
     """Something that happened on the site."""
 
+    makes: ClassVar[type[Event]]
     at: Moment
-
-    def event(self) -> Event:
-        """Return the event."""
-        raise NotImplementedError
 
     def arrival(self) -> Arrival:
         """Return the event with its name."""
-        event = self.event()
-        return Arrival(name_of(event), event)
-
-    @property
-    def ms(self) -> int:
-        """The moment in milliseconds."""
-        return int(self.at.timestamp() * 1000)
+        values = self.model_dump(exclude={"at", "url"})
+        values["at_ms"] = int(self.at.timestamp() * 1000)
+        for person in {"asker", "user"} & values.keys():
+            values[person] = NOBODY if values[person] is None else values[person]
+        mark = values.pop("id") if self.makes is Voted else ""
+        url = getattr(self, "url", "")
+        return Arrival.of(self.makes(**values), mark, {"url": url} if url else {})
 
 
 class QuestionIn(_EventIn):
@@ -103,37 +79,26 @@ class QuestionIn(_EventIn):
         tags=["tomatoes"], asker=7, at="2026-11-17T09:00:00Z",
         url="https://example.org/questions/501",
     )  # fmt: skip
+    makes = Asked
     id: Id
     title: Title
     body: Body = ""
     tags: Tags = []
     asker: Id | None = None
-    url: Url = Field(default="", description="Where people see it.")
-
-    def event(self) -> Event:
-        asker = NOBODY if self.asker is None else self.asker
-        tags = tuple(dict.fromkeys(self.tags))
-        return Asked(self.id, self.title, self.body, tags, asker, self.ms)
-
-    def arrival(self) -> Arrival:
-        event = self.event()
-        return Arrival(name_of(event), event, {"url": self.url} if self.url else {})
+    url: Annotated[Url, Field(max_length=500), Clean] = Field(
+        "", description="Where people see it."
+    )
 
 
 class EditIn(_EventIn):
     """A question was edited; what is left out stayed."""
 
-    model_config = _example(
-        question=501, title="Why do leaves turn yellow?", at="2026-11-17T09:05Z"
-    )
+    model_config = _example(question=501, title="Why yellow leaves?", at="2026-11-17T09:05Z")
+    makes = Edited
     question: Id
     title: Title | None = None
     body: Body | None = None
     tags: Tags | None = None
-
-    def event(self) -> Event:
-        tags = None if self.tags is None else tuple(dict.fromkeys(self.tags))
-        return Edited(self.question, self.ms, self.title, self.body, tags)
 
 
 class ClosureIn(_EventIn):
@@ -143,60 +108,46 @@ class ClosureIn(_EventIn):
     question: Id
     state: Literal["closed", "deleted", "open"]
 
-    def event(self) -> Event:
+    def arrival(self) -> Arrival:
+        at_ms = int(self.at.timestamp() * 1000)
         if self.state == "open":
-            return Reopened(self.question, self.ms)
-        return Closed(self.question, self.ms, deleted=self.state == "deleted")
+            return Arrival.of(Reopened(self.question, at_ms))
+        return Arrival.of(Closed(self.question, at_ms, deleted=self.state == "deleted"))
 
 
 class AnswerIn(_EventIn):
     """An answer that was given."""
 
     model_config = _example(id=9001, question=501, user=27, at="2026-11-17T09:30:00Z")
+    makes = Answered
     id: Id
     question: Id
     user: Id | None = None
-
-    def event(self) -> Event:
-        user = NOBODY if self.user is None else self.user
-        return Answered(self.id, self.question, user, self.ms)
 
 
 class AcceptanceIn(_EventIn):
     """The asker accepted an answer."""
 
     model_config = _example(question=501, answer=9001, at="2026-11-17T10:00:00Z")
+    makes = Accepted
     question: Id
     answer: Id
-
-    def event(self) -> Event:
-        return Accepted(self.question, self.answer, self.ms)
 
 
 class VoteIn(_EventIn):
     """A vote for an answer."""
 
     model_config = _example(id="vote-77", answer=9001, value=1, at="2026-11-17T11:00:00Z")
+    makes = Voted
     id: Name = Field(description="Tells this vote from others; the same when it is sent again.")
     answer: Id
     value: Literal[-1, 1]
 
-    def event(self) -> Event:
-        return Voted(self.answer, self.value, self.ms)
-
-    def arrival(self) -> Arrival:
-        event = self.event()
-        return Arrival(name_of(event, self.id), event)
-
 
 SIGNED: dict[str, type[_EventIn]] = {
-    "question.created": QuestionIn,
-    "question.edited": EditIn,
-    "question.closed": ClosureIn,
-    "answer.created": AnswerIn,
-    "answer.accepted": AcceptanceIn,
-    "answer.voted": VoteIn,
-}
+    "question.created": QuestionIn, "question.edited": EditIn, "question.closed": ClosureIn,
+    "answer.created": AnswerIn, "answer.accepted": AcceptanceIn, "answer.voted": VoteIn,
+}  # fmt: skip
 
 
 class RouteIn(_In):
@@ -209,29 +160,25 @@ class RouteIn(_In):
     body: Body = ""
     tags: Tags = []
     asker: Id | None = None
-    top: Annotated[int, Field(ge=1, le=20)] | None = Field(
-        default=None, description="How many people; by default as the policy says."
-    )
+    top: int | None = Field(None, ge=1, le=20, description="How many; by default as the rules say.")
 
 
 class PersonIn(_In):
     """What to change of a person; what is left out stays."""
 
     model_config = _example(opted_out=False, hours="09:00-17:00", time_zone="Europe/Vienna")
-    handle: Annotated[str, _text(100), Clean] | None = None
+    handle: Annotated[str, Field(max_length=100), Clean] | None = None
     opted_out: Annotated[bool, Field(strict=True)] | None = None
-    away_until: Annotated[str, _text(10), _checked(parse_day)] | None = None
-    hours: Annotated[str, _text(11), _checked(parse_hours)] | None = None
-    time_zone: Annotated[str, _text(64), _checked(parse_zone)] | None = None
-    capacity: Annotated[int, Field(ge=0, le=1000)] | None = Field(
-        default=None, description="Most asks a week; null for the site's."
-    )
+    away_until: Annotated[str, Field(max_length=10), checked(parse_day)] | None = None
+    hours: Annotated[str, Field(max_length=11), checked(parse_hours)] | None = None
+    time_zone: Annotated[str, Field(max_length=64), checked(parse_zone)] | None = None
+    capacity: int | None = Field(None, ge=0, le=1000, description="A week; null for the site's.")
     groups: Tags | None = None
     topics: Tags | None = None
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Row:
         """Return what was given, lists as tuples."""
-        given = {name: getattr(self, name) for name in self.model_fields_set}
+        given = self.model_dump(exclude_unset=True)
         return {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
@@ -244,22 +191,22 @@ class FeedbackIn(_In):
 
     model_config = _example(verdict="accepted", note="")
     verdict: Literal["accepted", "declined", "reassigned", "comment"]
-    person: Id | None = Field(default=None, description="For reassigned: to whom.")
-    note: Annotated[str, _text(2000), Clean] = ""
+    person: Id | None = Field(None, description="For reassigned: to whom.")
+    note: Annotated[str, Field(max_length=2000), Clean] = ""
 
 
 class AskIn(_In):
     """Somebody was asked outside of the service."""
 
     model_config = _example(kind="by mail")
-    kind: Annotated[str, _text(50, 1), Clean]
+    kind: Annotated[str, Field(min_length=1, max_length=50), Clean]
 
 
 class ModeIn(_In):
     """Whether people are asked."""
 
     model_config = _example(mode="approve")
-    mode: Literal["shadow", "approve", "automatic"]
+    mode: Mode
 
 
 class TokenIn(_In):
@@ -267,53 +214,22 @@ class TokenIn(_In):
 
     model_config = _example(name="forum", scopes=["write"])
     name: Name
-    scopes: Annotated[
-        list[Literal["read", "route", "write", "admin"]], Field(min_length=1, max_length=4)
-    ]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
 
 
-class _Out(BaseModel):
-    model_config = ConfigDict(extra="ignore", from_attributes=True)
-
-
-class ReasonOut(_Out):
-    """Why somebody is suggested."""
-
-    kind: str
-    text: str
-    questions: list[int]
-
-
-class SuggestedOut(_Out):
-    """One person to ask."""
-
-    user: int
-    score: float
-    confidence: float
-    reasons: list[ReasonOut]
-
-
-class DecisionOut(_Out):
-    """What a rule said about a person."""
-
-    person: int
-    rule: str
-    text: str
-
-
-class RouteOut(_Out):
+class RouteOut(BaseModel):
     """Whom to ask; `abstains` says in words why the list should not be trusted."""
 
-    people: list[SuggestedOut]
+    people: list[Suggestion]
     abstains: str
     candidates: int
     notes: list[str]
-    decisions: list[DecisionOut]
+    decisions: list[Decision]
     model: str
-    mode: str
+    mode: Mode
 
 
-class EventOut(_Out):
+class EventOut(BaseModel):
     """An event was stored; `duplicate` if it was there before."""
 
     name: str
@@ -321,7 +237,7 @@ class EventOut(_Out):
     duplicate: bool
 
 
-class PersonOut(_Out):
+class PersonOut(BaseModel):
     """A person: what they set, what they did, how often they were asked."""
 
     id: int
@@ -342,21 +258,21 @@ class PersonOut(_Out):
     why_not: str
 
 
-class PeoplePage(_Out):
+class PeoplePage(BaseModel):
     """Some people, and where to go on."""
 
     items: list[PersonOut]
     cursor: str
 
 
-class RankedOut(_Out):
+class RankedOut(BaseModel):
     """One of the best, whatever the caps said."""
 
     person: int
     confidence: float
 
 
-class FeedbackOut(_Out):
+class FeedbackOut(BaseModel):
     """What somebody said, and who."""
 
     verdict: str
@@ -366,7 +282,7 @@ class FeedbackOut(_Out):
     given_by: str
 
 
-class SuggestionOut(_Out):
+class SuggestionOut(BaseModel):
     """A suggestion, the question it is about, and what came of it."""
 
     id: int
@@ -388,10 +304,10 @@ class SuggestionOut(_Out):
     mode: str
     model: str
     state: str
-    people: list[SuggestedOut]
+    people: list[Suggestion]
     ranking: list[RankedOut]
     baseline: list[int]
-    decisions: list[DecisionOut]
+    decisions: list[Decision]
     notes: list[str]
     confidence: float
     abstains: str
@@ -404,21 +320,21 @@ class SuggestionOut(_Out):
     feedback: list[FeedbackOut] = []
 
 
-class SuggestionPage(_Out):
+class SuggestionPage(BaseModel):
     """Some suggestions, newest first, and where to go on."""
 
     items: list[SuggestionOut]
     cursor: str
 
 
-class ForgottenOut(_Out):
-    """How many rows of each kind were removed or changed."""
+class ForgottenOut(BaseModel):
+    """How many rows of each kind were removed or changed, and what is left to the operator."""
 
     removed: dict[str, int]
-    left: list[str]
+    left: list[str] = ["the model folder that was given at the start, and backups"]
 
 
-class TokenOut(_Out):
+class TokenOut(BaseModel):
     """A new token; it is shown this once."""
 
     id: int
@@ -426,7 +342,7 @@ class TokenOut(_Out):
     scopes: list[str]
 
 
-class KnownTokenOut(_Out):
+class KnownTokenOut(BaseModel):
     """A token as it is known: not what it is, but what it may do."""
 
     id: int
@@ -436,22 +352,22 @@ class KnownTokenOut(_Out):
     used_ms: int | None
 
 
-class HookOut(_Out):
+class HookOut(BaseModel):
     """What a hook brought."""
 
-    events: int
-    duplicates: int
-    forgotten: int
-    feedback: int
+    events: int = 0
+    duplicates: int = 0
+    forgotten: int = 0
+    feedback: int = 0
 
 
-class StatusOut(_Out):
-    """A sentence."""
+class StatusOut(BaseModel):
+    """A word."""
 
     status: str
 
 
-class AuditOut(_Out):
+class AuditOut(BaseModel):
     """Who did what."""
 
     at_ms: int
@@ -460,22 +376,22 @@ class AuditOut(_Out):
     person: int | None
 
 
-class MessagesOut(_Out):
+class MessagesOut(BaseModel):
     """The newest messages and their last attempts."""
 
-    items: list[dict[str, Any]]
-    switched_off: list[dict[str, Any]]
+    items: list[Row]
+    switched_off: list[Row]
 
 
-class ModelsOut(_Out):
+class ModelsOut(BaseModel):
     """The model in use, and what became of those that were trained."""
 
     in_use: str
     learning: bool
-    trained: list[dict[str, Any]]
+    trained: list[Row]
 
 
-class TagOut(_Out):
+class TagOut(BaseModel):
     """A tag with more questions than people who can answer them."""
 
     tag: str
@@ -498,6 +414,6 @@ class QualityOut(BaseModel):
     asked_answered: float | None
     accepted: int
     declined: int
-    by_day: list[dict[str, Any]]
-    calibration: list[dict[str, Any]]
-    load: dict[str, Any]
+    by_day: list[Row]
+    calibration: list[Row]
+    load: Row

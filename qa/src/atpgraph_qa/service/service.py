@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import select
 
 from atpgraph.errors import AtpError
-from atpgraph_qa.advisor.people import Person
 from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service import tables, tokens
+from atpgraph_qa.service.adapters.base import Incoming, TopicPart
+from atpgraph_qa.service.database import Database, DatabaseGoneError, NotInChargeError
 from atpgraph_qa.service.engine import BATCH, Engine, now_ms
-from atpgraph_qa.service.forget import forget_rows
-from atpgraph_qa.service.forget_history import asked_by, forget_in_history
-from atpgraph_qa.service.out.guard import Resolve, resolve
-from atpgraph_qa.service.out.payloads import Incoming, TopicPart
-from atpgraph_qa.service.out.sender import Sender
-from atpgraph_qa.service.retrain import Trainer
+from atpgraph_qa.service.events import Arrival
+from atpgraph_qa.service.forget import asked_by, forget_in_history, forget_rows
+from atpgraph_qa.service.schemas import HookOut
+from atpgraph_qa.service.sender import Resolve, Sender, resolve
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.snapshots import Snapshots
-from atpgraph_qa.service.store import audit, tables, tokens
-from atpgraph_qa.service.store.database import Database, DatabaseGoneError, NotInChargeError
-from atpgraph_qa.service.store.events import Arrival, mark_seen, name_of
-from atpgraph_qa.service.store.people import learn_handle, save_person
 from atpgraph_qa.service.suggester import Suggester
+from atpgraph_qa.service.tables import Row
+from atpgraph_qa.service.training import Trainer
 from atpgraph_qa.timeline.events import Asked
 
 LOG = logging.getLogger("atpgraph.serve")
-DATABASE = "service.sqlite"
 _GATHER_S = 0.2  # ten events applied together cost about as much as one
-
-
-def database_url(settings: Settings) -> str:
-    """Return the database of the settings, SQLite in the work folder by default."""
-    return settings.store.database or f"sqlite:///{Path(settings.store.folder) / DATABASE}"
 
 
 class Service:
@@ -63,13 +53,11 @@ class Service:
         clock: Callable[[], int] = now_ms,
         resolver: Resolve = resolve,
     ) -> None:
-        self.settings, self.clock = settings, clock
+        self.settings, self.clock, self.model_path = settings, clock, model
         self.folder = Path(settings.store.folder)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.database = Database(database_url(settings))
+        self.database = Database.of(settings)
         self.first_token = ""
         self.ready = False
-        self.model_path = model
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         try:
@@ -81,7 +69,6 @@ class Service:
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
             self.engine.current().warm_up()  # ready means that the first route need not wait
-            self.engine.start_readers()
             self.sender = Sender(self.database, settings, clock, resolver)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots, self.folder)
@@ -96,20 +83,19 @@ class Service:
                 made = tokens.create_token(connection, "first", ["admin"], self.clock())
                 self.first_token = made[1]
 
-    # --- background ------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Start the threads that apply events, deliver messages and do maintenance."""
-        for name, work, pause in (
-            ("apply", self._apply, 5.0),
-            ("deliver", self.sender.run, 0.5),
-            ("maintain", self.run_maintenance, 10.0),
-        ):
-            thread = threading.Thread(
-                target=self._loop, args=(name, work, pause), name=f"atp-{name}", daemon=True
+        jobs: dict[str, tuple[Callable[[], int], float]] = {
+            "apply": (self._apply, 5.0),
+            "deliver": (self.sender.run, 0.5),
+            "maintain": (self.run_maintenance, 10.0),
+        }
+        for name, job in jobs.items():
+            made = threading.Thread(
+                target=self._loop, args=(name, *job), name=f"atp-{name}", daemon=True
             )
-            thread.start()
-            self._threads.append(thread)
+            made.start()
+            self._threads.append(made)
 
     def _apply(self) -> int:
         self.engine.new_events.clear()
@@ -120,13 +106,15 @@ class Service:
     def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
         """Do some work again and again; rest only when there was none."""
         gone = False
+        waiter = self.engine.new_events if name == "apply" else self._stop
         while not self._stop.is_set():
             try:
                 done = work()
             except DatabaseGoneError:
                 if not gone:
                     LOG.warning("database gone", extra={"facts": {"thread": name}})
-                gone, done, pause_now = True, 0, 1.0
+                gone = True
+                waiter.wait(1.0)
             except NotInChargeError:
                 LOG.error("not in charge any more", extra={"facts": {"thread": name}})
                 self.ready = False
@@ -134,14 +122,13 @@ class Service:
             except Exception as error:  # a bug must not end the service
                 kind = type(error).__name__
                 LOG.exception("bug", extra={"facts": {"thread": name, "kind": kind}})
-                done, pause_now = 0, 5.0
+                waiter.wait(5.0)
             else:
                 if gone:
                     LOG.warning("database back", extra={"facts": {"thread": name}})
-                gone, pause_now = False, pause
-            if not done:
-                waiter = self.engine.new_events if name == "apply" else self._stop
-                waiter.wait(pause_now)
+                gone = False
+                if not done:
+                    waiter.wait(pause)
 
     def apply_all(self) -> None:
         """Apply at once what the thread would apply: for tests, and before stopping."""
@@ -155,9 +142,9 @@ class Service:
         self.suggester.expire()
         self.engine.place_newcomers()
         self.engine.asks.week(self.clock())  # drops what is older
-        old = tables.seen_hooks.c.at_ms < self.clock() - DAY_MS
+        seen = tables.seen_hooks
         with self.database.write() as connection:
-            connection.execute(tables.seen_hooks.delete().where(old, ~tables.seen_hooks.c.keep))
+            tables.remove(connection, seen, (seen.c.at_ms < self.clock() - DAY_MS) & ~seen.c.keep)
         self.engine.recalibrate()
         self.trainer.tend()
         if self.snapshots.due():
@@ -170,7 +157,6 @@ class Service:
         self.engine.new_events.set()
         for thread in self._threads:
             thread.join(timeout=30)
-        self.engine.limiter.close()
         self.trainer.stop()
         if self.ready:
             with contextlib.suppress(AtpError):
@@ -181,108 +167,83 @@ class Service:
         self.engine.close()
         self.database.close()
 
-    # --- what comes in by hooks ------------------------------------------------------------------
-
-    def receive(self, incoming: Incoming) -> dict[str, int]:
+    def receive(self, incoming: Incoming) -> HookOut:
         """Store what a hook said; return how much of it was new."""
-        learned: list[Person] = []
         with self.database.write() as connection:
-            if incoming.once and not mark_seen(
-                connection, incoming.once, self.clock(), keep=incoming.once_for_good
-            ):
-                return {"events": 0, "duplicates": 1, "forgotten": 0, "feedback": 0}
-            for user, (handle, groups) in incoming.names.items():
-                if user not in self.engine.forgotten_people:
-                    changed = learn_handle(
-                        connection, self.engine.directory, user, handle, groups, self.clock()
-                    )
-                    learned += [] if changed is None else [changed]
+            if incoming.once:
+                seen = {"digest": incoming.once, "keep": incoming.once_for_good}
+                if not tables.add(connection, tables.seen_hooks, at_ms=self.clock(), **seen):
+                    return HookOut(duplicates=1)
+            learned = self.engine.learn_names(connection, incoming.names)
         for person in learned:
             self.engine.directory.put(person)
         whole = [arrival for part in incoming.topic_parts for arrival in self._joined(part)]
         numbers = self.engine.append([*incoming.events, *whole])
-        removed = [self.forget(user, "the site") for user in incoming.forget]
+        for user in incoming.forget:
+            self.forget(user, "the site")
         said = [
             self.suggester.feedback(v.suggestion, v.verdict, by=v.who) for v in incoming.verdicts
         ]
-        return {
-            "events": sum(number is not None for number in numbers),
-            "duplicates": sum(number is None for number in numbers),
-            "forgotten": len(removed),
-            "feedback": sum(found is not None for found in said),
-        }
+        return HookOut(
+            events=sum(number is not None for number in numbers),
+            duplicates=sum(number is None for number in numbers),
+            forgotten=len(incoming.forget),
+            feedback=sum(found is not None for found in said),
+        )
 
     def _joined(self, part: TopicPart) -> list[Arrival]:
         """Return the question, if this is its second part; else keep the part for a while."""
-        now, topic = self.clock(), tables.topic_parts.c.topic == part.question
+        parts, names = tables.topic_parts, tables.events.c.name
         asker = -1 if part.asker in self.engine.forgotten_people else part.asker
+        values = {"asker": asker, "origin": dict(part.origin), **part.values}
         with self.database.write() as connection:
-            row = connection.execute(select(tables.topic_parts).where(topic)).first()
-            values = {"asker": asker, "origin": dict(part.origin), **part.values}
-            if row is not None:
-                first = json.loads(row.payload)
-                if set(first) == set(values):
-                    return []  # the same part again
-                connection.execute(tables.topic_parts.delete().where(topic))
-                return [_whole(part.question, row.at_ms, {**first, **values})]
-            known = select(tables.events.c.seq)
-            known = known.where(tables.events.c.name == f"asked:{part.question}")
-            if connection.execute(known).first() is None:
-                connection.execute(
-                    tables.topic_parts.insert().values(
-                        topic=part.question, at_ms=part.at_ms, received_ms=now,
-                        payload=json.dumps(values),
-                    )
-                )  # fmt: skip
+            row = tables.find_one(connection, parts, parts.c.topic == part.question)
+            if row is not None and set(row["payload"]) != set(values):
+                tables.remove(connection, parts, parts.c.topic == part.question)
+                return [_whole(row | {"payload": {**row["payload"], **values}})]
+            known = tables.find_one(connection, tables.events, names == f"asked:{part.question}")
+            if known is None and row is None:
+                moments = {"at_ms": part.at_ms, "received_ms": self.clock()}
+                tables.add(connection, parts, topic=part.question, payload=values, **moments)
         return []
 
     def release_waiting_topics(self) -> None:
         """Take questions whose other part did not come as they are."""
         limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
-        query = select(tables.topic_parts).where(tables.topic_parts.c.received_ms < limit)
+        parts = tables.topic_parts
         with self.database.read() as connection:
-            rows = connection.execute(query).all()
+            rows = tables.find(connection, select(parts).where(parts.c.received_ms < limit))
         if rows:
-            self.engine.append([_whole(r.topic, r.at_ms, json.loads(r.payload)) for r in rows])
+            self.engine.append([_whole(row) for row in rows])
             with self.database.write() as connection:
-                gone = tables.topic_parts.c.topic.in_([row.topic for row in rows])
-                connection.execute(tables.topic_parts.delete().where(gone))
-
-    # --- people ----------------------------------------------------------------------------------
-
-    def save_person(self, person: Person, who: str = "") -> None:
-        """Store what somebody set; `who` changed it, for the audit log."""
-        with self.database.write() as connection:
-            save_person(connection, person, self.clock())
-            if who:
-                audit.note(connection, self.clock(), who, "changed a person", person.id)
-        self.engine.directory.put(person)
+                which = parts.c.topic.in_([row["topic"] for row in rows])
+                tables.remove(connection, parts, which)
 
     def forget(self, user: int, who: str) -> dict[str, int]:
         """Forget a person everywhere; return what was removed."""
         engine = self.engine
         self.apply_all()
         with self.snapshots.writing, engine.lock:
-            handle = engine.directory[user].handle
-            asked = asked_by(engine.current(), user)
+            handle, advisor = engine.directory[user].handle, engine.current()
             with self.database.write(acting=True) as connection:
                 report = forget_rows(
-                    connection, engine.forgotten_people, user, handle, asked, self.clock()
-                )
-                audit.note(connection, self.clock(), who, "forgot a person")
+                    connection, engine.forgotten_people, user, handle, asked_by(advisor, user),
+                    self.clock(),
+                )  # fmt: skip
+                tables.note(connection, self.clock(), who, "forgot a person")
             engine.directory.drop(user)
             engine.asks.drop(user)
-            known = bool((engine.current().history.codes([user]) >= 0).any())
-            engine.exchange(forget_in_history(engine.current(), user, handle))
+            known = engine.knows(user)
+            engine.exchange(forget_in_history(advisor, user, handle))
             engine.place_newcomers()
             self.snapshots.write()
         self.database.erase_deleted()
         return {**report, "history": int(known), "snapshots": 1}
 
 
-def _whole(question: int, at_ms: int, values: dict[str, Any]) -> Arrival:
-    event = Asked(
-        question, values.get("title", ""), values.get("body", ""), tuple(values.get("tags", ())),
-        values["asker"], at_ms,
-    )  # fmt: skip
-    return Arrival(name_of(event), event, values.get("origin", {}))
+def _whole(row: Row) -> Arrival:
+    """Return the question of a waiting topic."""
+    values = row["payload"]
+    texts = values.get("title", ""), values.get("body", ""), values.get("tags", ())
+    event = Asked(row["topic"], *texts, values["asker"], row["at_ms"])
+    return Arrival.of(event, origin=values.get("origin"))

@@ -14,29 +14,19 @@ from pathlib import Path
 
 from atpgraph.errors import InputError
 from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.service.database import make_private
 from atpgraph_qa.service.engine import Engine
-from atpgraph_qa.service.forget_history import forget_in_history
-from atpgraph_qa.service.store.database import get_meta, make_private, put_meta
+from atpgraph_qa.service.forget import forget_in_history
+from atpgraph_qa.service.tables import get_meta, put_meta
 
 LOG = logging.getLogger("atpgraph.serve")
-_META = "snapshot"
-_BASE = "base_model"
 
 
 class Snapshots:
     """The snapshots of a work folder.
 
-    Parameters
-    ----------
-    engine : Engine
-    folder : path
-        The work folder.
-
-    Attributes
-    ----------
-    writing : lock
-        Held while a snapshot is written. Who changes what the last snapshot may hold, as by
-        forgetting somebody, takes it before ``engine.lock``, so that no older one comes after.
+    `writing` is held while one is written. Who changes what the last snapshot may hold, as by
+    forgetting somebody, takes it before ``engine.lock``, so that no older one comes after.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -50,28 +40,31 @@ class Snapshots:
 
     def open(self, model: Path | None) -> None:
         """Give the engine its advisor: the snapshot, or a model that was not seen before."""
-        with self.engine.database.read() as connection:
-            kept = json.loads(get_meta(connection, _META, "{}"))
-            known = get_meta(connection, _BASE)
-        given = "" if model is None else fingerprint(model)
-        if kept and (model is None or given == known) and (self.folder / kept["name"]).is_dir():
+        engine = self.engine
+        with engine.database.read() as connection:
+            kept = json.loads(get_meta(connection, "snapshot", "{}"))
+            known = get_meta(connection, "base_model")
+        given = "" if model is None else _fingerprint(model)
+        if kept and given in ("", known) and (self.folder / kept["name"]).is_dir():
             advisor = Advisor.load(self.folder / kept["name"])
-            name, seq = kept["model"], int(kept["seq"])
+            name, self.written_seq = kept["model"], int(kept["seq"])
         elif model is not None:
-            advisor, name, seq = Advisor.load(model), given[:12], 0
+            advisor, name = Advisor.load(model), given[:12]
         else:
             raise InputError("There is no snapshot yet: name a model that 'atp qa train' made.")
-        advisor, forgotten = self._without_forgotten(advisor)
-        self.engine.start_from(advisor, name, seq)
-        self.written_seq = seq
+        users = advisor.history.users.tolist()
+        gone = [user for user in users if user in engine.forgotten_people]
+        for user in gone:
+            advisor = forget_in_history(advisor, user)
+        engine.start_from(advisor, name, self.written_seq)
         if given and given != known:
-            with self.engine.database.write(acting=True) as connection:
-                put_meta(connection, _BASE, given)
-        if forgotten or (given and given != known):
+            with engine.database.write(acting=True) as connection:
+                put_meta(connection, "base_model", given)
+        if gone or (given and given != known):
             self.write()
 
     def due(self) -> bool:
-        """Whether enough happened since the last one."""
+        """Return whether enough happened since the last one."""
         new, store = self.engine.seq - self.written_seq, self.engine.settings.store
         passed = self.engine.clock() - self.written_ms > 60_000 * store.snapshot_minutes
         return new >= store.snapshot_events or (new > 0 and passed)
@@ -87,7 +80,7 @@ class Snapshots:
             make_private(path)
             with self.engine.database.write(acting=True) as connection:
                 kept = {"name": name, "seq": seq, "model": model}
-                put_meta(connection, _META, json.dumps(kept))
+                put_meta(connection, "snapshot", json.dumps(kept))
             for other in self.folder.iterdir():
                 if other.name != name:
                     shutil.rmtree(other, ignore_errors=True)
@@ -95,19 +88,11 @@ class Snapshots:
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path
 
-    def _without_forgotten(self, advisor: Advisor) -> tuple[Advisor, int]:
-        forgotten_people = self.engine.forgotten_people
-        gone = [user for user in advisor.history.users.tolist() if user in forgotten_people]
-        for user in gone:
-            advisor = forget_in_history(advisor, user)
-        return advisor, len(gone)
 
-
-def fingerprint(model: Path) -> str:
-    """What tells one trained model from another."""
-    file = model / "model.json"
+def _fingerprint(model: Path) -> str:
+    """Return what tells one trained model from another."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256((model / "model.json").read_bytes()).hexdigest()
     except OSError:
         raise InputError(
             f"{model} is not a trained model; make one with 'atp qa train SITE -o MODEL'."

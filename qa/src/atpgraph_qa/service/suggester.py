@@ -13,11 +13,10 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
+from atpgraph_qa.service import outbox, suggestions, tables
 from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
-from atpgraph_qa.service.links import opt_out_link, question_link
-from atpgraph_qa.service.store import audit, outbox, suggestions, tables
-from atpgraph_qa.service.store.asks import Ask, save_asks
-from atpgraph_qa.service.store.events import Edited, Event, Reopened
+from atpgraph_qa.service.events import Edited, Event, Reopened
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
@@ -35,12 +34,10 @@ class Suggester:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine, self.settings = engine, engine.settings
         self.database, self.clock = engine.database, engine.clock
         self.rules = engine.settings.policy
         engine.prepare = self.prepare
-
-    # --- from events -----------------------------------------------------------------------------
 
     def prepare(self, event: Event, advisor: Advisor) -> Work | None:
         """Return what is to be stored because of an event; None for nothing.
@@ -48,8 +45,7 @@ class Suggester:
         `advisor` is what was known before the event: a question's own words are no match.
         """
         if isinstance(event, Asked) and self.engine.is_fresh(event.at_ms):
-            values = asdict(event)
-            advice = self.engine.route(question_of(values), keep=True, advisor=advisor)
+            advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
             return lambda connection: self._record(connection, event.id, advice, 0)
         if isinstance(event, (Edited, Reopened)):
             return self._renewal(event, advisor)
@@ -62,138 +58,138 @@ class Suggester:
             made = suggestions.rounds(connection, event.question)
         if question is None or not made or question["answered_ms"] is not None:
             return None
-        last = made[-1]
+        last, why = made[-1], "Renewed: the question was opened again."
+        renews = last["state"] == "withdrawn"
         if isinstance(event, Edited):
-            if last["state"] != "proposed" or last["sent_ms"] is not None:
-                return None
-            question |= event.changes()
-            why = "Renewed: the question was edited."
-        elif last["state"] == "withdrawn":
-            why = "Renewed: the question was opened again."
-        else:
+            changes, fresh = event.changes(), last["sent_ms"] is None
+            renews = bool(changes) and fresh and last["state"] == "proposed"
+            question, why = question | changes, "Renewed: the question was edited."
+        if not renews:
             return None
         skip = {person["user"] for row in made[:-1] for person in row["people"]}
-        advice = self.engine.route(question_of(question), keep=True, skip=skip, advisor=advisor)
+        advice = self.engine.route(_question(question), keep=True, skip=skip, advisor=advisor)
 
         def work(connection: Connection) -> Asks:
             values = self._values(advice)
-            values["notes"] = [why, *values["notes"]]
-            suggestions.change_suggestion(
-                connection, last["id"], state="proposed", mode=self.engine.mode,
-                shadow=self.engine.shadow, changed_ms=self.clock(), sent_ms=None, **values,
-            )  # fmt: skip
-            return self._put_forward(connection, last["id"], question, values["people"], made)
+            values |= {"notes": [why, *values["notes"]], "sent_ms": None}
+            suggestions.change_suggestion(connection, last["id"], **values)
+            return self._put_forward(connection, last["id"])
 
         return work
 
-    def _values(self, advice: Advice) -> dict[str, Any]:
-        found = advice.found
+    def _values(self, advice: Advice) -> Row:
+        found, engine = advice.found, self.engine
         people = [] if found.abstains else [asdict(person) for person in found.people]
         return {
-            "model": advice.model, "people": people, "baseline": list(advice.baseline),
-            "ranking": [asdict(entry) for entry in advice.ranking],
-            "decisions": [asdict(decision) for decision in advice.decisions],
+            "model": advice.model, "people": people, "baseline": advice.baseline,
+            "ranking": advice.ranking, "decisions": [asdict(each) for each in advice.decisions],
             "notes": list(found.notes), "abstains": found.abstains, "candidates": found.candidates,
             "confidence": max((p.confidence for p in found.people), default=0.0),
+            "shadow": engine.shadow, "mode": engine.mode, "state": "proposed",
+            "changed_ms": self.clock(),
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:
         """Store a suggestion; return the asks it makes."""
-        now, values = self.clock(), self._values(advice)
-        suggestion = suggestions.add_suggestion(
-            connection,
-            {"question": question, "round": number, "created_ms": now, "changed_ms": now,
-             "shadow": self.engine.shadow, "mode": self.engine.mode, "state": "proposed", **values},
-        )  # fmt: skip
-        row = suggestions.get_question(connection, question)
-        if suggestion is None or row is None:
-            return []
-        return self._put_forward(connection, suggestion, row, values["people"], [None] * number)
+        values = {"question": question, "round": number, "created_ms": self.clock()}
+        made = suggestions.add_suggestion(connection, **values, **self._values(advice))
+        return [] if made is None else self._put_forward(connection, made)
 
-    def _put_forward(
-        self, connection: Connection, suggestion: int, question: dict[str, Any],
-        people: list[dict[str, Any]], earlier: Sequence[Any],
-    ) -> Asks:  # fmt: skip
+    def _put_forward(self, connection: Connection, suggestion: int) -> Asks:
         """Ask the people, or the moderators, or nobody: as the mode says."""
-        kind = "escalation" if earlier else "suggestion"
-        if not people:
+        found = suggestions.get_suggestion(connection, suggestion)
+        if found is None or not found["people"]:
             return []
         if self.engine.mode == "approve":
-            self._enqueue(connection, suggestion, question, people, MODERATORS, "proposed")
+            self._enqueue(connection, found, found["people"], MODERATORS, "proposed")
             return []
-        return self._ask(connection, suggestion, question, people, kind)
+        return self._ask(connection, found, found["people"])
 
     def _ask(
-        self, connection: Connection, suggestion: int, question: dict[str, Any],
-        people: list[dict[str, Any]], kind: str,
-    ) -> Asks:  # fmt: skip
+        self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
+    ) -> Asks:
         """Ask people: note it, send messages unless in shadow mode, and set the alarm."""
-        now, shadow = self.clock(), self.engine.shadow
-        save_asks(connection, [Ask(p["user"], now, kind, shadow, suggestion) for p in people])
-        found = suggestions.get_suggestion(connection, suggestion)
+        now, shadow, number = self.clock(), self.engine.shadow, found["id"]
+        kind = kind or ("escalation" if found["round"] else "suggestion")
+        for person in people:
+            self._note_ask(connection, person["user"], kind, shadow, number)
         wait = None
-        if self.rules.escalate_hours and found and found["round"] < self.rules.escalations:
+        if self.rules.escalate_hours and found["round"] < self.rules.escalations:
             wait = now + round(self.rules.escalate_hours * HOUR_MS)
         values = {"escalate_ms": wait, "sent_ms": None if shadow else now}
-        suggestions.change_suggestion(connection, suggestion, **values)
+        suggestions.change_suggestion(connection, number, **values)
         if not shadow:
-            told = self.engine.settings.deliver.adapters
+            told = self.settings.deliver.adapters
             if self.engine.mode == "approve":  # moderators know already
                 told = tuple(name for name in told if name not in MODERATORS)
-            self._enqueue(connection, suggestion, question, people, told, "created")
-        return [(p["user"], now) for p in people]
+            self._enqueue(connection, found, people, told, "created")
+        return [(person["user"], now) for person in people]
+
+    def _note_ask(
+        self, connection: Connection, person: int, kind: str, shadow: bool, number: int | None
+    ) -> None:
+        values = {"person": person, "at_ms": self.clock(), "kind": kind, "shadow": shadow}
+        tables.add(connection, tables.asks, **values, suggestion=number)
 
     def _enqueue(
-        self, connection: Connection, suggestion: int, question: dict[str, Any],
-        people: list[dict[str, Any]], adapters: Sequence[str], kind: str,
+        self, connection: Connection, found: Row, people: Sequence[Row], told: Sequence[str],
+        kind: str,
     ) -> None:  # fmt: skip
-        settings = self.engine.settings
-        link = settings.server.public_url.rstrip("/")
         named = [
             {**person, "handle": self.engine.directory[person["user"]].handle,
-             "opt_out": opt_out_link(settings, person["user"])}
+             "opt_out": self.opt_out_link(person["user"])}
             for person in people
         ]  # fmt: skip
-        about = {name: question[name] for name in ("id", "title", "tags", "origin")}
+        link, source = self.settings.server.public_url.rstrip("/"), found["origin"].get("source")
         data = {
-            "suggestion": suggestion,
-            "question": {**about, "url": question_link(settings, question)},
+            "suggestion": found["id"],
+            "question": {
+                "id": found["question"], "title": found["title"], "tags": found["tags"],
+                "origin": found["origin"], "url": self.question_link(found),
+            },
             "people": named,
-            "link": f"{link}/inbox/{suggestion}" if link else "",
-        }
-        payload = {
-            "type": f"suggestion.{kind}",
-            "timestamp": datetime.fromtimestamp(self.clock() / 1000, UTC).isoformat(),
-            "data": data,
-        }
-        source = question["origin"].get("source")
-        for adapter in settings.deliver.adapters:
+            "link": f"{link}/inbox/{found['id']}" if link else "",
+        }  # fmt: skip
+        moment = datetime.fromtimestamp(self.clock() / 1000, UTC).isoformat()
+        for adapter in self.settings.deliver.adapters:
             # Each site gets questions of its own; who does not say where one is from gets all.
-            if adapter not in adapters or (
-                adapter in ("discourse", "github") and source not in (None, adapter)
-            ):
+            elsewhere = adapter in ("discourse", "github") and source not in (None, adapter)
+            if adapter not in told or elsewhere:
                 continue
-            if adapter == "discourse" and settings.deliver.discourse_how == "message":
-                for person in named:  # a message each, no broadcast
-                    one = {**payload, "data": {**data, "people": [person]}}
-                    outbox.enqueue(connection, suggestion, adapter, one, self.clock())
-            else:
-                outbox.enqueue(connection, suggestion, adapter, payload, self.clock())
+            alone = adapter == "discourse" and self.settings.deliver.discourse_how == "message"
+            for group in [[person] for person in named] if alone else [named]:
+                content = {**data, "people": group}
+                payload = {"type": f"suggestion.{kind}", "timestamp": moment, "data": content}
+                outbox.enqueue(connection, found["id"], adapter, payload, self.clock())
 
-    # --- in time ---------------------------------------------------------------------------------
+    def question_link(self, found: Row) -> str:
+        """Return where the question of a suggestion is on its site; empty if that is not known."""
+        url = str(found["origin"].get("url") or "")
+        if url:
+            return url if url.startswith(("https://", "http://")) else ""
+        if self.settings.server.question_url:
+            return self.settings.server.question_url.replace("{id}", str(found["question"]))
+        forum = self.settings.hooks.discourse_instance or self.settings.deliver.discourse_url
+        return f"{forum.rstrip('/')}/t/{found['question']}" if forum else ""
 
-    def escalate(self) -> int:
-        """Go on to more people where there was silence; return how many questions."""
-        table = tables.suggestions.c
+    def opt_out_link(self, person: int) -> str:
+        """Return the link by which somebody opts out without a login; empty without an address."""
+        base = self.settings.server.public_url.rstrip("/")
+        return f"{base}/opt-out/{person}/{self.opt_out_code(person)}" if base else ""
+
+    def opt_out_code(self, person: int) -> str:
+        """Return the secret part of the link, which only the service can make."""
+        return self.engine.forgotten_people.digest(f"opt-out {person}")[:32]
+
+    def escalate(self) -> None:
+        """Suggest more people where there was silence."""
+        t = tables.suggestions.c
+        due = (t.escalate_ms <= self.clock()) & t.state.in_(suggestions.OPEN)
         with self.engine.lock:
-            due = select(table.id, table.question).where(
-                table.escalate_ms <= self.clock(), table.state.in_(suggestions.OPEN)
-            )
             with self.database.read() as connection:
-                rows = connection.execute(due.limit(100)).all()
+                rows = connection.execute(select(t.id, t.question).where(due).limit(100)).all()
             for row in rows:
                 self._escalate(row.id, row.question)
-        return len(rows)
 
     def _escalate(self, suggestion: int, question: int) -> None:
         """Ask a wider group: more people, of more groups, none of those asked before."""
@@ -203,15 +199,12 @@ class Suggester:
         advice = None
         if row is not None and row["closed_ms"] is None:
             before = {person["user"] for made in earlier for person in made["people"]}
-            rules = self.rules.rules()
-            if rules.groups:
-                wider = () if "*" in self.rules.escalate_groups else self.rules.escalate_groups
-                rules = replace(rules, groups=(*rules.groups, *wider) if wider else ())
-                if not self.rules.escalate_groups:
-                    rules = self.rules.rules()
+            policy, wider = self.rules.policy(), self.rules.escalate_groups
+            if policy.groups and wider:
+                policy = replace(policy, groups=() if "*" in wider else (*policy.groups, *wider))
             top = self.rules.people + len(earlier) * self.rules.escalate_people
             advice = self.engine.route(
-                question_of(row), keep=True, skip=before, top=top, policy=rules
+                _question(row), keep=True, skip=before, top=top, policy=policy
             )
         asked: Asks = []
         with self.database.write(acting=True) as connection:
@@ -222,21 +215,17 @@ class Suggester:
 
     def expire(self) -> None:
         """Close suggestions that nobody answered for long."""
-        before = self.clock() - round(self.rules.expire_days * DAY_MS)
-        old = tables.suggestions.c.created_ms < before
+        old = tables.suggestions.c.created_ms < self.clock() - self.rules.expire_days * DAY_MS
         with self.database.write(acting=True) as connection:
             suggestions.end_suggestions(connection, old, "expired", self.clock())
 
-    # --- by people -------------------------------------------------------------------------------
-
     def feedback(
-        self, suggestion: int, verdict: str, *, by: str, person: int | None = None,
-        token: int | None = None, note: str = "",
-    ) -> dict[str, Any] | None:  # fmt: skip
+        self, suggestion: int, verdict: str, *, by: str, person: int | None = None, **more: Any
+    ) -> Row | None:
         """Carry out what somebody decided; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
-        and *reassigned* asks somebody else.
+        and *reassigned* asks somebody else. `more` are columns of the feedback.
         """
         now, asked = self.clock(), Asks()
         with self.engine.lock, self.database.write(acting=True) as connection:
@@ -249,13 +238,13 @@ class Suggester:
                 raise ConflictError(f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":
                 return found  # pressed twice
-            suggestions.add_feedback(
-                connection, suggestion, verdict, person=person, token=token, note=note,
-                given_by=by, at_ms=now,
-            )  # fmt: skip
+            values = {"note": "", **more, "given_by": by, "at_ms": now, "person": person}
+            tables.add(
+                connection, tables.feedback, suggestion=suggestion, verdict=verdict, **values
+            )
             if verdict != "comment":
-                suggestions.set_state(connection, suggestion, verdict, now)
-                audit.note(connection, now, by, f"suggestion {suggestion}: {verdict}", person)
+                suggestions.change_suggestion(connection, suggestion, state=verdict, changed_ms=now)
+                tables.note(connection, now, by, f"suggestion {suggestion}: {verdict}", person)
             if verdict == "accepted":
                 asked = self._accept(connection, found)
             elif verdict == "declined":
@@ -269,36 +258,32 @@ class Suggester:
         self.engine.asks.record_all(asked)
         return result
 
-    def _accept(self, connection: Connection, found: dict[str, Any]) -> Asks:
+    def _accept(self, connection: Connection, found: Row) -> Asks:
         """Ask the people of a suggestion, if nobody did."""
-        question = suggestions.get_question(connection, found["question"])
-        if self.engine.shadow or found["sent_ms"] is not None or question is None:
+        if self.engine.shadow or found["sent_ms"] is not None:
             return []
-        dispatcher = self.engine.dispatcher()
-        refused = {
-            person["user"]: dispatcher.why_not(self.engine.directory[person["user"]], self.clock())
-            for person in found["people"]
-        }
-        people = [person for person in found["people"] if refused[person["user"]] is None]
+        refused = {person["user"]: self._why_not(person["user"]) for person in found["people"]}
+        people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
-            why = "; ".join(f"{self.name(no.person)} {no.text}" for no in refused.values() if no)
+            why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
             raise ConflictError(f"Nobody of these may be asked now: {why or 'the list is empty'}.")
-        kind = "escalation" if found["round"] else "suggestion"
-        return self._ask(connection, found["id"], question, people, kind)
+        return self._ask(connection, found, people)
 
-    def _reassign(self, connection: Connection, found: dict[str, Any], person: int) -> Asks:
+    def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
         outbox.cancel(connection, found["question"])
-        known = self.engine.current().history.codes([person])[0] >= 0
-        if not known and person not in self.engine.directory:
+        if not self.engine.knows(person):
             raise InputError("The site does not know this person.")
-        no = self.engine.dispatcher().why_not(self.engine.directory[person], self.clock())
-        if no is not None:
-            raise ConflictError(f"{self.name(person)} may not be asked now: {no.text}.")
-        question = suggestions.get_question(connection, found["question"])
-        if question is None or found["answered_ms"] is not None:
+        why = self._why_not(person)
+        if why:
+            raise ConflictError(f"{self.name(person)} may not be asked now: {why}.")
+        if found["answered_ms"] is not None:
             return []
         people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
-        return self._ask(connection, found["id"], question, people, "reassigned")
+        return self._ask(connection, found, people, "reassigned")
+
+    def _why_not(self, person: int) -> str:
+        no = self.engine.dispatcher().why_not(self.engine.directory[person], self.clock())
+        return "" if no is None else no.text
 
     def name(self, user: int) -> str:
         """Return what people call somebody."""
@@ -308,13 +293,12 @@ class Suggester:
 
     def note_ask(self, person: int, kind: str) -> None:
         """Note that somebody was asked outside of the service; it counts like any other ask."""
-        ask = Ask(person, self.clock(), kind, shadow=False)
         with self.database.write() as connection:
-            save_asks(connection, [ask])
-        self.engine.asks.record([person], ask.at_ms)
+            self._note_ask(connection, person, kind, shadow=False, number=None)
+        self.engine.asks.record([person], self.clock())
 
 
-def question_of(row: dict[str, Any]) -> Question:
+def _question(row: Row) -> Question:
     """Return the question of a row, or of an event's values, for routing."""
     asker = NOBODY if row["asker"] is None else row["asker"]
-    return Question(row["title"], row["body"], tuple(row["tags"]), asker, id=row["id"])
+    return Question(row["title"], row["body"], row["tags"], asker, id=row["id"])

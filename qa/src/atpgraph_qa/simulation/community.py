@@ -38,43 +38,23 @@ _ROOM, _HARD_ROOM, _FIRST = 0.9, 0.2, 0.8  # for how many answers there is room
 
 @dataclass(frozen=True, eq=False)
 class Community:
-    """A simulated community: its events and its ground truth. Users and topics count from 0.
+    """A simulated community: its events and its ground truth. Users and topics count from 0."""
 
-    Attributes
-    ----------
-    expertise, interest : float64 arrays of shape (users, topics)
-        Planted expertise, and how each user's attention is divided among the topics.
-    helpfulness : float64 array
-        How much of what they see each user answers.
-    registered_ms : int64 array
-        When each user came.
-    asker, topic, asked_ms : int64 arrays
-        User, topic and time of every question, by time.
-    difficulty : float64 array
-        Planted difficulty of every question, on the scale of `expertise`.
-    answer_question, answerer, answered_ms, answer_score : int64 arrays
-        Question, user, time and votes of every answer.
-    accepted : int64 array
-        Answer accepted for every question, −1 for none.
-    bounty, bounty_ms : int64 arrays
-        Points offered for every question, 0 for none, and when.
-    """
-
-    expertise: Float64Array
-    interest: Float64Array
-    helpfulness: Float64Array
+    expertise: Float64Array  # planted, of every user in every topic
+    interest: Float64Array  # how each user's attention is divided among the topics
+    helpfulness: Float64Array  # how much of what they see each user answers
     registered_ms: Int64Array
-    asker: Int64Array
+    asker: Int64Array  # of every question, by time
     topic: Int64Array
     asked_ms: Int64Array
-    difficulty: Float64Array
-    answer_question: Int64Array
+    difficulty: Float64Array  # planted, on the scale of `expertise`
+    answer_question: Int64Array  # of every answer
     answerer: Int64Array
     answered_ms: Int64Array
-    answer_score: Int64Array
-    accepted: Int64Array
-    bounty: Int64Array
-    bounty_ms: Int64Array
+    answer_score: Int64Array  # votes
+    accepted: Int64Array  # answer accepted for every question, −1 for none
+    bounty: Int64Array  # points offered for every question, 0 for none …
+    bounty_ms: Int64Array  # … and when
 
     @property
     def n_users(self) -> int:
@@ -90,12 +70,6 @@ class Community:
     def n_topics(self) -> int:
         """Number of topics."""
         return int(self.expertise.shape[1])
-
-    @property
-    def overall_expertise(self) -> Float64Array:
-        """Expertise of every user over the topics they care about, weighted by interest."""
-        result: Float64Array = np.einsum("ut,ut->u", self.expertise, self.interest)
-        return result
 
 
 def simulate_community(
@@ -138,7 +112,8 @@ def simulate_community(
     span = years * 365.25 * DAY_MS
     people = _people(rng, n_users, n_topics, span)
     asked = _ask(rng, n_questions, people, span)
-    bounty, bounty_at = _offer(rng, asked, bounty_share)
+    bounty = _offer(rng, asked.difficulty, bounty_share)
+    bounty_at = asked.at + rng.uniform(2.0, 9.0, n_questions) * DAY_MS
     helpful = rng.lognormal(0.0, 1.0, n_users) * np.exp(0.4 * people.expertise.max(axis=1))
     question, answerer, answered, quality = _answer(rng, people, helpful, asked, bounty)
     accepted = _accept(rng, n_questions, question, quality)
@@ -209,29 +184,24 @@ def _ask(rng: np.random.Generator, n: int, people: _People, span: float) -> _Ask
     draw = rng.random(n)[:, None] > np.cumsum(interest[asker], axis=1)[:, : n_topics - 1]
     topic = np.count_nonzero(draw, axis=1).astype(np.int64)
     by_asker = np.argsort(asker, kind="stable")
-    first = np.searchsorted(asker[by_asker], asker[by_asker])
     before = np.empty(n, dtype=np.int64)
-    before[by_asker] = np.arange(n) - first
+    before[by_asker] = np.arange(n) - np.searchsorted(asker[by_asker], asker[by_asker])
     difficulty = expertise[asker, topic] + 0.35 + 0.20 * np.log1p(before) + rng.normal(0.0, 0.4, n)
     return _Asked(asker.astype(np.int64), topic, asked, difficulty)
 
 
-def _offer(
-    rng: np.random.Generator, asked: _Asked, share: float
-) -> tuple[Int64Array, Float64Array]:
-    """Bounties: more often and larger for hard questions, a few days after the question."""
-    difficulty = asked.difficulty
+def _offer(rng: np.random.Generator, difficulty: Float64Array, share: float) -> Int64Array:
+    """Bounties: more often and larger for hard questions."""
     n = len(difficulty)
     wanted = difficulty + rng.normal(0.0, 1.2, n)
-    offered = np.zeros(n, dtype=np.bool_)
-    offered[np.argsort(-wanted, kind="stable")[: round(share * n)]] = True
+    offered = np.argsort(-wanted, kind="stable")[: round(share * n)]
     urge = difficulty + rng.normal(0.0, 0.35, n)
     bounty = np.zeros(n, dtype=np.int64)
-    if offered.any():
+    if len(offered):
         # Small bounties are common and large ones rare.
         steps = np.quantile(urge[offered], [0.42, 0.66, 0.78, 0.86, 0.91, 0.95, 0.98])
         bounty[offered] = BOUNTIES[np.searchsorted(steps, urge[offered])]
-    return bounty, asked.at + rng.uniform(2.0, 9.0, n) * DAY_MS
+    return bounty
 
 
 def _answer(

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, count, repeat
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -72,14 +72,15 @@ def write_dump(
     texts = write_texts(rng, topics, community.topic, community.answer_question)
     question_id, answer_id = _post_ids(community)
     files = {
-        "Posts.xml": ("posts", _posts(rng, community, texts, question_id, answer_id)),
-        "Users.xml": ("users", _users(community)),
-        "Votes.xml": ("votes", _votes(community, question_id, answer_id)),
-        "Tags.xml": ("tags", _tags(topics, texts)),
-        "PostLinks.xml": ("postlinks", _links(rng, community, question_id)),
+        "Posts.xml": _posts(rng, community, texts, question_id, answer_id),
+        "Users.xml": _users(community),
+        "Votes.xml": _votes(community, question_id, answer_id),
+        "Tags.xml": _tags(topics, texts),
+        "PostLinks.xml": _links(rng, community, question_id),
     }
     with atomic_folder(folder, known={*FILES, TRUTH, DESCRIPTION}) as target:
-        for name, (root, rows) in files.items():
+        for name, rows in files.items():
+            root = FILES[name].root
             with (target / name).open("w", encoding="utf-8", newline="\n") as file:
                 file.write(f'<?xml version="1.0" encoding="utf-8"?>\n<{root}>\n')
                 file.writelines(rows)
@@ -113,12 +114,18 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
     return read_archive(path, _FORMAT, 1, hint, _PLANTED, lambda _, arrays: arrays)
 
 
-def _row(**attributes: object) -> str:
-    """A row of a dump file, without the attributes that are None."""
-    cells = " ".join(
-        f"{name}={quoteattr(str(value))}" for name, value in attributes.items() if value is not None
-    )
-    return f"  <row {cells} />\n"
+def _rows(**columns: Iterable[object]) -> Iterator[str]:
+    """Yield rows of a dump file from columns by attribute; a value that is None is left out.
+
+    A column may go on forever; the shortest one says how many rows there are.
+    """
+    for values in zip(*columns.values(), strict=False):
+        cells = (
+            f"{name}={quoteattr(str(value))}"
+            for name, value in zip(columns, values, strict=True)
+            if value is not None
+        )
+        yield f"  <row {' '.join(cells)} />\n"
 
 
 def _dates(moments: Int64Array) -> list[str]:
@@ -126,7 +133,7 @@ def _dates(moments: Int64Array) -> list[str]:
 
 
 def _post_ids(community: Community) -> tuple[Int64Array, Int64Array]:
-    """Ids of questions and answers, which rise with time."""
+    """Return the ids of questions and answers, which rise with time."""
     moments = np.concatenate([community.asked_ms, community.answered_ms])
     ids = np.empty(len(moments), dtype=np.int64)
     ids[np.argsort(moments, kind="stable")] = np.arange(1, len(moments) + 1)
@@ -140,110 +147,109 @@ def _posts(
     question_id: Int64Array,
     answer_id: Int64Array,
 ) -> list[str]:
-    """Rows of questions and answers, by id."""
+    """Return the rows of questions and answers, by id."""
     n = community.n_questions
-    asker = _owners(rng, community.asker)
-    answerer = _owners(rng, community.answerer)
+    asker, answerer = (_owners(rng, users) for users in (community.asker, community.answerer))
     views = rng.poisson(np.exp(rng.normal(4.0, 1.0, n)))
     score = rng.poisson(2.0, n) - rng.poisson(0.3, n)
-    asked, answered = _dates(community.asked_ms), _dates(community.answered_ms)
-    answers = np.bincount(community.answer_question, minlength=n)
-    rows = [""] * (n + len(answerer))
-    for question in range(n):
-        accepted = community.accepted[question]
-        rows[question_id[question] - 1] = _row(
-            Id=question_id[question],
-            PostTypeId=1,
-            AcceptedAnswerId=answer_id[accepted] if accepted >= 0 else None,
-            CreationDate=asked[question],
-            Body=texts.bodies[question],
-            Score=score[question],
-            ViewCount=views[question],
-            OwnerUserId=asker[question],
-            Title=texts.titles[question],
-            Tags=f"|{'|'.join(texts.tags[question])}|",
-            AnswerCount=answers[question],
-        )
-    for answer in range(len(answerer)):
-        rows[answer_id[answer] - 1] = _row(
-            Id=answer_id[answer],
-            PostTypeId=2,
-            ParentId=question_id[community.answer_question[answer]],
-            CreationDate=answered[answer],
-            Body=texts.answers[answer],
-            Score=community.answer_score[answer],
-            OwnerUserId=answerer[answer],
-        )
-    return rows
+    accepted = (answer_id[a] if a >= 0 else None for a in community.accepted.tolist())
+    questions = _rows(
+        Id=question_id,
+        PostTypeId=repeat(1),
+        AcceptedAnswerId=accepted,
+        CreationDate=_dates(community.asked_ms),
+        Body=texts.bodies,
+        Score=score,
+        ViewCount=views,
+        OwnerUserId=asker,
+        Title=texts.titles,
+        Tags=(f"|{'|'.join(tags)}|" for tags in texts.tags),
+        AnswerCount=np.bincount(community.answer_question, minlength=n),
+    )
+    answers = _rows(
+        Id=answer_id,
+        PostTypeId=repeat(2),
+        ParentId=question_id[community.answer_question],
+        CreationDate=_dates(community.answered_ms),
+        Body=texts.answers,
+        Score=community.answer_score,
+        OwnerUserId=answerer,
+    )
+    rows = np.array([*questions, *answers], dtype=object)
+    return list(rows[np.argsort(np.concatenate([question_id, answer_id]))])
 
 
 def _owners(rng: np.random.Generator, users: Int64Array) -> list[int | None]:
-    """User ids of the owners of posts; None for those who are deleted."""
+    """Return user ids of the owners of posts; None for those who are deleted."""
     deleted = rng.random(len(users)) < _DELETED
     numbers = (users + _FIRST_USER).tolist()
     return [None if gone else user for user, gone in zip(numbers, deleted, strict=True)]
 
 
 def _users(community: Community) -> Iterator[str]:
-    dates = _dates(community.registered_ms)
-    reputation = 1 + 10 * np.bincount(
-        community.answerer, np.maximum(community.answer_score, 0), community.n_users
-    ).astype(np.int64)
-    yield _row(Id=-1, Reputation=1, CreationDate=dates[0], DisplayName="Community")
-    for user, (date, points) in enumerate(zip(dates, reputation, strict=True), _FIRST_USER):
-        yield _row(Id=user, Reputation=points, CreationDate=date, DisplayName=f"user{user}")
+    dates, n = _dates(community.registered_ms), community.n_users
+    votes = np.maximum(community.answer_score, 0)
+    points = np.bincount(community.answerer, votes, n).astype(np.int64)
+    ids = [-1, *range(_FIRST_USER, n + _FIRST_USER)]
+    return _rows(
+        Id=ids,
+        Reputation=[1, *(1 + 10 * points)],
+        CreationDate=[dates[0], *dates],
+        DisplayName=["Community", *(f"user{user}" for user in ids[1:])],
+    )
 
 
 def _votes(community: Community, question_id: Int64Array, answer_id: Int64Array) -> Iterator[str]:
-    """Up and down votes on answers, acceptances, and bounties from offer to award."""
+    """Yield up and down votes on answers, acceptances, and bounties from offer to award."""
     score, answered = community.answer_score, community.answered_ms
-    up = np.repeat(np.arange(len(score)), np.maximum(score, 0))
-    down = np.repeat(np.arange(len(score)), np.maximum(-score, 0))
+    up, down = (np.repeat(np.arange(len(score)), np.maximum(s, 0)) for s in (score, -score))
     accepted = community.accepted[community.accepted >= 0]
     offered = np.flatnonzero(community.bounty)
     awarded = offered[community.accepted[offered] >= 0]
     won = community.accepted[awarded]
     award_ms = np.maximum(community.bounty_ms[awarded], answered[won]) + 7 * DAY_MS
     payer = (community.asker[offered] + _FIRST_USER).tolist()
-    nothing: Iterable[None] = ()
-    kinds = (  # type, post, time, points, who
+    nothing = repeat(None)
+    kinds: tuple[tuple[int, Int64Array, Int64Array, Iterable[object], Iterable[object]], ...] = (
+        # type, post, time, points, who
         (2, answer_id[up], answered[up] + 2 * DAY_MS, nothing, nothing),
         (3, answer_id[down], answered[down] + 2 * DAY_MS, nothing, nothing),
         (1, answer_id[accepted], answered[accepted] + DAY_MS, nothing, nothing),
         (8, question_id[offered], community.bounty_ms[offered], community.bounty[offered], payer),
         (9, answer_id[won], award_ms, community.bounty[awarded], nothing),
     )
-    number = 0
+    first = 1
     for kind, posts, moments, amounts, users in kinds:
-        # The dates of votes have no time of day, as in real dumps.
-        dates = _dates(moments // DAY_MS * DAY_MS)
-        for post, date, amount, user in zip_longest(posts, dates, amounts, users):
-            number += 1
-            yield _row(
-                Id=number,
-                PostId=post,
-                VoteTypeId=kind,
-                UserId=user,
-                CreationDate=date,
-                BountyAmount=amount,
-            )
+        yield from _rows(
+            Id=range(first, first + len(posts)),
+            PostId=posts,
+            VoteTypeId=repeat(kind),
+            UserId=users,
+            # The dates of votes have no time of day, as in real dumps.
+            CreationDate=_dates(moments // DAY_MS * DAY_MS),
+            BountyAmount=amounts,
+        )
+        first += len(posts)
 
 
 def _tags(topics: Sequence[Topic], texts: Texts) -> Iterator[str]:
     counts = Counter(chain.from_iterable(texts.tags))
-    for number, tag in enumerate(chain.from_iterable(topic.tags for topic in topics), 1):
-        yield _row(Id=number, TagName=tag, Count=counts[tag])
+    tags = [tag for topic in topics for tag in topic.tags]
+    return _rows(Id=count(1), TagName=tags, Count=[counts[tag] for tag in tags])
 
 
 def _links(
     rng: np.random.Generator, community: Community, question_id: Int64Array
 ) -> Iterator[str]:
-    """A few questions link to an earlier one of the same topic."""
+    """Yield links of a few questions to an earlier one of the same topic."""
     order = np.argsort(community.topic, kind="stable")
     same = np.flatnonzero(community.topic[order][1:] == community.topic[order][:-1])
     chosen = same[rng.random(len(same)) < _LINKED]
     later, earlier = order[chosen + 1], order[chosen]
-    dates = _dates(community.asked_ms[later] + DAY_MS)
-    pairs = zip(question_id[later], question_id[earlier], dates, strict=True)
-    for number, (post, related, date) in enumerate(pairs, 1):
-        yield _row(Id=number, CreationDate=date, PostId=post, RelatedPostId=related, LinkTypeId=1)
+    return _rows(
+        Id=count(1),
+        CreationDate=_dates(community.asked_ms[later] + DAY_MS),
+        PostId=question_id[later],
+        RelatedPostId=question_id[earlier],
+        LinkTypeId=repeat(1),
+    )

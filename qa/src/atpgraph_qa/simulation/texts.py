@@ -25,18 +25,8 @@ _MOST_DRAWS = 40  # that any post takes
 _BLOCK = 10_000
 
 Scene = dict[str, str]
+Part = dict[str, list[str]]  # things, troubles, tasks and tools of a part of a topic
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a topic, with a tag of its own."""
-
-    tag: str
-    things: tuple[str, ...]
-    troubles: tuple[str, ...]
-    tasks: tuple[str, ...]
-    tools: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,14 +36,14 @@ class Topic:
     tag: str
     person: str
     hobby: str
-    settings: tuple[str, ...]
-    terms: tuple[str, ...]
-    parts: tuple[Part, ...]
+    settings: list[str]
+    terms: list[str]
+    parts: dict[str, Part]  # by tag
 
     @property
     def tags(self) -> list[str]:
         """The tag of the topic, then those of its parts."""
-        return [self.tag, *(part.tag for part in self.parts)]
+        return [self.tag, *self.parts]
 
 
 @dataclass(frozen=True)
@@ -98,12 +88,9 @@ def _topic(name: str, variant: int) -> Topic:
         "-".join([name, *chosen]),
         area["person"],
         area["hobby"],
-        tuple(x for key in chosen for x in milieus[key]["settings"]) or tuple(area["settings"]),
-        (*(x for key in chosen for x in milieus[key]["terms"]), *own_terms),
-        tuple(
-            Part("-".join([tag, *chosen]), **{key: tuple(x) for key, x in words.items()})
-            for tag, words in area["parts"].items()
-        ),
+        [x for key in chosen for x in milieus[key]["settings"]] or area["settings"],
+        [x for key in chosen for x in milieus[key]["terms"]] + own_terms,
+        {"-".join([tag, *chosen]): words for tag, words in area["parts"].items()},
     )
 
 
@@ -143,16 +130,8 @@ def write_texts(
 ) -> Texts:
     """Write the questions and answers of a community.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Same state, same texts.
-    topics : sequence of Topic
-        What there is to write about.
-    question_topic : int64 array
-        Index of the topic of every question.
-    answer_question : int64 array
-        Index of the question of every answer.
+    `question_topic` has the index of the topic of every question, `answer_question` that of the
+    question of every answer.
 
     Examples
     --------
@@ -186,22 +165,22 @@ def _draws(rng: np.random.Generator, posts: Int64Array) -> Iterator[tuple[int, _
 
 def _write_question(draws: _Draws, topic: Topic, texts: Texts) -> tuple[Topic, Part, Scene]:
     """Add a question to the texts and return what it is about, for those who answer."""
-    part, other = draws.several(topic.parts, 2)
-    scene = _scene(draws, topic, part)
+    tag, other = draws.several(list(topic.parts), 2)
+    scene = _scene(draws, topic, topic.parts[tag])
     sentences = _grammar()["question"]
     kind = _grammar()["trouble" if draws.chance(0.5) else "task"]
     texts.titles.append(draws.say(scene, kind["titles"]))
-    texts.tags.append([topic.tag, part.tag])
+    texts.tags.append([topic.tag, tag])
     body = [
         draws.say(scene, sentences["introductions"], kind["openings"]),
         draws.say(scene, sentences["details"], sentences["attempts"]),
         draws.say(scene, sentences["asks"]),
     ]
     if draws.chance(_TWO_PARTS):
-        texts.tags[-1].append(other.tag)
-        body.insert(2, draws.say(_scene(draws, topic, other), sentences["asides"]))
+        texts.tags[-1].append(other)
+        body.insert(2, draws.say(_scene(draws, topic, topic.parts[other]), sentences["asides"]))
     texts.bodies.append(f"<p>{' '.join(body)}</p>\n")
-    return topic, part, scene
+    return topic, topic.parts[tag], scene
 
 
 def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
@@ -210,8 +189,8 @@ def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
     return {
         "person": topic.person,
         "hobby": topic.hobby,
-        "thing": draws.one(part.things),
-        "trouble": draws.one(part.troubles),
+        "thing": draws.one(part["things"]),
+        "trouble": draws.one(part["troubles"]),
         "setting": setting,
         "other_setting": other,
         "when": draws.one(_grammar()["question"]["whens"]),
@@ -222,8 +201,8 @@ def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
 def _remedy(draws: _Draws, topic: Topic, part: Part) -> Scene:
     """What could be done about it, in the eyes of whoever writes."""
     scene: Scene = {}
-    scene["task"], scene["other_task"] = draws.several(part.tasks, 2)
-    scene["tool"], scene["other_tool"] = draws.several(part.tools, 2)
+    scene["task"], scene["other_task"] = draws.several(part["tasks"], 2)
+    scene["tool"], scene["other_tool"] = draws.several(part["tools"], 2)
     terms = ("term", "other_term", "third_term", "fourth_term", "fifth_term")
     scene.update(zip(terms, draws.several(topic.terms, len(terms)), strict=True))
     return scene

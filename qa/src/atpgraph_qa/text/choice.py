@@ -14,10 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph_qa.text.model import TextModel, file_digest
-from atpgraph_qa.text.onnx import OnnxText
-from atpgraph_qa.text.static import StaticText
-from atpgraph_qa.text.tokens import PURPOSE
+from atpgraph_qa.text.model import PURPOSE, OnnxText, StaticText, TextModel, file_digest
 
 BM25, STATIC, DENSE, AUTO = "bm25", "static", "dense", "auto"
 CHOICES = (BM25, STATIC, DENSE, AUTO)

@@ -62,16 +62,9 @@ def text_vectors(
     site: Path | None = None,
     turn: Callable[[Vectors], AnyArray] = np.asarray,
 ) -> AnyArray:
-    """Vectors of texts, one row each; those kept beside the site are not computed again.
+    """Return vectors of texts, one row each; those kept beside the site are not computed again.
 
-    Parameters
-    ----------
-    model : TextModel
-    texts : sequence of str
-    site : path, optional
-        Folder of the site; without one nothing is kept.
-    turn : callable, optional
-        What to make of the vectors, some rows at a time: those of a large site take gigabytes.
+    `turn` says what to make of them, some rows at a time: those of a large site take gigabytes.
     """
     wanted = np.array([_key(text) for text in texts], dtype=_KEY)
     keys, first = np.unique(wanted, return_index=True)

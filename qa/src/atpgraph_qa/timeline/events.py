@@ -1,4 +1,4 @@
-"""What happens on a site while a model is in use, one event at a time."""
+"""What happens on a site while a model is in use, one event at a time; and newcomers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from atpgraph.errors import InputError
+from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.data.site import NOBODY
 
 
@@ -35,8 +36,7 @@ class Asked:
     at_ms: int = 0
 
     def __post_init__(self) -> None:
-        _check_ids(self, id=self.id)
-        _check_numbers(self, asker=self.asker, at_ms=self.at_ms)
+        _check(self, "id", "asker", "at_ms")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
             raise InputError(f"tags is a list of names, not {self.tags!r}.")
         if not isinstance(self.title, str) or not isinstance(self.body, str):
@@ -54,8 +54,7 @@ class Answered:
     at_ms: int = 0
 
     def __post_init__(self) -> None:
-        _check_ids(self, id=self.id, question=self.question)
-        _check_numbers(self, user=self.user, at_ms=self.at_ms)
+        _check(self, "id", "question", "user", "at_ms")
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class Accepted:
     at_ms: int = 0
 
     def __post_init__(self) -> None:
-        _check_ids(self, question=self.question, answer=self.answer)
-        _check_numbers(self, at_ms=self.at_ms)
+        _check(self, "question", "answer", "at_ms")
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ class Voted:
     at_ms: int = 0
 
     def __post_init__(self) -> None:
-        _check_ids(self, answer=self.answer)
-        _check_numbers(self, value=self.value, at_ms=self.at_ms)
+        _check(self, "answer", "value", "at_ms")
         if self.value not in (1, -1):
             raise InputError(f"A vote is 1 or -1, not {self.value!r}.")
 
@@ -93,21 +90,53 @@ class Forgotten:
     user: int
 
     def __post_init__(self) -> None:
-        _check_ids(self, user=self.user)
+        _check(self, "user")
 
 
 Event = Asked | Answered | Accepted | Voted | Forgotten
+_MAY_BE_NEGATIVE = ("asker", "at_ms", "value")
 
 
-def _check_ids(event: object, **ids: object) -> None:
-    """Ids are numbers from 0."""
-    _check_numbers(event, **ids)
-    for name, value in ids.items():
-        if isinstance(value, int) and value < 0:
-            raise InputError(f"{name} of {type(event).__name__} is an id from 0, not {value}.")
-
-
-def _check_numbers(event: object, **numbers: object) -> None:
-    for name, value in numbers.items():
+def _check(event: Event, *numbers: str) -> None:
+    """Check that attributes are whole numbers, and ids from 0."""
+    kind = type(event).__name__
+    for name in numbers:
+        value = getattr(event, name)
         if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**62:
-            raise InputError(f"{name} of {type(event).__name__} is a number, not {value!r}.")
+            raise InputError(f"{name} of {kind} is a number, not {value!r}.")
+        unknown = isinstance(event, Answered) and name == "user"
+        if value < 0 and not unknown and name not in _MAY_BE_NEGATIVE:
+            raise InputError(f"{name} of {kind} is an id from 0, not {value}.")
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """Somebody new: what they say they know about, or their first answers.
+
+    Attributes
+    ----------
+    user : int
+        User id.
+    tags : tuple of str
+        Tags they say they know about.
+    text : str
+        The same in words.
+    answered : tuple of int
+        Ids of the questions they have answered.
+    accepted : tuple of int
+        Those of them where their answer was accepted.
+    """
+
+    user: int
+    tags: tuple[str, ...] = ()
+    text: str = ""
+    answered: tuple[int, ...] = ()
+    accepted: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """A newcomer, and positions of the questions that stand for what they know."""
+
+    newcomer: Newcomer
+    questions: Int64Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,15 @@ from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.records import Records, first_tags
-from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable
+from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable, extended
 from atpgraph_qa.timeline.visibility import FOREVER, monday
 
 if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts
 
 T = TypeVar("T")
-DAMPED: Shelf[Float32Array] = Shelf("damped counts of words", keep=1)
+WORDS: Shelf[Float32Array] = Shelf("weights of words", keep=1)
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,32 +39,29 @@ class History:
         Everything, later events included: not for ranking.
     now : int
         The moment; by default the end of time.
-    shared : bool
-        Many questions are asked of this history, so that it pays to prepare for them.
-    counts : Counts or None
+    carried : Counts or None
         Sums over all answers, where they were carried on from an earlier history.
     """
 
     records: Records
     now: int = FOREVER
-    shared: bool = False
-    counts: Counts | None = field(default=None, repr=False)
+    carried: Counts | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"History(questions={self.n_questions}, answers={self.n_answers})"
 
     @classmethod
-    def latest(cls, records: Records, *, shared: bool = False) -> History:
-        """The history right after the last post."""
-        return cls(records, cls(records).last_ms, shared)
+    def latest(cls, records: Records) -> History:
+        """Return the history right after the last post."""
+        return cls(records, cls(records).last_ms)
 
     def at(self, moment_ms: int) -> History:
-        """What was known at an earlier moment."""
+        """Return what was known at an earlier moment."""
         return History(self.records, min(int(moment_ms), self.now))
 
     def without(self, positions: npt.ArrayLike) -> History:
-        """The same, but for these questions and what belongs to them."""
-        return History(self.records.without(positions), self.now, self.shared)
+        """Return the same, but for these questions and what belongs to them."""
+        return History(self.records.without(positions), self.now)
 
     @cached_property
     def n_questions(self) -> int:
@@ -86,7 +84,7 @@ class History:
         return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
 
     def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, kept for whoever asks again while nothing new has become known."""
+        """Return what `make` gives, kept until something new becomes known."""
         extent = self.n_questions, self.n_answers, self.n_acceptances, self.n_votes
         return self.records.memo.get(shelf, (extent, key), make)
 
@@ -100,7 +98,7 @@ class History:
 
     @property
     def users(self) -> Int64Array:
-        """Ids of users, ascending."""
+        """Ids of users."""
         return self.records.users
 
     @property
@@ -109,7 +107,7 @@ class History:
         return len(self.records.users)
 
     def codes(self, ids: npt.ArrayLike) -> Int64Array:
-        """Codes of users by id, −1 for unknown ones."""
+        """Return codes of users by id, −1 for unknown ones."""
         return self.records.codes(ids)
 
     @cached_property
@@ -139,33 +137,42 @@ class History:
         n = int(np.searchsorted(asked, self.week_ms)) or self.n_questions
         return self.corpus.mean_length(present[:n])
 
-    @cached_property
-    def damped(self) -> Float32Array | None:
-        """See :meth:`~.corpus.Corpus.damped`; None unless the history is shared."""
-        if not self.shared or not self.questions.present.all():
-            return None
-        key, mean = (self.records.base, self.week_ms), self.mean_length
-        return self.records.memo.get(DAMPED, key, lambda: self.corpus.damped(mean))
+    @property
+    def word_weights(self) -> Float32Array:
+        """See :meth:`.Corpus.weights`; kept for the week."""
+        present, mean = self.records.questions.present, self.mean_length
+        key = self.records.base, self.week_ms
+        return self.records.memo.get(WORDS, key, lambda: self.corpus.weights(present, mean))
 
     @cached_property
+    def counts(self) -> Counts:
+        """Sums over all answers."""
+        return self.carried or Counts.of(self)
+
+    @property
     def is_accepted(self) -> BoolArray:
         """For every answer, whether it is known to be accepted."""
-        if self.counts is not None:
-            return self.counts.is_accepted
-        result = np.zeros(self.n_answers, dtype=np.bool_)
-        accepted = self.records.acceptances.answer[: self.n_acceptances]
-        result[accepted[accepted < self.n_answers]] = True
-        return result
+        return self.counts.is_accepted
 
-    @cached_property
+    @property
     def best_answer(self) -> Int64Array:
         """For every question, its accepted answer, −1 for none."""
-        if self.counts is not None:
-            return self.counts.best_answer
-        result = np.full(self.n_questions, NOBODY, dtype=np.int64)
-        accepted = np.flatnonzero(self.is_accepted)
-        result[self.answers.question[accepted]] = accepted
-        return result
+        return self.counts.best_answer
+
+    @property
+    def n_given(self) -> Float64Array:
+        """Answers of every user."""
+        return self.counts.n_given
+
+    @property
+    def n_won(self) -> Float64Array:
+        """Accepted answers of every user."""
+        return self.counts.n_won
+
+    @property
+    def last_answer_ms(self) -> Int64Array:
+        """When every user last answered, 0 for never."""
+        return self.counts.last_answer_ms
 
     @cached_property
     def answer_votes(self) -> Float64Array:
@@ -182,24 +189,24 @@ class History:
         return len(self.records.votes) > 0
 
     def answers_to(self, positions: Int64Array) -> Int64Array:
-        """The answers given so far to some questions, by date."""
+        """Return the answers given so far to some questions, by date."""
         return self.records.base.by_question.find(positions.tolist(), self.answers.question)
 
     def asked_by(self, code: int) -> Int64Array:
-        """Positions of the questions that a user asked so far, by date."""
+        """Return positions of the questions that a user asked so far, by date."""
         return self.records.base.by_asker.find([code], self.questions.asker)
 
     def answers_by(self, code: int) -> Int64Array:
-        """The answers that a user gave so far, by date."""
+        """Return the answers that a user gave so far, by date."""
         return self.records.base.by_owner.find([code], self.answers.owner)
 
     def answerers(self, position: int) -> Int64Array:
-        """Codes of the people who answered a question."""
+        """Return codes of the people who answered a question."""
         owner = self.answers.owner[self.answers_to(np.array([position]))]
         return np.unique(owner[owner >= 0])
 
     def answerer_counts(self, *, but_asker: bool = False) -> Int64Array:
-        """Number of people who answered each question, the asker included or not."""
+        """Return the number of people who answered each question, the asker included or not."""
         owner, question = self.answers.owner, self.answers.question
         counts = owner >= 0
         if but_asker:
@@ -208,37 +215,11 @@ class History:
         pairs = np.unique(question[counts] * width + owner[counts])
         return np.bincount(pairs // width, minlength=self.n_questions).astype(np.int64)
 
-    def per_user(self, weights: FloatArray | None = None) -> Float64Array:
-        """Sum over every user's answers of a weight each (1 by default)."""
+    def per_user(self, weights: FloatArray) -> Float64Array:
+        """Return the sum over every user's answers of a weight each."""
         total = np.zeros(self.n_users)
-        if weights is None:
-            weights = np.ones(self.n_answers)
         sum_by_owner(self.answers.owner, weights.astype(np.float64, copy=False), total)
         return total
-
-    @cached_property
-    def n_given(self) -> Float64Array:
-        """Answers of every user."""
-        if self.counts is not None:
-            return self.counts.n_given
-        return self.per_user()
-
-    @cached_property
-    def n_won(self) -> Float64Array:
-        """Accepted answers of every user."""
-        if self.counts is not None:
-            return self.counts.n_won
-        return self.per_user(self.is_accepted.astype(np.float64))
-
-    @cached_property
-    def last_answer_ms(self) -> Int64Array:
-        """When every user last answered, 0 for never."""
-        if self.counts is not None:
-            return self.counts.last_answer_ms
-        result = np.zeros(self.n_users, dtype=np.int64)
-        known = self.answers.owner >= 0
-        result[self.answers.owner[known]] = self.answers.given_ms[known]  # by date: the last stays
-        return result
 
     @cached_property
     def tags(self) -> QuestionTags:
@@ -246,20 +227,21 @@ class History:
         return first_tags(self.records.tags, self.n_questions)
 
     def tag_codes(self, names: Sequence[str]) -> Int64Array:
-        """Codes of tags by name, in the order of names; unknown ones are left out."""
+        """Return codes of tags by name, in the order of names; unknown ones are left out."""
         index = self.records.tag_index
         return np.array([index[n] for n in sorted(set(names)) if n in index], dtype=np.int64)
 
     def tagged(self, code: int) -> Int64Array:
-        """The questions asked so far that have a tag."""
-        base, tags = self.records.base, self.tags
-        uses = base.by_tag.find([code], tags.tags)
-        first = int(np.searchsorted(uses, base.by_tag.size))
-        late = np.searchsorted(tags.indptr, uses[first:], side="right") - 1
-        return np.append(base.tag_uses[uses[:first]], late)
+        """Return the questions asked so far that have a tag."""
+        index, tags = self.records.base.by_tag, self.tags
+        inside = code < len(index.indptr) - 1
+        known = index.positions[index.indptr[code] : index.indptr[code + 1]] if inside else _NONE
+        uses = index.size + np.flatnonzero(tags.tags[index.size :] == code)
+        found = np.append(known, np.searchsorted(tags.indptr, uses, side="right") - 1)
+        return found[: int(np.searchsorted(found, self.n_questions))]
 
     def posts(self) -> Posts:
-        """The posts as a site has them, for the competition graph."""
+        """Return the posts as a site has them, for the competition graph."""
         from atpgraph_qa.competition import Posts
 
         asked, given = self.questions, self.answers
@@ -282,17 +264,42 @@ class Counts:
     n_given: Float64Array
     n_won: Float64Array
     last_answer_ms: Int64Array
+    n_acceptances: int = 0
 
     @classmethod
     def of(cls, history: History) -> Counts:
-        """The counts of a history."""
-        return history.counts or cls(
-            history.is_accepted,
-            history.best_answer,
-            history.n_given,
-            history.n_won,
-            history.last_answer_ms,
+        """Count from nothing."""
+        none = np.zeros(0)
+        return cls(_NONE.astype(np.bool_), _NONE, none, none, _NONE).until(history)
+
+    def until(self, history: History) -> Counts:
+        """Return the counts carried on to a later history."""
+        start, n, m = len(self.is_accepted), history.n_users, history.n_answers
+        owner, question = history.answers.owner, history.answers.question
+        accepted = extended(self.is_accepted, np.zeros(m - start, dtype=np.bool_))
+        more = history.n_questions - len(self.best_answer)
+        best = extended(self.best_answer, np.full(more, NOBODY, dtype=np.int64))
+        given, won, last = (
+            _padded(column, n) for column in (self.n_given, self.n_won, self.last_answer_ms)
         )
+        late = start + np.flatnonzero(owner[start:] >= 0)
+        np.add.at(given, owner[late], 1.0)
+        last[owner[late]] = history.answers.given_ms[late]  # by date: the last one stays
+        known = history.records.acceptances.answer[self.n_acceptances : history.n_acceptances]
+        unseen = np.flatnonzero(known >= m)  # known, but of an answer that is not yet
+        done = self.n_acceptances + int(unseen[0] if len(unseen) else len(known))
+        fresh = known[known < m]
+        fresh = fresh[~accepted[fresh]]
+        if len(fresh):
+            accepted, best = accepted.copy(), best.copy()  # earlier histories see the old ones
+            accepted[fresh] = True
+            best[question[fresh]] = fresh
+            np.add.at(won, owner[fresh[owner[fresh] >= 0]], 1.0)
+        return Counts(accepted, best, given, won, last, done)
+
+
+def _padded(column: Any, n: int) -> Any:
+    return np.append(column, np.zeros(n - len(column), dtype=column.dtype))
 
 
 @kernel

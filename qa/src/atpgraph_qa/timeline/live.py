@@ -7,7 +7,7 @@ and are looked through.
 Time
     Events of one call are taken by date. One that is dated before the last post known is taken as
     of that post: what came late was not known earlier. An acceptance or a vote counts from the end
-    of its day, as those of a dump do, so that people are ranked by what the router learnt from.
+    of its day, as those of a dump do, so that people are ranked by what the router learned from.
 What changes nothing
     A question or an answer that is there already, an answer to an unknown question, an acceptance
     or a vote for an unknown answer, an acceptance that is there already, somebody unknown to be
@@ -20,100 +20,60 @@ What is rare
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.data.site import DAY_MS, NOBODY, QuestionTags
-from atpgraph_qa.timeline.events import (
-    Accepted,
-    Answered,
-    Asked,
-    Event,
-    Forgotten,
-    Voted,
-)
-from atpgraph_qa.timeline.growth import Room, TextLines
-from atpgraph_qa.timeline.history import Counts, History
-from atpgraph_qa.timeline.memo import Memo
-from atpgraph_qa.timeline.records import Growth, Records, codes_of
-from atpgraph_qa.timeline.tables import (
-    TextTable,
-)
+from atpgraph_qa.data.site import NOBODY, QuestionTags
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Event, Forgotten, Voted
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.records import Growth, Records
+from atpgraph_qa.timeline.tables import TextLines, TextTable, extended
+from atpgraph_qa.timeline.visibility import end_of_day
 
 _ORDER = (Asked, Answered, Accepted, Voted)
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """A history and what became of the events.
-
-    Attributes
-    ----------
-    history : History
-    ignored : tuple
-        Events that changed nothing, each with why.
-    """
+class Observed(NamedTuple):
+    """A history, and the events that changed nothing, each with why."""
 
     history: History
     ignored: tuple[tuple[Event, str], ...]
 
 
 def observe(history: History, events: Iterable[Event]) -> Observed:
-    """The history with some events more; the one given stays as it is."""
+    """Return the history with some events more; the one given stays as it is."""
     ignored: list[tuple[Event, str]] = []
-    for part in _parts(list(events)):
+    for part in _parts(events):
         if isinstance(part, Forgotten):
             if int(history.codes(part.user)) < 0:
                 ignored.append((part, "nobody has that id"))
-                continue
-            history = forget(history, part.user)
-        else:
-            batch = _Batch(history)
-            for event in part:
-                why = batch.add(event)
-                if why:
-                    ignored.append((event, why))
-            history = batch.history()
+            else:
+                history = History(history.records.forgetting(part.user), history.now)
+            continue
+        batch = _Batch(history)
+        reasons = [(event, batch.add(event)) for event in part]
+        ignored += [(event, why) for event, why in reasons if why]
+        history = batch.history()
     return Observed(history, tuple(ignored))
 
 
-def _parts(events: Sequence[Event]) -> list[Any]:
-    """Events by date, cut where somebody is forgotten, which has no date."""
-    parts: list[Any] = []
-    run: list[Any] = []
+def _parts(events: Iterable[Event]) -> list[Any]:
+    """Return events by date, cut where somebody is forgotten, which has no date."""
+    parts: list[Any] = [[]]
     for event in events:
         if isinstance(event, Forgotten):
-            parts += [run, event] if run else [event]
-            run = []
+            parts += [event, []]
         elif isinstance(event, _ORDER):
-            run.append(event)
+            parts[-1].append(event)
         else:
             raise InputError(f"{event!r} is not an event.")
-    for part in [*parts, run]:
+    for part in parts:
         if isinstance(part, list):
             part.sort(key=lambda event: (event.at_ms, _ORDER.index(type(event))))
-    return [*parts, run] if run else parts
-
-
-def forget(history: History, user: int) -> History:
-    """The same history without a name under what somebody posted."""
-    records = history.records.settled()
-    code = int(records.codes(user))
-    moved = np.arange(len(records.users) + 1)
-    moved[code + 1 :] -= 1
-    moved[code] = moved[-1] = NOBODY
-    made = replace(
-        records,
-        users=np.delete(records.users, code),
-        questions=replace(records.questions, asker=moved[records.questions.asker]),
-        answers=replace(records.answers, owner=moved[records.answers.owner]),
-        newcomers={who: arrival for who, arrival in records.newcomers.items() if who != user},
-    )
-    return History(made, history.now, history.shared)
+    return [part for part in parts if part]
 
 
 class _Batch:
@@ -123,8 +83,8 @@ class _Batch:
         records = history.records
         if history.n_questions < len(records.questions) or history.n_answers < len(records.answers):
             records = records.until(history.now)
-            history = History(records, history.now, history.shared)
-        self.before = history
+            history = History(records, history.now)
+        self.before, self.records = history, records
         self.n_questions, self.n_answers = len(records.questions), len(records.answers)
         ends = (records.questions.asked_ms[-1:], records.answers.given_ms[-1:])
         self.last_ms = max([0, *(int(end[0]) for end in ends if len(end))])
@@ -133,17 +93,17 @@ class _Batch:
         self.given: list[tuple[int, int, int, int]] = []  # moment, question, user, id
         self.accepted: dict[int, tuple[int, int]] = {}  # by question: moment, answer
         self.votes: list[tuple[int, int, int]] = []  # moment, answer, value
-        self._questions: dict[int, int] = {}
-        self._answers: dict[int, int] = {}
-        self._replaced: set[int] = set()
+        self.questions: dict[int, int] = {}
+        self.answers: dict[int, int] = {}
+        self.replaced: list[int] = []
 
-    def add(self, event: Event) -> str:
-        """Take in an event; returns why not, if it changes nothing."""
-        at = max(event.at_ms, self.last_ms) if not isinstance(event, Forgotten) else self.last_ms
+    def add(self, event: Any) -> str:
+        """Take in an event; return why not, if it changes nothing."""
+        at = max(event.at_ms, self.last_ms)
         if isinstance(event, Asked):
             if self._question(event.id) >= 0:
                 return "the question is there already"
-            self._questions[event.id] = self.n_questions + len(self.asked)
+            self.questions[event.id] = self.n_questions + len(self.asked)
             self.asked.append(event)
             self.asked_ms.append(at)
             self.last_ms = at
@@ -153,195 +113,119 @@ class _Batch:
                 return "the question is unknown"
             if self._answer(event.id) >= 0:
                 return "the answer is there already"
-            self._answers[event.id] = self.n_answers + len(self.given)
+            self.answers[event.id] = self.n_answers + len(self.given)
             self.given.append((at, question, event.user, event.id))
             self.last_ms = at
+        elif (answer := self._answer(event.answer)) < 0:
+            return "the answer is unknown"
         elif isinstance(event, Accepted):
-            return self._accept(event, _end_of_day(at))
-        elif isinstance(event, Voted):
-            answer = self._answer(event.answer)
-            if answer < 0:
-                return "the answer is unknown"
-            self.votes.append((_end_of_day(at), answer, event.value))
+            return self._accept(self._question(event.question), answer, end_of_day(at))
+        else:
+            self.votes.append((end_of_day(at), answer, event.value))
         return ""
 
     def _question(self, number: int) -> int:
-        if number in self._questions:
-            return self._questions[number]
-        return self.before.records.question_at(number)
+        place = self.questions.get(number)
+        return self.records.question_at(number) if place is None else place
 
     def _answer(self, number: int) -> int:
-        if number in self._answers:
-            return self._answers[number]
-        return self.before.records.answer_at(number)
+        place = self.answers.get(number)
+        return self.records.answer_at(number) if place is None else place
 
-    def _accept(self, event: Accepted, known_ms: int) -> str:
-        answer, question = self._answer(event.answer), self._question(event.question)
-        if answer < 0:
-            return "the answer is unknown"
-        records = self.before.records
+    def _accept(self, question: int, answer: int, known_ms: int) -> str:
         if answer < self.n_answers:
-            owner_question = int(records.answers.question[answer])
+            answered = int(self.records.answers.question[answer])
         else:
-            owner_question = self.given[answer - self.n_answers][1]
-        if owner_question != question:
+            answered = self.given[answer - self.n_answers][1]
+        if answered != question:
             return "the answer is to another question"
-        there = self.accepted.get(question, (0, self._accepted_before(question)))[1]
-        if there == answer:
+        before = self._accepted_before(question)
+        if self.accepted.get(question, (0, before))[1] == answer:
             return "the answer is accepted already"
-        if there >= 0 and question not in self.accepted:
-            self._replaced.add(there)
+        if before >= 0:
+            self.replaced.append(before)
         self.accepted[question] = known_ms, answer
         return ""
 
     def _accepted_before(self, question: int) -> int:
-        """The answer whose acceptance is recorded, even if it counts only from later on; or −1."""
+        """Return the answer that is recorded as accepted, if only from later on; or −1."""
         if question >= self.n_questions:
             return NOBODY
         theirs = self.before.answers_to(np.array([question]))
-        later = self.before.records.acceptances.answer[self.before.n_acceptances :]
+        later = self.records.acceptances.answer[self.before.n_acceptances :]
         hit = theirs[self.before.is_accepted[theirs] | np.isin(theirs, later)]
         return int(hit[0]) if len(hit) else NOBODY
 
     def history(self) -> History:
-        """The history with what was taken in."""
+        """Return the history with what was taken in."""
         before = self.before
-        if self._replaced:
-            before = _without_acceptances(before, np.array(sorted(self._replaced)))
+        if self.replaced:
+            kept = ~np.isin(self.records.acceptances.answer, self.replaced)
+            table = self.records.acceptances.take(kept)
+            made = replace(self.records, acceptances=table, grown=None)
+            before = History(made, before.now)
         if not (self.asked or self.given or self.accepted or self.votes):
             return before
-        old = before.records
-        room, memo = Room(), Memo()
-        if old.grown is None:
-            memo = old.memo if old.memo.claim() else memo
-        elif old.grown.room.claim(old.grown.step):
-            room, memo = old.grown.room, old.grown.memo
-        records = self._records(old, room, memo)
         now = max(before.now, self.last_ms + 1) if self.asked or self.given else before.now
-        plain = History(records, now, before.shared)
-        return replace(plain, counts=self._counts(before, plain, room))
+        after = History(self._grown(before.records), now)
+        return replace(after, carried=before.counts.until(after))
 
-    def _records(self, old: Records, room: Room, memo: Memo) -> Records:
+    def _grown(self, old: Records) -> Records:
         posters = [event.asker for event in self.asked] + [user for _, _, user, _ in self.given]
-        new = [user for user in dict.fromkeys(posters) if user >= 0]
-        known = old.codes(np.array(new, dtype=np.int64))
-        new = [user for user, code in zip(new, known.tolist(), strict=True) if code < 0]
-        users = room.extend("users", old.users, new) if new else old.users
-        codes = old.codes(np.array(posters, dtype=np.int64))
-        place = codes_of(np.sort(np.array(new, dtype=np.int64)), np.array(posters, dtype=np.int64))
-        late = len(old.users) + np.argsort(np.array(new, dtype=np.int64))
-        codes = np.where(place >= 0, np.append(late, NOBODY)[place], codes)
+        people = np.array(posters, dtype=np.int64)
+        codes = old.codes(people)
+        unknown = np.flatnonzero((codes < 0) & (people >= 0)).tolist()
+        new = list(dict.fromkeys(posters[place] for place in unknown))
+        numbers = {user: len(old.users) + place for place, user in enumerate(new)}
+        codes[unknown] = [numbers[posters[place]] for place in unknown]
         asker, owner = codes[: len(self.asked)], codes[len(self.asked) :]
-        question_rows = ([e.id for e in self.asked], self.asked_ms, asker, [True] * len(asker))
-        given = np.array(self.given, dtype=np.int64).reshape(-1, 4)
-        answer_rows = given[:, 0], given[:, 1], owner, given[:, 3]
-        votes = np.array(self.votes, dtype=np.int64).reshape(-1, 3)
-        fresh = np.array(sorted(self.accepted.values()), dtype=np.int64).reshape(-1, 2)
-        texts, meaning = [(e.title, e.body, e.tags) for e in self.asked], old.meaning
-        lines = (
-            TextLines.of(old.texts.titles).grown(room, "titles", [e.title for e in self.asked]),
-            TextLines.of(old.texts.bodies).grown(room, "bodies", [""] * len(self.asked)),
+        tables = (self.given, 4), (self.votes, 3), (sorted(self.accepted.values()), 2)
+        given, votes, fresh = (
+            np.array(rows, dtype=np.int64).reshape(-1, width).T for rows, width in tables
         )
-        return replace(
+        index = _with_names(old.tag_index, (tag for event in self.asked for tag in event.tags))
+        grown = replace(
             old,
-            users=users,
-            questions=_extended(room, old.questions, question_rows),
-            answers=_extended(room, old.answers, answer_rows),
-            acceptances=_inserted(room, old.acceptances, (fresh[:, 0], fresh[:, 1])),
-            votes=_inserted(room, old.votes, (votes[:, 0], votes[:, 1], votes[:, 2])),
-            tags=self._tags(old, room) if self.asked else old.tags,
-            texts=TextTable(*lines) if self.asked else old.texts,
-            corpus=old.corpus.grown(room, texts) if self.asked else old.corpus,
-            meaning=meaning.grown(room, texts) if meaning and self.asked else meaning,
-            grown=Growth(old.base, room, room.step, memo, self._tag_index(old)),
+            users=extended(old.users, new) if new else old.users,
+            answers=old.answers.appended((given[0], given[1], owner, given[3])),
+            acceptances=_added(old.acceptances, fresh),
+            votes=_added(old.votes, votes),
+            grown=Growth.after(old, index),
+        )
+        if not self.asked:
+            return grown
+        texts = [(event.title, event.body, event.tags) for event in self.asked]
+        rows = [event.id for event in self.asked], self.asked_ms, asker, [True] * len(asker)
+        titles, bodies = (TextLines.of(lines) for lines in (old.texts.titles, old.texts.bodies))
+        return replace(
+            grown,
+            questions=old.questions.appended(rows),
+            tags=_tags(old.tags, index, [event.tags for event in self.asked]),
+            texts=TextTable(
+                titles.grown(title for title, _, _ in texts), bodies.grown("" for _ in texts)
+            ),
+            corpus=old.corpus.grown(texts),
+            meaning=old.meaning and old.meaning.grown(texts),
         )
 
-    def _tags(self, old: Records, room: Room) -> QuestionTags:
-        """Tags with those of new questions; new names come at the end."""
-        tags, index = old.tags, self._tag_index(old)
-        new = list(index)[len(tags.names) :]
-        codes = [[index[tag] for tag in event.tags] for event in self.asked]
-        ends = len(tags.tags) + np.cumsum([len(part) for part in codes])
-        return QuestionTags(
-            [*tags.names, *new] if new else tags.names,
-            room.extend("tag_indptr", tags.indptr, ends),
-            room.extend("tags", tags.tags, [code for part in codes for code in part]),
-        )
 
-    def _tag_index(self, old: Records) -> dict[str, int]:
-        """Codes of tags by name; the same object if no name is new."""
-        index = old.tag_index
-        names = dict.fromkeys(tag for event in self.asked for tag in event.tags)
-        new = [name for name in names if name not in index]
-        return {**index, **{name: len(index) + k for k, name in enumerate(new)}} if new else index
-
-    def _counts(self, before: History, after: History, room: Room) -> Counts:
-        """Counts of the history before, carried on."""
-        old, start, n = Counts.of(before), before.n_answers, after.n_users
-        answers = after.answers.take(slice(start, None))
-        won = after.records.acceptances.answer[: after.n_acceptances]
-        is_accepted = room.extend("accepted", old.is_accepted, [False] * len(answers))
-        best = room.extend(
-            "best", old.best_answer, [NOBODY] * (after.n_questions - len(old.best_answer))
-        )
-        fresh = won[~is_accepted[won]]
-        n_given, n_won, last = (
-            _wider(column, n) for column in (old.n_given, old.n_won, old.last_answer_ms)
-        )
-        owned = answers.owner >= 0
-        owner = answers.owner[owned]
-        np.add.at(n_given, owner, 1.0)
-        last[owner] = answers.given_ms[owned]
-        if len(fresh):
-            is_accepted, best = is_accepted.copy(), best.copy()
-            is_accepted[fresh] = True
-            best[after.answers.question[fresh]] = fresh
-            winner = after.answers.owner[fresh]
-            np.add.at(n_won, winner[winner >= 0], 1.0)
-        return Counts(is_accepted, best, n_given, n_won, last)
+def _added(table: Any, rows: Any) -> Any:
+    """Return a table with rows where their moments belong, which is mostly the end."""
+    at_end = not len(table) or not len(rows[0]) or rows[0][0] >= table.known_ms[-1]
+    return table.appended(rows) if at_end else table.inserted(rows)
 
 
-def _wider(column: Any, n: int) -> Any:
-    """A copy of a column with zeros for more users."""
-    result = np.zeros(n, dtype=column.dtype)
-    result[: len(column)] = column
-    return result
+def _with_names(index: dict[str, int], names: Iterable[str]) -> dict[str, int]:
+    """Return codes of names, new ones at the end; the same object if no name is new."""
+    new = [name for name in dict.fromkeys(names) if name not in index]
+    return {**index, **{name: len(index) + k for k, name in enumerate(new)}} if new else index
 
 
-def _extended(room: Room, table: Any, rows: Sequence[Any]) -> Any:
-    """A table with rows at its end."""
-    if not len(rows[0]):
-        return table
-    return type(table)(
-        *(
-            room.extend(f"{type(table).__name__}.{name}", getattr(table, name), more)
-            for name, more in zip(table.__dataclass_fields__, rows, strict=True)
-        )
+def _tags(old: QuestionTags, index: dict[str, int], added: Sequence[Sequence[str]]) -> QuestionTags:
+    """Return tags with those of new questions."""
+    new = list(index)[len(old.names) :] if len(index) > len(old.names) else []
+    return QuestionTags(
+        [*old.names, *new] if new else old.names,
+        extended(old.indptr, len(old.tags) + np.cumsum([len(tags) for tags in added])),
+        extended(old.tags, [index[tag] for tags in added for tag in tags]),
     )
-
-
-def _inserted(room: Room, table: Any, rows: Sequence[Int64Array]) -> Any:
-    """A table with rows where their moments belong, which is mostly the end."""
-    if not len(rows[0]):
-        return table
-    if not len(table) or rows[0][0] >= table.known_ms[-1]:
-        return _extended(room, table, rows)
-    joined = type(table)(
-        *(
-            np.concatenate([getattr(table, name), more])
-            for name, more in zip(table.__dataclass_fields__, rows, strict=True)
-        )
-    )
-    return joined.take(np.argsort(joined.known_ms, kind="stable"))
-
-
-def _without_acceptances(history: History, answers: Int64Array) -> History:
-    """A history in which these answers were never accepted."""
-    records = history.records.settled()
-    kept = ~np.isin(records.acceptances.answer, answers)
-    made = replace(records, acceptances=records.acceptances.take(kept))
-    return History(made, history.now, history.shared)
-
-
-def _end_of_day(moment_ms: int) -> int:
-    return moment_ms // DAY_MS * DAY_MS + DAY_MS

@@ -16,8 +16,8 @@ from atpgraph.util.jit import kernel
 from atpgraph_qa.text.axes import shared_axes
 from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.text.store import question_text, text_vectors
-from atpgraph_qa.timeline.growth import Room
 from atpgraph_qa.timeline.memo import Memo, Shelf
+from atpgraph_qa.timeline.tables import extended
 
 UNIT = 127  # what 1 is rounded to
 _RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)
@@ -43,11 +43,7 @@ class Meaning:
 
     @classmethod
     def of(
-        cls,
-        model: TextModel,
-        titles: Sequence[str],
-        bodies: Sequence[str],
-        site: Path | None = None,
+        cls, model: TextModel, titles: Sequence[str], bodies: Sequence[str], site: Path | None
     ) -> Self:
         """Compute the vectors, or take those kept beside the site."""
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
@@ -59,20 +55,20 @@ class Meaning:
         return shared_axes(self.model) is not None
 
     def first(self, n_questions: int) -> Self:
-        """The vectors of the first questions."""
+        """Return the vectors of the first questions."""
         return replace(self, vectors=self.vectors[:n_questions])
 
-    def grown(self, room: Room, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
-        """With some questions more: title, body and tags each."""
+    def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
+        """Return the vectors with those of some questions more: title, body and tags each."""
         if len(questions) == 1:
             new = self.vector(*questions[0][:2])[np.newaxis]
         else:
             texts = [question_text(title, body) for title, body, _ in questions]
             new = _rounded(self.model, self.model.encode(texts).astype(np.float16))
-        return replace(self, vectors=room.extend("vectors", self.vectors, new))
+        return replace(self, vectors=extended(self.vectors, new))
 
     def vector(self, title: str, body: str) -> Int8Array:
-        """The vector of a new question; kept for a while, as it is asked about, then observed."""
+        """Return the vector of a new question, kept as it is asked about and then observed."""
         text = question_text(title, body)
 
         def make() -> Int8Array:
@@ -80,12 +76,11 @@ class Meaning:
             return np.asarray(_rounded(self.model, found)[0])
 
         # By a hash: the text of somebody who is forgotten is not kept here.
-        return self.recent.get(
-            _RECENT, hashlib.sha256(text.encode("utf-8", "replace")).digest(), make
-        )
+        key = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+        return self.recent.get(_RECENT, key, make)
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
-        """Cosine of a vector and those of the first questions."""
+        """Return the cosine of a vector and those of the first questions."""
         result = np.zeros(n_questions, dtype=np.float32)
         dots(self.vectors[:n_questions], vector, np.float32(1.0 / UNIT**2), result)
         return result
@@ -99,7 +94,7 @@ def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
 
 @kernel
 def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float32Array) -> None:
-    """Products of one vector and many, in whole numbers: the same on every machine.
+    """Write products of one vector and many, in whole numbers: the same on every machine.
 
     Numba makes 64 bits of every sum and product; told not to, it takes half the time.
     """

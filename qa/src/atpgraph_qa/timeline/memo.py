@@ -1,7 +1,7 @@
-"""One place for results that are costly and asked for more than once.
+"""Keep results that are costly and asked for more than once.
 
 Everything in a timeline is immutable, so a result may be kept under what it was made from. Only so
-many results of each kind are kept: the ones used last.
+many results of each kind are kept: those used last.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Shelf(Generic[T]):
-    """A kind of result.
-
-    Attributes
-    ----------
-    name : str
-    keep : int
-        At most this many are kept.
-    """
+    """A kind of result, of which at most `keep` are kept."""
 
     name: str
     keep: int
@@ -45,18 +38,11 @@ class Memo:
 
     def __init__(self) -> None:
         self._shelves: dict[str, OrderedDict[Hashable, Any]] = {}
-        self._claimed = False
+        self._step = 0
         self._lock = Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_shelves": self._shelves}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._shelves = state["_shelves"]
-
     def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
-        """The result kept under `key`, or that of `make`, which is then kept.
+        """Return the result kept under `key`, or that of `make`, which is then kept.
 
         `key` names everything the result depends on. Objects without an equality of their own
         stand for themselves, and stay alive as long as the result.
@@ -74,14 +60,14 @@ class Memo:
                 kept.popitem(last=False)
         return result
 
-    def claim(self) -> bool:
-        """Whether the caller is the first to go on from what these results were made from."""
+    def claim(self, step: int) -> bool:
+        """Return whether the caller, who is at `step`, is the first to continue from there."""
         with self._lock:
-            first, self._claimed = not self._claimed, True
+            first, self._step = step == self._step, self._step + (step == self._step)
         return first
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all results."""
         with self._lock:
             self._shelves.clear()
 

@@ -1,4 +1,4 @@
-"""A question, and a question put to what was known at a moment."""
+"""A question, a question put to what was known at a moment, and who is ranked for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,11 +14,17 @@ from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int64Array
 from atpgraph.util.checks import whole_number
 from atpgraph.util.jit import kernel
-from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.data.site import DAY_MS, NOBODY
+from atpgraph_qa.timeline.corpus import Terms
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.records import Records
 
 _NEAREST = 30
+Pool = Literal["own", "all", "new"]
+"""The people who answered the question itself; everybody who answered anything before; or everybody
+who asked or answered before and has given at most three answers."""
+POOLS: tuple[Pool, ...] = ("own", "all", "new")
+FEW_ANSWERS = 3
 
 
 @dataclass(frozen=True)
@@ -118,11 +124,11 @@ class Query:
         n = self.history.n_questions
         share = np.zeros(n, dtype=np.float32)
         for questions in self.tagged:
-            share[questions] += np.float32(np.log1p(n / (1.0 + len(questions))))
+            add_share(questions, np.float32(np.log1p(n / (1.0 + len(questions)))), share)
         return share
 
     @cached_property
-    def terms(self) -> tuple[Int64Array, Float64Array]:
+    def terms(self) -> Terms:
         """Numbers of the known words and how often each occurs."""
         question = self.question
         return self.history.corpus.query(question.title, question.body, question.tags)
@@ -150,7 +156,11 @@ class Query:
         """BM25 of every earlier question."""
         history = self.history
         return history.corpus.bm25(
-            self.terms, history.questions.present, history.mean_length, self.worth, history.damped
+            self.terms,
+            history.questions.present,
+            history.mean_length,
+            self.worth,
+            history.word_weights,
         )
 
     @cached_property
@@ -175,6 +185,41 @@ class Query:
         if self.asker < 0:
             return np.zeros(0, dtype=np.int64)
         return self.history.asked_by(self.asker)
+
+
+def active_users(query: Query, active_days: float | None = None) -> Int64Array:
+    """Return ids of all who answered before (in the last `active_days` if given), but the asker."""
+    history = query.history
+    since = 0 if active_days is None else history.last_ms - round(active_days * DAY_MS)
+    return history.users[by_id(query, np.flatnonzero(history.last_answer_ms > max(since, 0)))]
+
+
+def by_id(query: Query, codes: Int64Array) -> Int64Array:
+    """Return some user codes in the order of ids, without the asker."""
+    history = query.history
+    codes = codes[codes != query.asker]
+    return codes if history.records.in_order else codes[np.argsort(history.users[codes])]
+
+
+def new_users(query: Query) -> Int64Array:
+    """Return ids of all who posted before and have at most three answers, but the asker."""
+    history = query.history
+    seen = history.n_given > 0
+    seen[history.questions.asker[history.questions.asker >= 0]] = True
+    people = history.users[np.flatnonzero(seen & (history.n_given <= FEW_ANSWERS))]
+    return np.asarray(people[people != query.question.asker])
+
+
+def candidates(query: Query, pool: Pool, active_days: float | None = None) -> Int64Array:
+    """Return ids of the people of a pool that does not depend on who answered."""
+    return new_users(query) if pool == "new" else active_users(query, active_days)
+
+
+@kernel
+def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> None:
+    """Add what a tag is worth to the questions that have it."""
+    for question in questions:
+        share[question] += worth
 
 
 @kernel

@@ -1,25 +1,73 @@
-"""The tables of a timeline: frozen, in the order in which their rows became known."""
+"""Columns that grow in place, the tables of a timeline, and indexes of their keys and ids.
+
+A timeline only ever appends. A column is the first part of a buffer with space behind it: whoever
+holds a shorter part goes on seeing just that, and appending to the longest part copies nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from itertools import pairwise
+from threading import Lock
+from typing import Any, Self, TypeVar, overload
 
-from atpgraph.util.arrays import BoolArray, Int64Array
+import numpy as np
+
+from atpgraph.util.arrays import AnyArray, BoolArray, Int64Array
+from atpgraph.util.jit import kernel
+from atpgraph_qa.data.site import Rows
+
+A = TypeVar("A", bound=AnyArray)
+_SPARSE_IDS = 64  # a table of positions by id may be this much longer than the list of ids
+_growing = Lock()
+
+
+class Buffer(np.ndarray[Any, Any]):
+    """An array of which the first `used` elements are in use."""
+
+    used = 0
+
+
+def extended(column: A, more: Any) -> A:
+    """Return a column and what comes after it; only the longest part of a buffer grows in place.
+
+    Examples
+    --------
+    >>> short = extended(np.arange(3), [3])
+    >>> long, other = extended(short, [4, 5]), extended(short, [9])
+    >>> print(short, long, other)
+    [0 1 2 3] [0 1 2 3 4 5] [0 1 2 3 9]
+    """
+    new = np.asarray(more, dtype=column.dtype)
+    n, total, buffer = len(column), len(column) + len(new), column.base
+    with _growing:
+        if not isinstance(buffer, Buffer) or buffer.used != n or total > len(buffer):
+            buffer = Buffer((total + total // 4 + 64, *column.shape[1:]), dtype=column.dtype)
+            buffer[:n] = column
+        buffer.used = total
+    buffer[n:total] = new
+    # Not a slice: the base of a slice of a slice is the slice.
+    grown: Any = np.ndarray((total, *column.shape[1:]), column.dtype, buffer)
+    return grown  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of equal length."""
+class Table(Rows):
+    """Columns of equal length that grow in place."""
 
-    def __len__(self) -> int:
-        return len(next(iter(vars(self).values())))
+    def appended(self, rows: Sequence[Any]) -> Self:
+        """Return the table with more rows, given by column; see :func:`extended`."""
+        if not len(rows[0]):
+            return self
+        columns = (getattr(self, column.name) for column in fields(self))
+        return type(self)(*map(extended, columns, rows))
 
-    def take(self, rows: slice | BoolArray | Int64Array) -> Self:
-        """Some of the rows; a slice copies nothing."""
-        columns: list[Any] = [getattr(self, column.name)[rows] for column in fields(self)]
-        return type(self)(*columns)
+    def inserted(self, rows: Sequence[Any]) -> Self:
+        """Return a copy with more rows, in the order of the first column, and of equals last."""
+        columns = (getattr(self, column.name) for column in fields(self))
+        joined = [np.concatenate(pair) for pair in zip(columns, rows, strict=True)]
+        return type(self)(*joined).take(np.argsort(joined[0], kind="stable"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +76,6 @@ class QuestionTable(Table):
 
     Attributes
     ----------
-    id, asked_ms : int64 arrays
     asker : int64 array
         User code, −1 if unknown or hidden.
     present : boolean array
@@ -47,7 +94,6 @@ class AnswerTable(Table):
 
     Attributes
     ----------
-    given_ms : int64 array
     question : int64 array
         Position in :class:`QuestionTable`.
     owner : int64 array
@@ -64,17 +110,7 @@ class AnswerTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class NewAnswers(Table):
-    """Answers to add to a timeline.
-
-    Attributes
-    ----------
-    user : int64 array
-        User id.
-    question : int64 array
-        Position in :class:`QuestionTable`.
-    given_ms : int64 array
-    accepted : boolean array
-    """
+    """Answers to add to a timeline, by user id and position of the question."""
 
     user: Int64Array
     question: Int64Array
@@ -105,3 +141,124 @@ class TextTable(Table):
 
     titles: Sequence[str]
     bodies: Sequence[str]
+
+
+class TextLines(Sequence[str]):
+    """Lines of text in two columns, which can grow and which several processes can share.
+
+    Examples
+    --------
+    >>> lines = TextLines.of(["one", "two"])
+    >>> lines[1], list(lines.grown(["three"])), len(lines)
+    ('two', ['one', 'two', 'three'], 2)
+    """
+
+    def __init__(self, ends: Int64Array, data: AnyArray) -> None:
+        self.ends, self.data = ends, data
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> TextLines:
+        """Return lines in this form."""
+        if isinstance(lines, TextLines):
+            return lines
+        return cls(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)).grown(lines)
+
+    def grown(self, more: Iterable[str]) -> TextLines:
+        """Return these lines and some more."""
+        encoded = [line.encode("utf-8", "surrogatepass") for line in more]
+        ends = self.ends[-1] + np.cumsum([len(line) for line in encoded], dtype=np.int64)
+        data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        return TextLines(extended(self.ends, ends), extended(self.data, data))
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        raw = self.data.tobytes()
+        return (raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(self.ends.tolist()))
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        at = range(len(self))[place]
+        part = self.data[self.ends[at] : self.ends[at + 1]]
+        return str(part.tobytes(), "utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Positions by key: an index of the first `size` of a column, whose later part is scanned.
+
+    Positions of key k are ``positions[indptr[k] : indptr[k + 1]]``, ascending.
+    """
+
+    indptr: Int64Array
+    positions: Int64Array
+    size: int
+
+    @classmethod
+    def of(cls, keys: Int64Array, n: int) -> Self:
+        """Index a column of keys below `n`; −1 is left out."""
+        indptr, positions = np.zeros(n + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int64)
+        group(keys, indptr, positions)
+        return cls(indptr, positions[: indptr[-1]], len(keys))
+
+    def find(self, wanted: Sequence[int], keys: Int64Array) -> Int64Array:
+        """Return where keys stand, ascending, in a column longer, or shorter, by its last part."""
+        inside = [key for key in wanted if key < len(self.indptr) - 1]
+        parts = [self.positions[self.indptr[key] : self.indptr[key + 1]] for key in inside]
+        if len(keys) > self.size:
+            late = keys[self.size :]
+            hits = late == wanted[0] if len(wanted) == 1 else np.isin(late, wanted)
+            parts.append(self.size + np.flatnonzero(hits))
+        found = np.concatenate(parts) if parts else self.positions[:0]
+        if len(parts) > 1:
+            found.sort()
+        return found[: int(np.searchsorted(found, len(keys)))]
+
+
+@kernel
+def group(keys: Int64Array, indptr: Int64Array, positions: Int64Array) -> None:
+    """Sort positions by key, counting: two passes, whatever the number of keys."""
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            indptr[keys[place] + 1] += 1
+    for key in range(1, len(indptr)):
+        indptr[key] += indptr[key - 1]
+    free = indptr[:-1].copy()
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            positions[free[keys[place]]] = place
+            free[keys[place]] += 1
+
+
+class Ids:
+    """Positions by id of a column in which no id is twice."""
+
+    def __init__(self, ids: Int64Array) -> None:
+        order = np.argsort(ids, kind="stable")
+        self._sorted, self._order, top = ids[order], order, int(ids.max(initial=0))
+        self._table: Int64Array | None = None
+        if top <= _SPARSE_IDS * len(ids) + 1_000_000:
+            self._table = np.full(top + 2, -1, dtype=np.int64)
+            self._table[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
+
+    def find(self, wanted: Int64Array) -> Int64Array:
+        """Return the positions of ids, −1 for those that are not there."""
+        if self._table is not None:
+            there = (wanted >= 0) & (wanted < len(self._table) - 1)
+            return self._table[np.where(there, wanted, -1)]
+        found = codes_of(self._sorted, wanted)
+        return np.where(found >= 0, self._order[found], -1) if len(self._order) else found
+
+
+def codes_of(ids: Int64Array, wanted: Int64Array) -> Int64Array:
+    """Return positions among ascending ids, −1 for those that are not there."""
+    if not len(ids):
+        return np.full(wanted.shape, -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[place] == wanted, place, -1).astype(np.int64)

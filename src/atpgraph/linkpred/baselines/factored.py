@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,14 +13,14 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigs
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import break_cycles
 from atpgraph.errors import AtpError, InputError
-from atpgraph.factorization.matrix import ImplicitMatrix
+from atpgraph.factorization.nnls import ImplicitMatrix
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.evidence import Local, PageRank
 from atpgraph.linkpred.evidence.kernels import Room
-from atpgraph.linkpred.factor import Product, matrix_factors, singular_factors
-from atpgraph.linkpred.protocols.method import EmbeddingMethod
+from atpgraph.linkpred.evidence.local import Local, PageRank
+from atpgraph.linkpred.factor import operator, singular_factors, stored
+from atpgraph.linkpred.protocols.judging import EmbeddingMethod
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
@@ -29,7 +30,6 @@ from atpgraph.util.registry import Registry
 # the singular values: with series cut at 1e-7 they returned one singular vector several times.
 _EXACT = 1e-14
 _MOST_TERMS = 1000  # of the series of HOPE
-TOLERANCE = 1e-4  # relative accuracy of singular values
 
 PROXIMITIES = Registry(
     "proximity",
@@ -38,33 +38,38 @@ PROXIMITIES = Registry(
 
 
 @dataclass(eq=False)
-class AdjacencySVD(EmbeddingMethod):
-    """The best rank-k approximation of the adjacency matrix: A ≈ (U√Σ)(V√Σ)ᵀ.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1], [1, 2], 3)
-    >>> svd = AdjacencySVD(n_components=3).fit(graph)
-    >>> np.round(abs(svd.score(np.array([0, 1]), np.array([1, 0]))), 6).tolist()
-    [1.0, 0.0]
-    """
-
-    name = "SVD of A"
+class Factored(EmbeddingMethod):
+    """Source vectors U√Σ and target vectors V√Σ of a matrix made from the graph."""
 
     n_components: int = 64
-    _: KW_ONLY
-    random_state: RandomState = 0
+    random_state: RandomState = field(default=0, kw_only=True)
+    tolerance: ClassVar[float] = 1e-4  # relative accuracy of singular values
 
     def fit(self, graph: DiGraph) -> Self:
-        """Factor the adjacency matrix."""
+        """Factor the matrix of the graph."""
         rng = generator(self.random_state)
-        factors = matrix_factors(graph.to_scipy(), self.n_components, rng, TOLERANCE)
-        self.source_, self.target_ = factors
+        found = singular_factors(self.matrix(graph, rng), self.n_components, rng, self.tolerance)
+        self.source_, self.target_ = found
         return self
+
+    @abstractmethod
+    def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
+        """Return the operator to factor."""
 
 
 @dataclass(eq=False)
-class HOPE(EmbeddingMethod):
+class AdjacencySVD(Factored):
+    """The best rank-k approximation of the adjacency matrix."""
+
+    name = "SVD of A"
+
+    def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
+        """Return the adjacency matrix."""
+        return stored(graph.to_scipy())
+
+
+@dataclass(eq=False)
+class HOPE(Factored):
     """High-order proximity preserved embedding: the truncated SVD of S = M_g⁻¹ M_l.
 
     ===================  ============  =============
@@ -78,18 +83,11 @@ class HOPE(EmbeddingMethod):
 
     D_ii = 1 / (out-degree + in-degree of i); P = (out-degree)⁻¹ A, so that row u of S is the
     distribution of a walk from u that goes on with probability α and ends where a node has no
-    out-edge. The singular vectors come from products with S and Sᵀ; a product with M_g⁻¹ sums the
-    series Σ (βA)ˡ x until its terms vanish, which they do since β is below 1 / radius. (The paper's
-    generalized SVD of the pair M_l, M_g gives the same vectors.)
-
-    The default of β, as in the authors' code, is 0.5 / spectral radius of A; the radius of a graph
-    with a cycle is at least 1, and an acyclic one (radius 0, where every β converges) is treated as
-    if it were 1.
-
-    Attributes
-    ----------
-    beta_ : float
-        The decay used (Katz only).
+    out-edge. A product with M_g⁻¹ sums the series Σ (βA)ˡ x until its terms vanish, which they do
+    since β is below 1 / radius. (The paper's generalized SVD of the pair M_l, M_g gives the same
+    vectors.) The default of β, as in the authors' code, is 0.5 / spectral radius of A; the radius
+    of a graph with a cycle is at least 1, and an acyclic one is treated as if it were 1. ``beta_``
+    is the decay used.
 
     References
     ----------
@@ -104,12 +102,9 @@ class HOPE(EmbeddingMethod):
     0.5714
     """
 
-    n_components: int = 64
     proximity: str = "katz"
-    _: KW_ONLY
-    beta: float | None = None  # decay of Katz
-    alpha: float = 0.5  # chance that the walk of rooted PageRank goes on
-    random_state: RandomState = 0
+    beta: float | None = field(default=None, kw_only=True)  # decay of Katz
+    alpha: float = field(default=0.5, kw_only=True)  # chance that the walk of PageRank goes on
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,38 +112,33 @@ class HOPE(EmbeddingMethod):
         if not 0 <= self.alpha < 1:
             raise InputError(f"alpha is {self.alpha}; it must be in [0, 1).")
 
-    def fit(self, graph: DiGraph) -> Self:
-        """Factor the proximity of the graph."""
-        rng = generator(self.random_state)
-        product, transposed = self._products(graph, rng)
-        self.source_, self.target_ = singular_factors(
-            graph.n_nodes, self.n_components, product, transposed, rng, TOLERANCE
-        )
-        return self
-
-    def _products(self, graph: DiGraph, rng: np.random.Generator) -> tuple[Product, Product]:
+    def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
+        """Return the proximity."""
         A = graph.to_scipy()
-        At = sp.csr_array(A.T)
         if self.proximity == "common-neighbours":
-            return lambda x: A @ (A @ x), lambda x: At @ (At @ x)
+            return stored(A) @ stored(A)
         if self.proximity == "adamic-adar":
             degree = (graph.out_degree + graph.in_degree).astype(np.float64)
-            D = sp.diags_array(_reciprocal(degree))
-            return lambda x: A @ (D @ (A @ x)), lambda x: At @ (D @ (At @ x))
+            return stored(A) @ stored(sp.diags_array(_reciprocal(degree))) @ stored(A)
         if self.proximity == "katz":
             beta = self.beta
             if beta is None:
                 beta = 0.5 / max(spectral_radius(graph, rng), 1.0)
             self.beta_ = beta
-            B, Bt = beta * A, beta * At
-            return lambda x: self._solve(B, B @ x), lambda x: Bt @ self._solve(Bt, x)
+            return self._inverse(beta * A) @ stored(beta * A)
         out = np.asarray(A.sum(axis=1)).reshape(-1)
-        P = sp.csr_array(self.alpha * (sp.diags_array(_reciprocal(out)) @ A))
-        Pt, stay = sp.csr_array(P.T), 1.0 - self.alpha
-        return lambda x: stay * self._solve(P, x), lambda x: stay * self._solve(Pt, x)
+        return (1.0 - self.alpha) * self._inverse(
+            sp.csr_array(self.alpha * (sp.diags_array(_reciprocal(out)) @ A))
+        )
 
-    def _solve(self, matrix: Any, x: Float64Array) -> Float64Array:
-        """(I − matrix)⁻¹ x as the sum of the series x + matrix x + matrix² x + …"""
+    def _inverse(self, matrix: Any) -> Any:
+        """Return (I − matrix)⁻¹."""
+        back = sp.csr_array(matrix.T)
+        series = self._series
+        return operator(matrix.shape[0], lambda x: series(matrix, x), lambda x: series(back, x))
+
+    def _series(self, matrix: Any, x: Float64Array) -> Float64Array:
+        """Return x + matrix x + matrix² x + …"""
         total, term = x.copy(), x
         with np.errstate(over="ignore", invalid="ignore"):  # seen below as a size not finite
             for _ in range(_MOST_TERMS):
@@ -165,30 +155,23 @@ class HOPE(EmbeddingMethod):
 
 
 def spectral_radius(graph: DiGraph, rng: np.random.Generator) -> float:
-    """Largest absolute eigenvalue of the adjacency matrix.
+    """Return the largest absolute eigenvalue of the adjacency matrix.
 
     Only edges inside strongly connected components matter: an acyclic part has eigenvalue 0 and
     would only slow the eigenvalue solver down.
     """
-    A = graph.to_scipy()
     inner = cyclic_edges(graph)
     if not inner.any():
         return 0.0
     nodes = np.unique(graph.sources[inner])
-    at = np.full(graph.n_nodes, -1)
-    at[nodes] = np.arange(len(nodes))
-    data = A.data[inner]
-    pairs = (at[graph.sources[inner]], at[graph.targets[inner]])
-    core = sp.coo_array((data, pairs), shape=(len(nodes), len(nodes))).tocsr()
+    core = sp.csr_array(graph.keep_edges(inner).to_scipy()[nodes][:, nodes])
     if len(nodes) <= 64:
         return float(np.abs(np.linalg.eigvals(core.toarray())).max())
     # A + I has the same order of eigenvalues by real part and one dominant one, also for a core
     # that is a single cycle, where A alone has many eigenvalues of equal size.
-    shifted = core + sp.eye_array(len(nodes), format="csr")
+    shifted, start = core + sp.eye_array(len(nodes), format="csr"), rng.random(len(nodes)) + 0.5
     try:
-        value = eigs(
-            shifted, k=1, which="LR", v0=rng.random(len(nodes)) + 0.5, return_eigenvectors=False
-        )
+        value = eigs(shifted, k=1, which="LR", v0=start, return_eigenvectors=False)
         return float(np.real(value[0]) - 1.0)
     except ArpackNoConvergence:
         # An upper bound is always safe: no eigenvalue exceeds the largest row sum.
@@ -196,7 +179,7 @@ def spectral_radius(graph: DiGraph, rng: np.random.Generator) -> float:
 
 
 @dataclass(eq=False)
-class STRAP(EmbeddingMethod):
+class STRAP(Factored):
     """Sparse transpose proximity: s_u·t_v ≈ log((π(u, v) + πᵀ(v, u)) · 2 / δ) where it is positive.
 
     π(u, v) is the personalized PageRank of v from u, πᵀ(v, u) that of u from v on the reversed
@@ -206,22 +189,13 @@ class STRAP(EmbeddingMethod):
     References
     ----------
     Yin, Wei: Scalable graph embeddings via sparse transpose proximities. KDD 2019.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1, 2, 3], [1, 2, 3, 0], 5)
-    >>> near, far = STRAP(5).fit(graph).score(np.array([0, 0]), np.array([1, 4]))
-    >>> bool(near > far)
-    True
     """
 
     name = "STRAP"
+    tolerance: ClassVar[float] = 1e-3
 
-    n_components: int = 64
-    _: KW_ONLY
-    alpha: float = 0.5  # chance that a walk stops
-    delta: float = 1e-5  # smallest proximity that counts
-    random_state: RandomState = 0
+    alpha: float = field(default=0.5, kw_only=True)  # chance that a walk stops
+    delta: float = field(default=1e-5, kw_only=True)  # smallest proximity that counts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,18 +204,15 @@ class STRAP(EmbeddingMethod):
                 f"alpha is {self.alpha} and delta {self.delta}; both must be between 0 and 1."
             )
 
-    def fit(self, graph: DiGraph) -> Self:
-        """Compute the proximities and factor their logarithms."""
-        proximity = self._pagerank(graph, "out") + self._pagerank(graph, "in").T
-        matrix = sp.csr_array(proximity)
-        matrix.data = np.log(np.maximum(matrix.data * (2.0 / self.delta), 1.0))
-        rng = generator(self.random_state)
-        self.source_, self.target_ = matrix_factors(matrix, self.n_components, rng, 1e-3)
-        return self
+    def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
+        """Return the logarithms of the proximities."""
+        found = sp.csr_array(self._pagerank(graph, "out") + self._pagerank(graph, "in").T)
+        found.data = np.log(np.maximum(found.data * (2.0 / self.delta), 1.0))
+        return stored(found)
 
     def _pagerank(self, graph: DiGraph, direction: str) -> sp.csr_array:
         least = self.delta / 2
-        column = PageRank(direction, restart=self.alpha, tolerance=least)  # type: ignore[arg-type]
+        column = PageRank(direction, restart=self.alpha, tolerance=least)
 
         def visit(_: int, room: Room) -> tuple[AnyArray, AnyArray]:
             values = room.table[room.near, 0]
@@ -255,49 +226,31 @@ class STRAP(EmbeddingMethod):
 
 
 @dataclass(eq=False)
-class SVDM(EmbeddingMethod):
-    """Source vectors U√Σ and target vectors V√Σ of M, f(difference of levels) for every path.
+class SVDM(Factored):
+    """The SVD of ATP's M: f(difference of levels) for every pair that a path joins."""
 
-    Examples
-    --------
-    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
-    >>> there, back = SVDM(4, "harmonic").fit(chain).score(np.array([0, 3]), np.array([3, 0]))
-    >>> bool(there > 1.0 > 0.1 > back)
-    True
-    """
+    tolerance: ClassVar[float] = 1e-6
 
-    n_components: int = 64
     kernel: str = "log"  # f, see :class:`~atpgraph.ATP`
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.name = f"SVDM-{self.kernel}"
 
-    def fit(self, graph: DiGraph) -> Self:
-        """Break cycles, compute levels and paths, and decompose M."""
+    def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
+        """Break cycles, compute levels and paths, and return M."""
         dag = break_cycles(graph, random_state=self.random_state).dag
         level = levels(dag)
         table = kernel_table(self.kernel, int(level.max(initial=1)))
         rows, columns = closure_forests(dag, level)
-        down = ImplicitMatrix.of_rows(rows, level)
-        up = ImplicitMatrix.of_columns(columns, level)
-        self.source_, self.target_ = singular_factors(
-            dag.n_nodes, self.n_components, _product(down, table), _product(up, table),
-            np.random.default_rng(self.random_state),
-        )  # fmt: skip
-        return self
+        down, up = ImplicitMatrix.of_rows(rows, level), ImplicitMatrix.of_columns(columns, level)
 
+        def times(side: ImplicitMatrix, x: Float64Array) -> Float64Array:
+            parts = np.ascontiguousarray(x.reshape(len(x), -1).T, dtype=np.float64)
+            product = np.stack([side.times(table, part) for part in parts], axis=1)
+            return product.reshape(x.shape)
 
-def _product(matrix: ImplicitMatrix, table: Float64Array) -> Product:
-    """Return the product with a vector or with the columns of an array."""
-
-    def times(x: Float64Array) -> Float64Array:
-        columns = np.ascontiguousarray(x.reshape(len(x), -1).T, dtype=np.float64)
-        product = np.stack([matrix.times(table, column) for column in columns], axis=1)
-        return product.reshape(x.shape)
-
-    return times
+        return operator(dag.n_nodes, lambda x: times(down, x), lambda x: times(up, x))
 
 
 @dataclass(eq=False)
@@ -312,13 +265,6 @@ class NRP(EmbeddingMethod):
     min Σ_u (Σ_{v≠u} f_u X_u·Y_v b_v − out_u)² + Σ_v (Σ_{u≠v} f_u X_u·Y_v b_v − in_v)²
     + λ Σ_u (f_u² + b_u²).
 
-    Attributes
-    ----------
-    forward_, backward_ : arrays
-        The weights f and b.
-
-    Notes
-    -----
     The update of one weight is the exact minimizer; it costs O(k) with sums over all nodes kept
     up to date. Nodes without out-edges end the walk.
 
@@ -326,24 +272,16 @@ class NRP(EmbeddingMethod):
     ----------
     Yang, Shi, Xiao, Yang, Bhowmick: Homogeneous network embedding for massive graphs via
     reweighted personalized PageRank. VLDB 2020.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 2, 3], 4)
-    >>> nrp = NRP(n_components=4).fit(graph)
-    >>> bool(nrp.score(np.array([0]), np.array([2])) > nrp.score(np.array([2]), np.array([0])))
-    True
     """
 
     name = "NRP"
 
     n_components: int = 64
-    _: KW_ONLY
-    alpha: float = 0.15  # chance that a walk stops
-    steps: int = 20  # terms of the PageRank sum, the paper's ℓ₁
-    epochs: int = 10  # rounds of reweighting, ℓ₂
-    regularization: float = 10.0  # λ
-    random_state: RandomState = 0
+    alpha: float = field(default=0.15, kw_only=True)  # chance that a walk stops
+    steps: int = field(default=20, kw_only=True)  # terms of the PageRank sum, the paper's ℓ₁
+    epochs: int = field(default=10, kw_only=True)  # rounds of reweighting, ℓ₂
+    regularization: float = field(default=10.0, kw_only=True)  # λ
+    random_state: RandomState = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -353,35 +291,27 @@ class NRP(EmbeddingMethod):
     def fit(self, graph: DiGraph) -> Self:
         """Factor personalized PageRank, then reweight."""
         rng = generator(self.random_state)
-        n = graph.n_nodes
-        X, Y = self._pagerank_factors(graph, rng)
-        out = graph.out_degree.astype(np.float64)
-        inn = graph.in_degree.astype(np.float64)
-        X *= out[:, None]  # as in the authors' code: the penalty weighs changes to this start
-        forward, backward = np.ones(n), np.ones(n)
-        for _ in range(self.epochs):
-            _reweight(X, Y, forward, backward, out, inn, self.regularization, rng.permutation(n))
-            _reweight(Y, X, backward, forward, inn, out, self.regularization, rng.permutation(n))
-        self.forward_, self.backward_ = forward, backward
-        self.source_ = X * forward[:, None]
-        self.target_ = Y * backward[:, None]
-        return self
-
-    def _pagerank_factors(self, graph: DiGraph, rng: np.random.Generator) -> tuple[Any, Any]:
-        A = graph.to_scipy()
-        U, V = matrix_factors(A, self.n_components, rng, TOLERANCE)
-        out = np.asarray(A.sum(axis=1)).reshape(-1)
-        inverse = _reciprocal(out)
+        n, A = graph.n_nodes, graph.to_scipy()
+        U, V = singular_factors(stored(A), self.n_components, rng, Factored.tolerance)
+        inverse = _reciprocal(np.asarray(A.sum(axis=1)).reshape(-1))
         go_on = sp.csr_array((1.0 - self.alpha) * (sp.diags_array(inverse) @ A))
         first = inverse[:, None] * U
         X = first
         for _ in range(1, self.steps):
             X = go_on @ X + first
-        scaled = self.alpha * (1.0 - self.alpha) * X
-        return np.ascontiguousarray(scaled), np.ascontiguousarray(V)
+        X = np.ascontiguousarray(self.alpha * (1.0 - self.alpha) * X)
+        Y = np.ascontiguousarray(V)
+        out, inn = graph.out_degree.astype(np.float64), graph.in_degree.astype(np.float64)
+        X *= out[:, None]  # as in the authors' code: the penalty weighs changes to this start
+        forward, backward = np.ones(n), np.ones(n)
+        for _ in range(self.epochs):
+            reweight(X, Y, forward, backward, out, inn, self.regularization, rng.permutation(n))
+            reweight(Y, X, backward, forward, inn, out, self.regularization, rng.permutation(n))
+        self.source_, self.target_ = X * forward[:, None], Y * backward[:, None]
+        return self
 
 
-def _reweight(
+def reweight(
     X: Float64Array,
     Y: Float64Array,
     f: Float64Array,
@@ -391,7 +321,7 @@ def _reweight(
     penalty: float,
     order: Int64Array,
 ) -> None:
-    """One round over the weights `b` of Y, in place; with X and Y exchanged, over those of X.
+    """Improve the weights `b` of Y once, in place; with X and Y exchanged, those of X.
 
     With x_u = f_u X_u, the best b_v solves one linear equation whose coefficients are sums over
     u ≠ v. Only Σ b_v Y_v and Σ b_u (x_u·Y_u) x_u change during the round.
@@ -438,22 +368,6 @@ def _descend(
         for i in range(k):
             reach[i] += change * Y[v, i]
             own[i] += change * itself[v] * x[v, i]
-
-
-def objective(
-    X: Float64Array,
-    Y: Float64Array,
-    f: Float64Array,
-    b: Float64Array,
-    out: Float64Array,
-    inn: Float64Array,
-    penalty: float,
-) -> float:
-    """The objective of the reweighting, written out (dense: for small graphs)."""
-    S = (f[:, None] * X) @ (b[:, None] * Y).T
-    np.fill_diagonal(S, 0.0)
-    rows, columns = S.sum(axis=1) - out, S.sum(axis=0) - inn
-    return float(rows @ rows + columns @ columns + penalty * (f @ f + b @ b))
 
 
 def _reciprocal(x: Float64Array) -> Float64Array:

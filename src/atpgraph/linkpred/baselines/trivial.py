@@ -2,290 +2,154 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
-from atpgraph.cycles import CycleBreaker
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.hierarchy import levels
-from atpgraph.linkpred.evidence import Local, PageRank, Recency, Walk
 from atpgraph.linkpred.evidence.kernels import Room
-from atpgraph.linkpred.evidence.local import BUDGET, HUB
+from atpgraph.linkpred.evidence.local import Local, PageRank, Walk, undirected
+from atpgraph.linkpred.evidence.parts import Evidence, Levels, Recency, Settings
 from atpgraph.linkpred.evidence.times import Clock
-from atpgraph.linkpred.protocols.method import EmbeddingMethod
-from atpgraph.linkpred.ranking import Popularity
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
 
+Numbers = Mapping[str, Any]
 
-class LevelDifference(EmbeddingMethod):
-    """level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
 
-    Written as an inner product, (−level(u), 1) · (1, level(v)).
+class Formula:
+    """A formula of evidence, nothing learned.
 
     Parameters
     ----------
+    name : str
+    formula : function
+        Gets the numbers of pairs by name: the degrees ``out_u``, ``in_u``, ``out_v``, ``in_v``, the
+        largest in-degree ``most``, the columns of local evidence, and the numbers of `part`.
+    columns : sequence of PageRank and Walk
+    part : class of evidence, optional
+        :class:`Recency` has numbers only where there are times.
+    any_direction : bool
+        Follow edges in both directions.
     random_state : int
-
-    Examples
-    --------
-    >>> chain = DiGraph.from_codes([0, 1, 2], [1, 2, 0], 4).without_edges([2])
-    >>> LevelDifference().fit(chain).score(np.array([0, 2]), np.array([2, 0])).tolist()
-    [2.0, -2.0]
+    **limits
+        Of :class:`Local`.
     """
 
-    name = "difference of levels"
-
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Break cycles and find the levels."""
-        broken = CycleBreaker(graph, self.random_state).run("h-voting")
-        level = levels(broken.dag).astype(np.float64)
-        one = np.ones(len(level))
-        self.source_ = np.column_stack([-level, one])
-        self.target_ = np.column_stack([one, level])
-        return self
-
-
-class DegreeProduct(EmbeddingMethod):
-    """out-degree(u) · in-degree(v): preferential attachment that knows the direction.
-
-    Examples
-    --------
-    >>> star = DiGraph.from_codes([0, 0, 1], [1, 2, 2], 3)
-    >>> DegreeProduct().fit(star).score(np.array([0, 2]), np.array([2, 0])).tolist()
-    [4.0, 0.0]
-    """
-
-    name = "out × in degree"
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Count degrees."""
-        self.source_ = graph.out_degree.astype(np.float64)[:, None]
-        self.target_ = graph.in_degree.astype(np.float64)[:, None]
-        return self
-
-
-class PreferentialAttachment(EmbeddingMethod):
-    """degree(u) · degree(v) with in- and out-edges counted alike; blind to direction.
-
-    References
-    ----------
-    Liben-Nowell, Kleinberg: The link-prediction problem for social networks. 2007.
-
-    Examples
-    --------
-    >>> star = DiGraph.from_codes([0, 0, 1], [1, 2, 2], 3)
-    >>> PreferentialAttachment().fit(star).score(np.array([0, 2]), np.array([2, 0])).tolist()
-    [4.0, 4.0]
-    """
-
-    name = "preferential attachment"
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Count degrees."""
-        degree = (graph.out_degree + graph.in_degree).astype(np.float64)[:, None]
-        self.source_ = self.target_ = degree
-        return self
-
-
-class LocalMethod:
-    """One column of local evidence times a factor of the target, nothing learned."""
-
-    name: str
-
-    def __init__(self, column: PageRank | Walk, hub: int = HUB, budget: int = BUDGET) -> None:
-        self._evidence = Local([column], hub=hub, budget=budget)
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Keep the adjacency and the factors."""
-        self._evidence.fit(graph)
-        self._factor = self._factors(graph)
-        self._extra = np.zeros(graph.n_nodes)
-        return self
-
-    def _factors(self, graph: DiGraph) -> Float64Array:
-        return np.ones(graph.n_nodes)
-
-    def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the evidence of the pairs, times the factor of the target."""
-        return self._evidence.pairs(u, v)[:, 0] * self._factor[v] + self._extra[v]
-
-    def score_from(self, u: IntArray) -> FloatArray:
-        """Return the same for all targets."""
-
-        def visit(_: int, room: Room) -> FloatArray:
-            return room.table[:, 0] * self._factor + self._extra
-
-        return np.stack(self._evidence.scan(u, visit))
-
-
-class CommonNeighbours(LocalMethod):
-    """Number of nodes w with u → w → v.
-
-    Examples
-    --------
-    >>> diamond = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 3], 4)
-    >>> CommonNeighbours().fit(diamond).score(np.array([0, 3]), np.array([3, 0])).tolist()
-    [2.0, 0.0]
-    """
-
-    name = "common neighbours"
-
-    def __init__(self) -> None:
-        super().__init__(Walk(">>", damping=(0.0,)), hub=2**31, budget=2**62)
-
-
-class ThreeSteps(LocalMethod):
-    """A D⁻¹ Aᵀ A: u → x ← y → v, by the in-degree of x. Who points where u points, points to v.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1, 1], [2, 2, 3], 4)
-    >>> ThreeSteps().fit(graph).score(np.array([0]), np.array([3])).tolist()
-    [0.5]
-    """
-
-    name = "path u → x ← y → v"
-
-    def __init__(self) -> None:
-        super().__init__(Walk("><>", damping=(1.0, 0.0)))
-
-
-class ItemCosine(LocalMethod):
-    """Σ over targets x of u of cos(in-neighbors of x, in-neighbors of v): item-item filtering.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1, 1], [2, 2, 3], 4)
-    >>> ItemCosine().fit(graph).score(np.array([0]), np.array([3])).round(4).tolist()
-    [0.7071]
-    """
-
-    name = "item-item cosine"
-
-    def __init__(self) -> None:
-        super().__init__(Walk("><>", damping=(0.5, 0.0), arrival=0.5))
-
-
-class Proximity(LocalMethod):
-    """Personalized PageRank on the graph without directions.
-
-    Parameters
-    ----------
-    by_degree : bool
-        Multiply by log(1 + in-degree of v).
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1], [1, 2], 3)
-    >>> near, far = Proximity().fit(graph).score(np.array([0, 0]), np.array([1, 2]))
-    >>> bool(near > far > 0)
-    True
-    """
-
-    def __init__(self, by_degree: bool = False) -> None:
-        super().__init__(PageRank("both"))
-        self.by_degree = by_degree
-        self.name = "PageRank × log in-degree" if by_degree else "personalized PageRank"
-
-    def _factors(self, graph: DiGraph) -> Float64Array:
-        return np.log1p(graph.in_degree) if self.by_degree else super()._factors(graph)
-
-
-class AnyNeighbours(LocalMethod):
-    """Nodes next to both, whatever the direction; ties by the in-degree of v.
-
-    So it says something on a forest too, where two nodes without an edge rarely have a neighbor
-    in common.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1, 3], [2, 2, 4], 5)
-    >>> AnyNeighbours().fit(graph).score(np.array([0, 0, 0]), np.array([1, 4, 3])).tolist()
-    [1.0, 0.25, 0.0]
-    """
-
-    name = "common neighbours, any direction"
-
-    def __init__(self) -> None:
-        super().__init__(Walk(">>", damping=(0.0,)))
-
-    def fit(self, graph: DiGraph) -> Self:
-        """Forget directions, but for the in-degrees."""
-        ends = np.concatenate([graph.sources, graph.targets])
-        others = np.concatenate([graph.targets, graph.sources])
-        self._evidence.fit(DiGraph.from_codes(ends, others, graph.n_nodes))
-        self._factor = np.ones(graph.n_nodes)
-        self._extra = graph.in_degree / (2.0 * max(int(graph.in_degree.max(initial=0)), 1))
-        return self
-
-
-class RecentPopularity:
-    """Links that v got shortly before u chooses, within a share of all edges, the horizon.
-
-    All links count if there are no times.
-
-    Examples
-    --------
-    >>> graph = DiGraph.from_codes([0, 1, 2, 3], [4, 4, 5, 5], 7)
-    >>> row = RecentPopularity(0.5).fit(graph, times=np.array([0, 1, 2, 3, 0, 0, 4.0]))
-    >>> row.score(np.array([6, 6]), np.array([4, 5])).round().tolist()
-    [1.0, 3.0]
-    """
-
-    uses_times = True
-
-    def __init__(self, horizon: float = 0.02) -> None:
-        self.horizon = horizon
-        self.name = "recent popularity" if horizon < 1 else "popularity"
+    def __init__(
+        self,
+        name: str,
+        formula: Callable[[Numbers], Any],
+        columns: Sequence[PageRank | Walk] = (),
+        part: type[Evidence] | None = None,
+        *,
+        any_direction: bool = False,
+        random_state: int = 0,
+        **limits: int,
+    ) -> None:
+        self.name, self._formula, self._part = name, formula, part
+        self._local, self._any_direction = Local(columns, **limits), any_direction
+        self.random_state, self.uses_times = random_state, part is Recency
 
     def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
-        """Sort the links by time."""
-        recency = None
-        if times is not None and self.horizon < 1:
-            recency = Recency(Clock(times, graph), graph).fit(graph)
-        self._popularity = Popularity(graph, recency, self.horizon)
+        """Keep what the formula needs of the graph."""
+        self._graph = graph
+        self._local.fit(undirected(graph) if self._any_direction else graph)
+        clock = None if times is None else Clock.of(times, graph)
+        self._fitted = None
+        if self._part is not None and (clock is not None or not self.uses_times):
+            settings = Settings(random_state=self.random_state, clock=clock)
+            self._fitted = self._part(settings).fit(graph)
         return self
 
-    def score_from(self, u: IntArray) -> FloatArray:
-        """Return the counts of all nodes, ties broken by all links so far."""
-        return np.stack([self._line(int(source)) for source in u])
-
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the counts of the targets."""
-        sources, at = np.unique(u, return_inverse=True)
-        scores = np.empty(len(u))
-        for row, source in enumerate(sources.tolist()):
-            scores[at == row] = self._line(source)[v[at == row]]
-        return scores
-
-    def _line(self, source: int) -> Float64Array:
-        recent, ever = (self._popularity.counts(source, h) for h in (self.horizon, 1.0))
-        return np.asarray(recent + ever / (ever.max() + 1.0))
-
-
-class RecentItemCosine(ItemCosine):
-    """Item-item cosine times log(1 + recent links of v)."""
-
-    name = "item-item cosine × recent in-degree"
-    uses_times = True
-
-    def __init__(self, horizon: float = 0.1) -> None:
-        super().__init__()
-        self._recent = RecentPopularity(horizon)
-
-    def fit(self, graph: DiGraph, *, times: Float64Array | None = None) -> Self:
-        """Keep the adjacency and the times of links."""
-        self._recent.fit(graph, times=times)
-        return super().fit(graph)
-
-    def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the products of the pairs."""
-        return super().score(u, v) * np.log1p(self._recent.score(u, v))
+        """Return the formula of the pairs."""
+        return self._scores(self._local.pairs(u, v), u, v)
 
     def score_from(self, u: IntArray) -> FloatArray:
-        """Return the products for all targets."""
-        return super().score_from(u) * np.log1p(self._recent.score_from(u))
+        """Return the formula of all targets, a row for each source."""
+        n = self._graph.n_nodes
+
+        def visit(at: int, room: Room) -> FloatArray:
+            return self._scores(room.table, np.full(n, u[at]), np.arange(n))
+
+        return np.stack(self._local.scan(u, visit))
+
+    def _scores(self, near: FloatArray, u: IntArray, v: IntArray) -> Float64Array:
+        out, into = self._graph.out_degree, self._graph.in_degree
+        numbers: dict[str, Any] = {
+            "out_u": out[u],
+            "in_u": into[u],
+            "out_v": out[v],
+            "in_v": into[v],
+        }
+        numbers |= dict(zip(self._local.names, near.T, strict=True))
+        numbers["most"] = into.max(initial=0)
+        if self._fitted is not None:
+            found = self._fitted.pairs(u, v).T
+            numbers |= dict(zip(self._fitted.names, found, strict=True))
+        return np.asarray(self._formula(numbers), dtype=np.float64)
+
+
+def _recent(x: Numbers, horizon: str) -> Any:
+    """Return the recent links of v, ties broken by all links so far; all links without times."""
+    ever = x.get("in-degree then", x["in_v"])
+    return x.get(f"recent in-degree, {horizon} %", x["in_v"]) + ever / (x["most"] + 1.0)
+
+
+_COSINE = Walk("><>", "cosine", damping=(0.5, 0.0), arrival=0.5)
+# level(v) − level(u) in the graph with its cycles broken: steps 1 and 2 of ATP alone.
+LevelDifference = partial(
+    Formula, "difference of levels", lambda x: x["level of v"] - x["level of u"], part=Levels
+)
+# Preferential attachment that knows the direction.
+DegreeProduct = partial(Formula, "out × in degree", lambda x: x["out_u"] * x["in_v"])
+# Blind to direction. Liben-Nowell, Kleinberg: Link prediction for social networks. 2007.
+PreferentialAttachment = partial(
+    Formula,
+    "preferential attachment",
+    lambda x: (x["out_u"] + x["in_u"]) * (x["out_v"] + x["in_v"]),
+)
+# Number of nodes w with u → w → v, hubs included.
+CommonNeighbours = partial(
+    Formula,
+    "common neighbours",
+    lambda x: x[">>"],
+    [Walk(">>", damping=(0.0,))],
+    hub=2**31,
+    budget=2**62,
+)
+# Nodes next to both, whatever the direction; the in-degree of v breaks ties, so that it says
+# something on a forest too, where two nodes without an edge rarely have a neighbor in common.
+AnyNeighbours = partial(
+    Formula,
+    "common neighbours, any direction",
+    lambda x: x[">>"] + x["in_v"] / (2.0 * np.maximum(x["most"], 1)),
+    [Walk(">>", damping=(0.0,))],
+    any_direction=True,
+)
+# A D⁻¹ Aᵀ A: u → x ← y → v, by the in-degree of x. Who points where u points, points to v.
+ThreeSteps = partial(
+    Formula, "path u → x ← y → v", lambda x: x["><>"], [Walk("><>", damping=(1.0, 0.0))]
+)
+# Σ over targets x of u of cos(in-neighbors of x, in-neighbors of v): item-item filtering.
+ItemCosine = partial(Formula, "item-item cosine", lambda x: x["cosine"], [_COSINE])
+# Links that v got shortly before u chooses, within 2 % and 10 % of all edges.
+Popularity = partial(Formula, "popularity", lambda x: x["in_v"])
+RecentPopularity = partial(Formula, "recent popularity", lambda x: _recent(x, "2"), part=Recency)
+RecentItemCosine = partial(
+    Formula,
+    "item-item cosine × recent in-degree",
+    lambda x: x["cosine"] * np.log1p(_recent(x, "10")),
+    [_COSINE],
+    Recency,
+)
+
+
+def Proximity(by_degree: bool = False) -> Formula:  # noqa: N802
+    """Return personalized PageRank without directions, maybe times log(1 + in-degree of v)."""
+    if not by_degree:
+        return Formula("personalized PageRank", lambda x: x["proximity"], [PageRank()])
+    name = "PageRank × log in-degree"
+    return Formula(name, lambda x: x["proximity"] * np.log1p(x["in_v"]), [PageRank()])

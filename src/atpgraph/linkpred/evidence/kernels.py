@@ -258,20 +258,6 @@ def weigh(room: Room, weights: Float64Array, floors: Float64Array, scores: Float
 
 
 @kernel
-def best_of(values: Float32Array, nodes: Int32Array, free: BoolArray, best: Int64Array) -> int:
-    """Write the free nodes with the largest positive values to `best`; return how many.
-
-    ``values[i]`` belongs to ``nodes[i]``. Of equal values the first one wins.
-    """
-    score = np.empty(len(best), dtype=np.float32)
-    count = 0
-    for i in range(len(nodes)):
-        if values[i] > 0.0 and free[nodes[i]]:
-            count = _insert(nodes[i], values[i], count, best, score)
-    return count
-
-
-@kernel
 def best_near(room: Room, free: BoolArray, best: Int64Array, counts: Int64Array) -> None:
     """Write the free nodes with the largest values in each column of the table to its row."""
     columns = room.table.shape[1]
@@ -302,45 +288,26 @@ def _insert(node: int, value: float, count: int, best: Int64Array, score: Float3
 
 
 @kernel
-def best_scores(
-    ends: Adjacency,
-    steps: Steps,
-    limits: tuple[int, int],
-    sources: Int64Array,
-    weights: Float64Array,
-    floors: Float64Array,
-    room: Room,
-    best: Float64Array,
-) -> None:
-    """Write the best weighted score of a new target of each source, and its share, to `best`.
+def best_share(room: Room, scores: Float64Array, source: int, targets: Int32Array) -> float:
+    """Return the logarithm of the best new target's part of the sum of exp(score).
 
-    The share is the logarithm of its part of the sum of exp(score), in which it counts twice, for
-    what walks do not find; both are −∞ where they find no new target.
+    The source and its targets are no new targets. The best one counts twice in the sum, for what
+    walks do not find; −∞ where there is none.
     """
     known = room.queued
-    scores = np.empty(len(known))
-    for i in range(len(sources)):
-        u = sources[i]
-        walk(ends, steps, limits[0], limits[1], u, room)
-        weigh(room, weights, floors, scores)
-        low, high = ends.out_indptr[u], ends.out_indptr[u + 1]
-        known[u] = True
-        for e in range(low, high):
-            known[ends.out_nodes[e]] = True
-        top = -np.inf
-        for j in range(room.size[0]):
-            if not known[room.nodes[j]]:
-                top = max(top, scores[j])
-        best[i, 0] = top
-        best[i, 1] = top
-        if top > -np.inf:
-            total = 1.0
-            for j in range(room.size[0]):
-                if not known[room.nodes[j]]:
-                    total += np.exp(scores[j] - top)
-            best[i, 1] = -np.log(total)
-        known[u] = False
-        for e in range(low, high):
-            known[ends.out_nodes[e]] = False
-        wipe(room.table, room.seen, room.nodes[: room.size[0]])
-        room.size[0] = 0
+    known[source] = True
+    for y in targets:
+        known[y] = True
+    top = -np.inf
+    for i in range(room.size[0]):
+        if not known[room.nodes[i]]:
+            top = max(top, scores[i])
+    total = 1.0
+    if top > -np.inf:
+        for i in range(room.size[0]):
+            if not known[room.nodes[i]]:
+                total += np.exp(scores[i] - top)
+    known[source] = False
+    for y in targets:
+        known[y] = False
+    return -np.log(total) if top > -np.inf else top

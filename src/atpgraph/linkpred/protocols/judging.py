@@ -18,13 +18,15 @@ All draws are uniform (:mod:`atpgraph.linkpred.protocols.negatives`).
 
 from __future__ import annotations
 
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
-from atpgraph.errors import AtpError
+from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.metrics import (
     auc,
     average_precision,
@@ -34,15 +36,84 @@ from atpgraph.evaluation.metrics import (
     roc_curve,
 )
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.method import Scorer
 from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
-from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.registry import Registry
 
 _BLOCK_SCORES = 2**24
-
+_CHUNK = 2**16
 HITS = (20, 50, 100)
 HITS_OF_A_QUERY = (1, 3, 10, *HITS)
+
+
+@typing.runtime_checkable
+class Scorer(typing.Protocol):
+    """What gives scores, larger where an edge u → v is likelier."""
+
+    name: str
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Return the scores of the pairs (u[i], v[i])."""
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Return the scores of (u[i], v) for every node v: a matrix with a row for each source."""
+
+
+@typing.runtime_checkable
+class Method(Scorer, typing.Protocol):
+    """A link predictor: ``fit`` gets the training graph and nothing else.
+
+    A method that learned different weights for each protocol has a function ``under(protocol)``,
+    which returns what to score with. One with the attribute ``uses_times`` is also given times.
+    """
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Learn from the graph."""
+
+
+def under(method: Method, protocol: str) -> Scorer:
+    """Return what a method is judged by under a protocol: itself, unless it has ``under``."""
+    found: Scorer = method.under(protocol) if hasattr(method, "under") else method
+    return found
+
+
+def fit_method(method: Any, graph: DiGraph, times: Float64Array | None) -> None:
+    """Fit a method, with times of nodes or edges if it uses them."""
+    if times is not None and getattr(method, "uses_times", False):
+        method.fit(graph, times=times)
+    else:
+        method.fit(graph)
+
+
+class EmbeddingMethod:
+    """Base of the methods that score by ⟨source vector of u, target vector of v⟩.
+
+    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape
+    (nodes, `n_components`). The dimension is that of each side, for every method alike.
+    """
+
+    name: str
+    n_components: int
+    source_: FloatArray
+    target_: FloatArray
+
+    def __post_init__(self) -> None:
+        """Validate the dimension of a method that is a dataclass."""
+        if self.n_components < 1:
+            raise InputError(f"The dimension is {self.n_components}; it must be at least 1.")
+
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Return inner products of source and target vectors."""
+        scores = np.empty(len(u), dtype=np.float64)
+        for low in range(0, len(u), _CHUNK):
+            part = slice(low, low + _CHUNK)
+            scores[part] = np.einsum("ik,ik->i", self.source_[u[part]], self.target_[v[part]])
+        return scores
+
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Return inner products with the target vectors of all nodes."""
+        scores: FloatArray = self.source_[u] @ self.target_.T
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,46 +127,15 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
-class Measures:
-    """Metrics by name, the one to read first, and curves where there are any."""
+class Evaluation:
+    """Metrics, the one to read first, and curves, by protocol.
 
-    metrics: dict[str, float]
-    headline: str
-    curves: Curves | None = None
-
-
-def pair_measures(good: FloatArray, bad: FloatArray, headline: str = "auc") -> Measures:
-    """AUC, average precision, MRR and Hits@K: positives ranked among all negatives, pooled."""
-    ranks = ranks_among(good, bad)
-    values = {"auc": auc(good, bad), "ap": average_precision(good, bad)}
-    values |= {f"hits@{k}": hits_at(ranks, k) for k in HITS}
-    values["mrr"] = mean_reciprocal_rank(ranks)
-    return Measures(values, headline, _curves(good, bad))
-
-
-def ranking_measures(ranks: Float64Array, candidates: Int64Array) -> Measures:
-    """Return Hits@K, MRR (which is the average precision) and the mean AUC of a query.
-
-    `ranks` are those of the true targets, from 1, `candidates` how many nodes each was ranked with.
+    ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
-    share = np.where(candidates > 0, (ranks - 1) / np.maximum(candidates, 1), 0.0)
-    mrr = mean_reciprocal_rank(ranks)
-    values = {"auc": float(1.0 - share.mean()), "ap": mrr, "mrr": mrr}
-    return Measures(values | {f"hits@{k}": hits_at(ranks, k) for k in HITS_OF_A_QUERY}, "mrr")
 
-
-def _curves(good: FloatArray, bad: FloatArray, bins: int = 20) -> Curves:
-    # Raw scores span many orders of magnitude between methods; their ranks do not.
-    ordered = np.sort(np.concatenate([good, bad]))
-    edges = np.linspace(0.0, 1.0, bins + 1)
-
-    def share(scores: FloatArray) -> Float64Array:
-        low = np.searchsorted(ordered, scores, side="left")
-        high = np.searchsorted(ordered, scores, side="right")
-        counts, _ = np.histogram((low + high) / (2 * len(ordered)), edges)
-        return counts / len(scores)
-
-    return Curves(roc_curve(good, bad, points=101), edges, share(good), share(bad))
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    headlines: dict[str, str] = field(default_factory=dict)
+    curves: dict[str, Curves] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,15 +146,30 @@ class PairTest:
     negatives: Pairs
     headline: str = "auc"
 
-    def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
-        """Measures under the name of the protocol."""
-        return {name: pair_measures(*self.scores(scorer), self.headline)}
+    def judge(self, scorer: Scorer, name: str, found: Evaluation) -> None:
+        """Write AUC, average precision, MRR and Hits@K: positives ranked among all negatives."""
+        good, bad = (
+            _numbers(scorer, scorer.score(side.sources, side.targets))
+            for side in (self.positives, self.negatives)
+        )
+        ranks = ranks_among(good, bad)
+        values = {"auc": auc(good, bad), "ap": average_precision(good, bad)}
+        values |= {f"hits@{k}": hits_at(ranks, k) for k in HITS}
+        found.metrics[name] = values | {"mrr": mean_reciprocal_rank(ranks)}
+        found.headlines[name], found.curves[name] = self.headline, _curves(good, bad)
 
-    def scores(self, scorer: Scorer) -> tuple[FloatArray, FloatArray]:
-        """Scores of the positives and of the negatives."""
-        good = scorer.score(self.positives.sources, self.positives.targets)
-        bad = scorer.score(self.negatives.sources, self.negatives.targets)
-        return _numbers(scorer, good), _numbers(scorer, bad)
+
+def _curves(good: FloatArray, bad: FloatArray) -> Curves:
+    # Raw scores span many orders of magnitude between methods; their ranks do not.
+    ordered = np.sort(np.concatenate([good, bad]))
+    edges = np.linspace(0.0, 1.0, 21)
+
+    def share(scores: FloatArray) -> Float64Array:
+        low, high = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
+        counts, _ = np.histogram((low + high) / (2 * len(ordered)), edges)
+        return counts / len(scores)
+
+    return Curves(roc_curve(good, bad, points=101), edges, share(good), share(bad))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,62 +180,70 @@ class RankingTest:
     sampled: Int64Array  # a row of non-neighbors of u for each; −1 where there are no more
     known: DiGraph  # all true edges, training and test, which rankings leave out
 
-    def judge(self, scorer: Scorer, name: str) -> dict[str, Measures]:
-        """Measures against all nodes, and against the sample with its size in the name."""
-        return {
-            name: ranking_measures(*self.ranks_among_all(scorer)),
-            f"{name}-{self.sampled.shape[1]}": ranking_measures(*self.ranks_in_sample(scorer)),
+    def judge(self, scorer: Scorer, name: str, found: Evaluation) -> None:
+        """Write Hits@K, MRR (which is the average precision) and the mean AUC of a query.
+
+        Against all nodes, and against the sample with its size in the name.
+        """
+        both = {
+            name: self.ranks_among_all(scorer),
+            f"{name}-{self.sampled.shape[1]}": self.ranks_in_sample(scorer),
         }
+        for key, (ranks, candidates) in both.items():
+            share = np.where(candidates > 0, (ranks - 1) / np.maximum(candidates, 1), 0.0)
+            mrr = mean_reciprocal_rank(ranks)
+            values = {"auc": float(1.0 - share.mean()), "ap": mrr, "mrr": mrr}
+            found.metrics[key] = values | {f"hits@{k}": hits_at(ranks, k) for k in HITS_OF_A_QUERY}
+            found.headlines[key] = "mrr"
 
     def ranks_among_all(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
-        """Rank of each true target among all nodes its source has no edge to; how many they are."""
+        """Rank each true target among all nodes its source has no edge to; return their number."""
         u, v, known = self.queries.sources, self.queries.targets, self.known
         order = np.argsort(u, kind="stable")
-        ranks = np.empty(len(u), dtype=np.float64)
-        candidates = np.empty(len(u), dtype=np.int64)
+        ranks, candidates = np.empty(len(u)), np.empty(len(u), dtype=np.int64)
         step = max(1, _BLOCK_SCORES // max(known.n_nodes, 1))
         for low in range(0, len(u), step):
             part = order[low : low + step]
             sources, row = np.unique(u[part], return_inverse=True)
-            scores = _numbers(scorer, np.asarray(scorer.score_from(sources)))
+            scores = _numbers(scorer, np.array(scorer.score_from(sources)))
             truth = scores[row, v[part]]
             # The source itself and its true targets are not candidates, the true one included.
-            hidden = scores.copy() if scores.base is not None else scores
             for i, source in enumerate(sources):
-                hidden[i, known.targets[known.indptr[source] : known.indptr[source + 1]]] = np.nan
-                hidden[i, source] = np.nan
+                scores[i, known.targets[known.indptr[source] : known.indptr[source + 1]]] = np.nan
+                scores[i, source] = np.nan
             for i, position in enumerate(part):
-                line = hidden[row[i]]
-                above = np.count_nonzero(line > truth[i])
-                equal = np.count_nonzero(line == truth[i])
-                ranks[position] = 1 + above + equal / 2
-            candidates[part] = (~np.isnan(hidden)).sum(axis=1)[row]
+                ranks[position] = _rank(scores[row[i]], truth[i])
+            candidates[part] = (~np.isnan(scores)).sum(axis=1)[row]
         return ranks, candidates
 
     def ranks_in_sample(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
-        """Rank of each true target among the sampled nodes; how many they are."""
-        u, v = self.queries.sources, self.queries.targets
-        real = self.sampled >= 0
-        truth = _numbers(scorer, scorer.score(u, v))
+        """Rank each true target among the sampled nodes; return their number."""
+        u, real = self.queries.sources, self.sampled >= 0
+        truth = _numbers(scorer, scorer.score(u, self.queries.targets))
         sources = np.broadcast_to(u[:, None], real.shape)
         others = np.full(real.shape, np.nan)
         others[real] = _numbers(scorer, scorer.score(sources[real], self.sampled[real]))
-        above = (others > truth[:, None]).sum(axis=1)
-        equal = (others == truth[:, None]).sum(axis=1)
-        return 1 + above + equal / 2, real.sum(axis=1)
+        return _rank(others, truth[:, None]), real.sum(axis=1)
 
 
+def _rank(others: FloatArray, truth: Any) -> Any:
+    """Return the rank from 1 among others, which are NaN where there is none."""
+    return 1 + (others > truth).sum(axis=-1) + (others == truth).sum(axis=-1) / 2
+
+
+def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
+    if np.isnan(scores).any():
+        raise AtpError(f"{scorer.name} gave a score that is not a number.")
+    return scores
+
+
+@dataclass(frozen=True)
 class Protocol(ABC):
     """A way to judge test edges.
 
-    Attributes
-    ----------
-    name : str
-    stream : int
-        Number of its stream of random numbers, so that its draws do not depend on which other
-        protocols are asked for; 0 is that of the test edges.
-    missing : str
-        Why a graph may have no such test.
+    Each has a ``stream`` of random numbers, so that its draws do not depend on which other
+    protocols are asked for; 0 is that of the test edges. ``missing`` says why a graph may have no
+    such test.
     """
 
     name: str
@@ -205,9 +268,6 @@ class PairProtocol(Protocol):
     ``pairs`` returns the positives that can be judged, and as many negatives as there are.
     """
 
-    name: str
-    stream: int
-    missing: str
     pairs: Callable[[DiGraph, Pairs, np.random.Generator], tuple[Pairs, Pairs]]
     headline: str = "auc"
 
@@ -234,16 +294,16 @@ def _reverses(graph: DiGraph, edges: Pairs, _: np.random.Generator) -> tuple[Pai
 class Ranking(Protocol):
     """``ranking``: true targets among all nodes their source has no edge to, and in a sample."""
 
-    sample_size: int = 100
-    max_queries: int | None = None  # rank only a random sample of so many test edges
     name: str = "ranking"
     stream: int = 3
     missing: str = "there is no test edge"
+    sample_size: int = 100
+    max_queries: int | None = None  # rank only a random sample of so many test edges
 
     def test(
         self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
     ) -> RankingTest | None:
-        """The positives as queries, or a sample of them."""
+        """Return the positives as queries, or a sample of them."""
         queries = positives
         if self.max_queries is not None and len(queries) > self.max_queries:
             some = rng.choice(len(queries), self.max_queries, replace=False)
@@ -252,49 +312,23 @@ class Ranking(Protocol):
         return RankingTest(queries, sampled, graph) if len(queries) else None
 
     def limited(self, max_queries: int | None) -> Ranking:
-        """At most this many queries, and no more than before."""
+        """Return the protocol with at most this many queries, and no more than before."""
         known = [limit for limit in (self.max_queries, max_queries) if limit is not None]
         return replace(self, max_queries=min(known, default=None))
 
 
-DIRLINKBENCH = PairProtocol(
-    "dirlinkbench", 5, "every pair of nodes has an edge", _any_pairs, "hits@100"
+_NO_PAIR = "every pair of nodes has an edge"
+_MADE = (
+    PairProtocol("paper", 1, "no pair of nodes is reachable in one direction only", _one_way),
+    PairProtocol("random", 2, _NO_PAIR, _any_pairs),
+    PairProtocol("reversed", 4, "the reverse of every test edge is an edge too", _reverses),
+    Ranking(),
+    PairProtocol("dirlinkbench", 5, _NO_PAIR, _any_pairs, "hits@100"),
 )
-PROTOCOLS: Registry[Protocol] = Registry(
-    "protocol",
-    {
-        "paper": PairProtocol(
-            "paper", 1, "no pair of nodes is reachable in one direction only", _one_way
-        ),
-        "random": PairProtocol("random", 2, "every pair of nodes has an edge", _any_pairs),
-        "reversed": PairProtocol(
-            "reversed", 4, "the reverse of every test edge is an edge too", _reverses
-        ),
-        "ranking": Ranking(),
-        "dirlinkbench": DIRLINKBENCH,
-    },
-)
+PROTOCOLS: Registry[Protocol] = Registry("protocol", {each.name: each for each in _MADE})
 
 
 def choose_protocols(wanted: Iterable[str | Protocol]) -> list[Protocol]:
-    """Protocols from names and objects, each name once."""
+    """Return protocols from names and objects, each name once."""
     made = [PROTOCOLS[entry] if isinstance(entry, str) else entry for entry in wanted]
     return list({protocol.name: protocol for protocol in made}.values())
-
-
-def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
-    if np.isnan(scores).any():
-        raise AtpError(f"{scorer.name} gave a score that is not a number.")
-    return scores
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Metrics, the one to read first, and curves, by protocol.
-
-    ``ranking`` is against all nodes, ``ranking-100`` against a sample.
-    """
-
-    metrics: dict[str, dict[str, float]]
-    headlines: dict[str, str] = field(default_factory=dict)
-    curves: dict[str, Curves] = field(default_factory=dict)

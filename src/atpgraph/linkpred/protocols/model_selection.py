@@ -13,22 +13,15 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.evaluation.metrics import auc, average_precision
 from atpgraph.graph.convert import as_graph, table_columns
 from atpgraph.graph.digraph import DiGraph, pair_array
-from atpgraph.linkpred.protocols.judging import (
-    PROTOCOLS,
-    PairProtocol,
-    RankingTest,
-    ranking_measures,
-)
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, Evaluation, RankingTest
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.util.arrays import AnyArray, FloatArray, Int64Array, IntArray
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry
 
-METRICS = Registry("metric", {"auc": auc, "ap": average_precision})
 _QUERIES = 300  # of `ranking`; each is scored against all nodes
 
 
@@ -63,16 +56,18 @@ class EdgeSplit:
         self.random_state = random_state
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
-        """How many splits there are."""
+        """Return how many splits there are."""
         return self.n_splits
 
     def split(
         self, X: Any, y: object = None, groups: object = None
     ) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Row indices of the training and of the test edges, for each split."""
+        """Yield row indices of the training and of the test edges, for each split."""
         if not 0 < self.fraction < 1:
             raise InputError(f"fraction is {self.fraction}; it must be between 0 and 1.")
-        graph, row_edge = _edges_of_rows(X)
+        listed, graph = _rows(X), as_graph(X)
+        codes = graph.codes(listed.reshape(-1)).reshape(-1, 2)
+        row_edge = graph.find_edges(codes[:, 0], codes[:, 1])
         wanted = round(self.fraction * (graph.n_edges - graph.n_self_loops))
         for rng in generator(self.random_state).spawn(self.n_splits):
             out = np.zeros(graph.n_edges, dtype=np.bool_)
@@ -95,8 +90,8 @@ class LinkScorer:
         What the negatives are, see :func:`make_split`. They are judged by the training and test
         edges of the split together. ``ranking`` ranks the targets of at most 300 test edges.
     metric : str, optional
-        For pairs ``auc`` (the default) or ``ap``, average precision; for ``ranking`` one of
-        ``mrr`` (the default), ``hits@1``, ``hits@3``, ``hits@10`` and so on.
+        For pairs ``auc`` (the default), ``ap``, average precision, ``mrr`` or ``hits@100`` and so
+        on; for ``ranking`` one of ``mrr`` (the default), ``hits@1``, ``hits@3`` and so on.
     random_state : int or None
         Seed of the negatives; an int gives all estimators of a search the same ones.
 
@@ -118,37 +113,31 @@ class LinkScorer:
         self.random_state = random_state
 
     def __call__(self, estimator: Any, X: Any, y: object = None) -> float:
-        """The metric of a fitted estimator on test edges; greater is better."""
+        """Return the metric of a fitted estimator on test edges; greater is better."""
         protocol = PROTOCOLS[self.protocol]
-        if isinstance(protocol, PairProtocol):
-            METRICS[self.metric or "auc"]  # an unknown name is refused before the work
         if hasattr(estimator, "steps"):  # a pipeline: its last step is the embedding
             before = estimator[:-1]
             X = before.transform(X) if len(before.steps) else X
             estimator = estimator[-1]
         train: DiGraph = estimator.graph_
         test = as_graph(X)
-        known = train.codes(test.labels)
-        u, v = known[test.sources], known[test.targets]
+        known = train.codes(test.labels).astype(np.int64)
+        edges = Pairs(known[test.sources], known[test.targets])
         whole = DiGraph.from_codes(
-            np.concatenate([train.sources, u]), np.concatenate([train.targets, v]), train.n_nodes
+            np.concatenate([train.sources, edges.sources]),
+            np.concatenate([train.targets, edges.targets]),
+            train.n_nodes,
         )
-        edges = Pairs(u.astype(np.int64), v.astype(np.int64))
-        pairs = protocol.limited(_QUERIES).test(whole, edges, generator(self.random_state))
-        if pairs is None:
+        judged = protocol.limited(_QUERIES).test(whole, edges, generator(self.random_state))
+        if judged is None:
             raise InputError(
                 f"The protocol {self.protocol!r} has no pairs to compare on this graph; "
                 "use another one."
             )
-        labels = train.labels
-        if isinstance(pairs, RankingTest):
-            found = ranking_measures(*pairs.ranks_among_all(_ByLabel(estimator, labels)))
-            return Registry("metric", found.metrics)[self.metric or "mrr"]
-        good, bad = (
-            estimator.score_pairs(labels[side.sources], labels[side.targets])
-            for side in (pairs.positives, pairs.negatives)
-        )
-        return METRICS[self.metric or "auc"](good, bad)
+        found = Evaluation()
+        judged.judge(_ByLabel(estimator, train.labels), self.protocol, found)
+        metric = self.metric or ("mrr" if isinstance(judged, RankingTest) else "auc")
+        return Registry("metric", found.metrics[self.protocol])[metric]
 
 
 class _ByLabel:
@@ -160,26 +149,15 @@ class _ByLabel:
         self._estimator, self._labels = estimator, labels
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Scores of the pairs."""
-        found = self._estimator.score_pairs(self._labels[u], self._labels[v])
-        return np.asarray(found)
+        return np.asarray(self._estimator.score_pairs(self._labels[u], self._labels[v]))
 
     def score_from(self, u: IntArray) -> FloatArray:
-        """Scores against all nodes."""
         everyone = np.arange(len(self._labels))
         return np.stack([self.score(np.full(len(everyone), node), everyone) for node in u])
 
 
-def _edges_of_rows(X: Any) -> tuple[DiGraph, Int64Array]:
-    """The graph of the rows, and the edge that each row is."""
-    listed = _rows(X)
-    graph = as_graph(X)
-    codes = graph.codes(listed.reshape(-1)).reshape(-1, 2)
-    return graph, graph.find_edges(codes[:, 0], codes[:, 1]).astype(np.int64)
-
-
 def _rows(X: Any) -> AnyArray:
-    """Edges as an array of pairs, one per row of `X`."""
+    """Return edges as an array of pairs, one per row of `X`."""
     columns = table_columns(X)
     if columns is not None:
         pairs = np.empty((len(columns[0]), 2), dtype=object)

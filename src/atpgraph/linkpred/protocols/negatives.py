@@ -1,13 +1,4 @@
-"""Pairs that are not links, drawn uniformly: any non-edge, or against the direction of paths.
-
-Paths: inside a strongly connected component both directions are reachable, and between two
-components at most one is; so the pairs (u, v) where v reaches u and u does not reach v are those
-where the component of v strictly precedes that of u in the condensation. The descendants of every
-component are found as bit sets over the nodes, a block of columns at a time, so memory is bounded
-whatever the graph. A first pass counts the pairs per block, which fixes the total P; distinct
-numbers below P are drawn; a second pass finds the pairs with those numbers. Every pair has the same
-probability, and none is drawn twice.
-"""
+"""Pairs that are not links, drawn uniformly: any non-edge, or against the direction of paths."""
 
 from __future__ import annotations
 
@@ -18,7 +9,7 @@ import numpy.typing as npt
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
-from atpgraph.util.arrays import Int32Array, Int64Array, UInt64Array
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from atpgraph.util.bits import popcount
 from atpgraph.util.jit import kernel
 
@@ -37,77 +28,74 @@ class Pairs:
         return len(self.sources)
 
     def take(self, which: npt.NDArray[np.generic]) -> Pairs:
-        """The pairs at these positions, or where this mask is true."""
+        """Return the pairs at these positions, or where this mask is true."""
         return Pairs(self.sources[which], self.targets[which])
+
+    @classmethod
+    def of_edges(cls, graph: DiGraph, edges: Int64Array) -> Pairs:
+        """Return the ends of some edges of a graph."""
+        return cls(graph.sources[edges].astype(np.int64), graph.targets[edges].astype(np.int64))
 
 
 def non_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs:
-    """Up to `count` distinct ordered pairs u ≠ v without an edge, uniformly."""
+    """Return up to `count` distinct ordered pairs u ≠ v without an edge."""
     n = graph.n_nodes
     available = n * (n - 1) - (graph.n_edges - graph.n_self_loops)
     if available <= 4 * count:
         taken = np.zeros((n, n), dtype=bool)  # small: n² is at most m + n + 4 count
         taken[graph.sources, graph.targets] = True
         np.fill_diagonal(taken, True)
-        u, v = np.nonzero(~taken)
-        some = rng.permutation(len(u))[:count]
-        return Pairs(u[some].astype(np.int64), v[some].astype(np.int64))
-    keys = np.empty(0, dtype=np.int64)
-    while len(keys) < count:
-        u = rng.integers(n, size=2 * count)
-        v = rng.integers(n - 1, size=2 * count)
-        v += v >= u
-        fresh = (u * n + v)[graph.find_edges(u, v) < 0]
-        both = np.concatenate([keys, fresh])
-        _, first = np.unique(both, return_index=True)
-        keys = both[np.sort(first)][:count]
-    u, v = np.divmod(keys, n)
-    return Pairs(u, v)
+        keys = rng.permutation(np.flatnonzero(~taken))[:count]
+    else:
+        keys = np.empty(0, dtype=np.int64)
+        while len(keys) < count:
+            u, v = rng.integers(n, size=2 * count), rng.integers(n - 1, size=2 * count)
+            v += v >= u
+            both = np.concatenate([keys, (u * n + v)[graph.find_edges(u, v) < 0]])
+            _, first = np.unique(both, return_index=True)
+            keys = both[np.sort(first)][:count]
+    return Pairs(*np.divmod(keys, n))
+
+
+def free_nodes(graph: DiGraph, u: int) -> BoolArray:
+    """Return which nodes u has no edge to, itself left out."""
+    free = np.ones(graph.n_nodes, dtype=bool)
+    free[graph.targets[graph.indptr[u] : graph.indptr[u + 1]]] = False
+    free[u] = False
+    return free
 
 
 def non_neighbours(
     graph: DiGraph, sources: Int64Array, size: int, rng: np.random.Generator
 ) -> Int64Array:
-    """For each source, `size` distinct nodes that it has no edge to, itself left out.
+    """Return for each source up to `size` distinct nodes that it has no edge to, itself left out.
 
-    A source with fewer has them all, in random order; −1 fills up its row.
+    −1 fills up the row of a source with fewer.
     """
-    n = graph.n_nodes
-    own_loop = graph.find_edges(np.arange(n), np.arange(n)) >= 0
-    others = n - graph.out_degree - ~own_loop
-    few = others[sources] <= 2 * size
     sampled = np.full((len(sources), size), -1, dtype=np.int64)
-    for i in np.flatnonzero(few):
-        u = sources[i]
-        free = np.ones(n, dtype=bool)
-        free[graph.targets[graph.indptr[u] : graph.indptr[u + 1]]] = False
-        free[u] = False
-        chosen = rng.permutation(np.flatnonzero(free))[:size]
-        sampled[i, : len(chosen)] = chosen
-    many = np.flatnonzero(~few)
-    if len(many) and size:
-        sampled[many] = _distinct_non_neighbours(graph, sources[many], size, rng)
+    for row, u in zip(sampled, sources, strict=True):
+        others = np.flatnonzero(free_nodes(graph, u))
+        chosen = rng.choice(others, min(size, len(others)), replace=False)
+        row[: len(chosen)] = chosen
     return sampled
 
 
 def one_way_pairs(
     graph: DiGraph, count: int, rng: np.random.Generator, among: Int64Array | None = None
 ) -> Pairs:
-    """Up to `count` distinct pairs (u, v) where v reaches u but u does not reach v.
+    """Return up to `count` distinct pairs (u, v) where v reaches u but u does not reach v.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    count : int
-        If the graph has fewer such pairs, all of them are returned.
-    rng : numpy.random.Generator
-    among : int64 array, optional
-        Distinct nodes that u is drawn from; by default all. The time grows with their number.
+    If the graph has fewer such pairs, all of them are returned. u is drawn from `among`, distinct
+    nodes, by default all; the time grows with their number.
 
-    Returns
-    -------
-    Pairs
-        In random order. There is no edge (u, v), since u would reach v.
+    Notes
+    -----
+    Inside a strongly connected component both directions are reachable, and between two components
+    at most one is; so the pairs are those where the component of v strictly precedes that of u in
+    the condensation. The descendants of every component are found as bit sets over the nodes, a
+    block of columns at a time, so memory is bounded whatever the graph. A first pass counts the
+    pairs per block, which fixes the total; distinct numbers below it are drawn; a second pass finds
+    the pairs with those numbers.
 
     Examples
     --------
@@ -117,14 +105,11 @@ def one_way_pairs(
     [(1, 0), (2, 0), (2, 1)]
     """
     component, dag = condense(graph)
-    size = np.bincount(component, minlength=dag.n_nodes).astype(np.int64)
-    members = np.argsort(component, kind="stable")  # of component c: start[c] : start[c + 1]
-    start = np.concatenate([[0], np.cumsum(size)])
+    members, start = _by_component(np.arange(graph.n_nodes), component, dag.n_nodes)
+    size = np.diff(start)
     columns, first_column = members, start  # the same of the nodes that u is drawn from
     if among is not None:
-        columns = among[np.argsort(component[among], kind="stable")]
-        counts = np.bincount(component[among], minlength=dag.n_nodes)
-        first_column = np.concatenate([[0], np.cumsum(counts)])
+        columns, first_column = _by_component(among, component, dag.n_nodes)
     words = int(np.clip(_BLOCK_BYTES // (8 * max(len(size), 1)), 1, 64))
     lows = list(range(0, len(columns), 64 * words))
     rows = np.zeros((len(size), words), dtype=np.uint64)
@@ -134,12 +119,10 @@ def one_way_pairs(
         _reach(dag.indptr, dag.targets, first_column, low, rows, below)
         totals[block] = below @ size
     total = int(totals.sum())
-    if total <= count:
-        numbers = np.arange(total)
-    else:
+    numbers = np.arange(total)
+    if total > count:
         numbers = np.sort(rng.choice(total, count, replace=False, shuffle=False))
-    u = np.empty(len(numbers), dtype=np.int64)
-    v = np.empty(len(numbers), dtype=np.int64)
+    u, v = np.empty((2, len(numbers)), dtype=np.int64)
     ends = np.cumsum(totals)
     for block, low in enumerate(lows):
         first, last = np.searchsorted(numbers, [ends[block] - totals[block], ends[block]])
@@ -157,22 +140,13 @@ def one_way_pairs(
     return Pairs(u[shuffled], v[shuffled])
 
 
-def _distinct_non_neighbours(
-    graph: DiGraph, sources: Int64Array, size: int, rng: np.random.Generator
-) -> Int64Array:
-    """Rows of distinct nodes that the source has no edge to: bad draws are drawn again."""
-    drawn = rng.integers(graph.n_nodes, size=(len(sources), size))
-    while True:
-        order = np.argsort(drawn, axis=1, kind="stable")
-        ordered = np.take_along_axis(drawn, order, axis=1)
-        again = np.zeros_like(drawn, dtype=bool)
-        np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-        again |= drawn == sources[:, None]
-        flat = np.repeat(sources, size)
-        again |= (graph.find_edges(flat, drawn.reshape(-1)) >= 0).reshape(drawn.shape)
-        if not again.any():
-            return drawn
-        drawn[again] = rng.integers(graph.n_nodes, size=int(again.sum()))
+def _by_component(
+    nodes: Int64Array, component: Int32Array, count: int
+) -> tuple[Int64Array, Int64Array]:
+    """Return nodes sorted by component, and where those of each begin."""
+    sizes = np.bincount(component[nodes], minlength=count)
+    order = np.argsort(component[nodes], kind="stable")
+    return nodes[order], np.concatenate([[0], np.cumsum(sizes)])
 
 
 @kernel
@@ -184,7 +158,7 @@ def _reach(
     rows: UInt64Array,
     below: Int64Array,
 ) -> None:
-    """Row c: the members of c and of all its descendants, as bits of the block from `low`.
+    """Write to row c the members of c and of all its descendants, as bits of the block from `low`.
 
     ``below[c]`` counts the strict descendants. Components are numbered in reverse topological
     order, so children come first.
@@ -210,7 +184,7 @@ def _reach(
 def _pick(
     rows: UInt64Array, start: Int64Array, low: int, components: Int64Array, numbers: Int64Array
 ) -> Int64Array:
-    """Position, over all columns, of strict descendant numbers[i] of components[i]."""
+    """Return the position, over all columns, of strict descendant numbers[i] of components[i]."""
     picked = np.empty(len(components), dtype=np.int64)
     columns = low + np.arange(64 * rows.shape[1])
     for first in range(0, len(components), _PICK):

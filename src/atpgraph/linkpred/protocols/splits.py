@@ -18,14 +18,14 @@ from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
     Evaluation,
-    Measures,
+    Method,
     PairTest,
     Protocol,
     Ranking,
     RankingTest,
     choose_protocols,
+    under,
 )
-from atpgraph.linkpred.protocols.method import Method, under
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.random import RandomState, generator
@@ -50,11 +50,7 @@ class Split:
     def validation(
         self, protocols: Iterable[str | Protocol] = PROTOCOLS, random_state: RandomState = 0
     ) -> Split:
-        """A split of the training graph alone, to choose parameters on.
-
-        Edges, reachability and non-edges are judged by the training graph, so nothing of the
-        test is seen.
-        """
+        """Return a split of the training graph alone, to choose parameters on."""
         fraction = len(self.positives) / max(self.train.n_edges + len(self.positives), 1)
         return make_split(
             self.train, fraction=fraction, protocols=protocols, random_state=random_state
@@ -86,18 +82,12 @@ def make_split(
     max_queries : int, optional
         Rank only a random sample of this many test edges.
 
-    Returns
-    -------
-    Split
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> graph = DiGraph.from_codes(rng.integers(50, size=300), rng.integers(50, size=300), 50)
     >>> split = make_split(graph)
     >>> len(split.positives) == round(0.1 * (graph.n_edges - graph.n_self_loops))
-    True
-    >>> bool((split.train.find_edges(split.positives.sources, split.positives.targets) < 0).all())
     True
     """
     chosen = [protocol.limited(max_queries) for protocol in choose_protocols(protocols)]
@@ -111,16 +101,11 @@ def make_split(
             "No edge can be taken out for testing: the graph is a forest or too small, "
             "so every removal would disconnect it."
         )
-    positives = Pairs(graph.sources[taken].astype(np.int64), graph.targets[taken].astype(np.int64))
-    tests: dict[str, PairTest | RankingTest] = {}
-    unavailable: dict[str, str] = {}
-    for protocol in chosen:
-        test = protocol.test(graph, positives, streams[protocol.stream])
-        if test is None:
-            unavailable[protocol.name] = protocol.missing
-        else:
-            tests[protocol.name] = test
-    return Split(graph.without_edges(taken), positives, tests, unavailable, requested)
+    positives = Pairs.of_edges(graph, taken)
+    made = {p: p.test(graph, positives, streams[p.stream]) for p in chosen}
+    tests = {protocol.name: test for protocol, test in made.items() if test is not None}
+    missing = {protocol.name: protocol.missing for protocol, test in made.items() if test is None}
+    return Split(graph.without_edges(taken), positives, tests, missing, requested)
 
 
 def make_time_split(
@@ -151,40 +136,35 @@ def make_time_split(
         raise InputError(f"The test fraction is {fraction}; it must be between 0 and 1.")
     rng = generator(random_state)
     given = np.asarray(times, dtype=np.float64).reshape(-1)
-    now = Clock(given, graph).now
-    active = np.flatnonzero(graph.out_degree > 0)
+    now, degree, source = Clock.of(given, graph).now, graph.out_degree, graph.sources
+    active = np.flatnonzero(degree > 0)
     newest = active[np.argsort(-now[active], kind="stable")]
     newest = rng.permutation(newest[: max(2, round(fraction * len(active)))])
-    cold = np.zeros(graph.n_nodes, dtype=bool)
-    cold[newest[: len(newest) // 2]] = True
-    half = np.zeros(graph.n_nodes, dtype=bool)
-    half[newest[len(newest) // 2 :]] = True
+    cold, half = np.zeros((2, graph.n_nodes), dtype=bool)
+    cold[newest[: len(newest) // 2]], half[newest[len(newest) // 2 :]] = True, True
     place = rng.permutation(graph.n_edges)
-    order = np.lexsort((place, graph.sources))  # edges of a source together, in random order
+    order = np.lexsort((place, source))  # edges of a source together, in random order
     rank = np.empty(graph.n_edges, dtype=np.int64)
-    rank[order] = np.arange(graph.n_edges) - graph.indptr[graph.sources[order]]
-    real = graph.sources != graph.targets
-    hidden = half[graph.sources] & (2 * rank + 1 >= graph.out_degree[graph.sources]) & real
+    rank[order] = np.arange(graph.n_edges) - graph.indptr[source[order]]
+    real = source != graph.targets
+    later = (2 * rank + 1 >= degree[source]) & (degree[source] > 1)
     taken = {
-        "time": np.flatnonzero(hidden & (graph.out_degree[graph.sources] > 1)),
-        "time-cold": np.flatnonzero(cold[graph.sources] & real),
+        "time": np.flatnonzero(half[source] & later & real),
+        "time-cold": np.flatnonzero(cold[source] & real),
     }
-    tests: dict[str, PairTest | RankingTest] = {}
-    for name, edges in taken.items():
-        ends = (graph.sources[edges].astype(np.int64), graph.targets[edges].astype(np.int64))
-        test = Ranking(max_queries=max_queries).test(graph, Pairs(*ends), rng)
-        if test is not None:
-            tests[name] = test
+    ranking = Ranking(max_queries=max_queries)
+    made = {n: ranking.test(graph, Pairs.of_edges(graph, e), rng) for n, e in taken.items()}
+    tests = {name: test for name, test in made.items() if test is not None}
     if not tests:
         raise InputError("The newest sources have no edges to hide; give a larger fraction.")
     gone = np.concatenate(list(taken.values()))
     known = given if len(given) == graph.n_nodes else np.delete(given, gone)
-    ends = (graph.sources[gone].astype(np.int64), graph.targets[gone].astype(np.int64))
-    return Split(graph.without_edges(gone), Pairs(*ends), tests, {}, len(gone), known)
+    positives = Pairs.of_edges(graph, gone)
+    return Split(graph.without_edges(gone), positives, tests, {}, len(gone), known)
 
 
 def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int64Array:
-    """The first `count` edges, in random order, that can go one after another.
+    """Return the first `count` edges, in random order, that can go one after another.
 
     Trying the edges one by one and removing each that is not a bridge of what is left is the
     reverse-delete algorithm: the edges that stay in the end are the spanning forest Kruskal's
@@ -204,9 +184,8 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     by_cost = by_cost[~loop[by_cost]]
     _, first = np.unique(pair[by_cost], return_index=True)
     cheapest = by_cost[first]
-    shape = (graph.n_nodes, graph.n_nodes)
     ends = (u[cheapest].astype(np.int32), v[cheapest].astype(np.int32))  # SciPy expects int32
-    links = sp.coo_array((cost[cheapest], ends), shape=shape).tocsr()
+    links = sp.coo_array((cost[cheapest], ends), shape=(graph.n_nodes, graph.n_nodes)).tocsr()
     forest = minimum_spanning_tree(links).data.astype(np.int64)
     tried = np.argsort(place)  # tried[i]: the edge tried as number i
     removable = ~loop
@@ -217,11 +196,7 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
 
 def evaluate(method: Method, split: Split) -> Evaluation:
     """Evaluate a method, fitted on ``split.train``, under all protocols of the split."""
-    measured: dict[str, Measures] = {}
+    found = Evaluation()
     for name, test in split.tests.items():
-        measured |= test.judge(under(method, name), name)
-    return Evaluation(
-        {name: part.metrics for name, part in measured.items()},
-        {name: part.headline for name, part in measured.items()},
-        {name: part.curves for name, part in measured.items() if part.curves is not None},
-    )
+        test.judge(under(method, name), name, found)
+    return found

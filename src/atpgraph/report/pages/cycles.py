@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 import numpy as np
 
+from atpgraph import report
 from atpgraph.cycles.breaking import CycleBreak
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import strongly_connected_components
 from atpgraph.hierarchy import levels
-from atpgraph.report import Bar, Section, bar_chart, facts, page, table, write_index
-from atpgraph.report.charts import figure, grid
-from atpgraph.report.levels import level_figure
-from atpgraph.util.arrays import IntArray
+from atpgraph.util.arrays import Float64Array, IntArray
 
-_EDGES = 10
-
-
-def write_report(
-    results: Sequence[CycleBreak],
-    folder: str | os.PathLike[str],
-    command: str = "",
-    *,
-    name: str = "a graph",
-    agony: int | None = None,
-    seconds: Sequence[float] | None = None,
-    truth: IntArray | None = None,
-) -> Path:
-    """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
-    html = render(results, command, name=name, agony=agony, seconds=seconds, truth=truth)
-    return write_index(folder, html)
+EDGES = 10  # shown of those removed
 
 
 def render(
@@ -44,7 +26,7 @@ def render(
     seconds: Sequence[float] | None = None,
     truth: IntArray | None = None,
 ) -> str:
-    """The page as a string.
+    """Return the page.
 
     Parameters
     ----------
@@ -64,27 +46,6 @@ def render(
     spent = [sum(r.timings.values()) for r in results] if seconds is None else seconds
     graph = results[0].graph
     fewest = min(results, key=lambda result: len(result.removed))
-    subtitle = f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; " + (
-        f"{len(fewest.removed):,} edges removed by {fewest.method}"
-        if len(results) == 1
-        else f"{len(results)} methods compared"
-    )
-    sections = [
-        Section("The graph", _graph(results[0], agony)),
-        Section("Methods" if len(results) > 1 else "Result", _methods(results, spent, truth)),
-    ]
-    if graph.n_nodes:
-        title = f"Levels after {fewest.method}" if len(results) > 1 else "Levels"
-        sections.append(Section(title, level_figure(levels(fewest.dag))))
-    if len(results) == 1 and len(fewest.removed):
-        sections.append(Section("Removed edges", _removed(fewest)))
-    if len(results) > 1:
-        sections.append(Section("Agreement", _agreement(results)))
-    return page(f"Breaking the cycles of {name}", subtitle, sections, command)
-
-
-def _graph(result: CycleBreak, agony: int | None) -> str:
-    graph = result.graph
     size = np.bincount(strongly_connected_components(graph), minlength=1)
     rows: list[tuple[str, object]] = [
         ("nodes", graph.n_nodes),
@@ -96,80 +57,113 @@ def _graph(result: CycleBreak, agony: int | None) -> str:
     ]
     if agony is not None:
         rows.append(("social agony: how far edges must go down at the least", agony))
-    return facts(rows)
+    several = len(results) > 1
+    sections = [
+        report.Section("The graph", report.facts(rows)),
+        report.Section("Methods" if several else "Result", _methods(results, spent, truth)),
+    ]
+    if graph.n_nodes:
+        title = f"Levels after {fewest.method}" if several else "Levels"
+        sections.append(report.Section(title, level_figure(levels(fewest.dag))))
+    if several:
+        sections.append(report.Section("Agreement", _agreement(results)))
+    elif len(fewest.removed):
+        order = np.lexsort((fewest.removed, -fewest.scores))
+        shown = edge_table(graph, fewest.removed[order], fewest.scores[order])
+        sections.append(report.Section("Removed edges", shown))
+    done = f"{len(fewest.removed):,} edges removed by {fewest.method}"
+    subtitle = f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; " + (
+        f"{len(results)} methods compared" if several else done
+    )
+    return report.page(f"Breaking the cycles of {name}", subtitle, sections, command)
+
+
+def level_figure(level: IntArray) -> str:
+    """Return a chart of how many nodes each level has.
+
+    Examples
+    --------
+    >>> level_figure(np.array([1, 1, 2])).count('class="area"')
+    1
+    """
+    count = np.bincount(level)[1:]
+    # One level often holds most nodes; on a plain scale the others would not be seen.
+    uneven = bool(count.max() > 40 * np.median(count[count > 0]))
+    steps = np.arange(len(count) + 1) + 0.5
+    chart = report.line_chart(
+        [report.Line("nodes", steps, count, style="area")],
+        title="Nodes by level",
+        x_label="level",
+        y_label="nodes, logarithmic" if uneven else "nodes",
+        x_ticks=range(1, len(count) + 1, -(-len(count) // 9)),
+        y_log=uneven,
+        height=240,
+    )
+    return f"<figure>{chart}</figure>" + report.quiet(
+        "Level: 1 + the longest path into a node, once cycles are broken. "
+        f"The widest is level {int(count.argmax()) + 1:,} with {int(count.max()):,} nodes."
+    )
+
+
+def edge_table(graph: DiGraph, edges: IntArray, scores: Float64Array | None = None) -> str:
+    """Return a table of the first edges, with their scores, and how many more there are."""
+    sources, targets = graph.edge_labels(edges[:EDGES])
+    rows = [
+        [escape(str(u)), f'<td class="text">{escape(str(v))}</td>']
+        for u, v in zip(sources.tolist(), targets.tolist(), strict=True)
+    ]
+    columns = ["from", '<th class="text" scope="col">to</th>']
+    if scores is not None:
+        columns.append("score")
+        for row, score in zip(rows, scores, strict=False):
+            row.append("self-loop" if np.isinf(score) else f"{score:.4g}")
+    rest = len(edges) - len(rows)
+    return report.table(columns, rows) + (report.quiet(f"And {rest:,} more.") if rest else "")
 
 
 def _methods(
     results: Sequence[CycleBreak], seconds: Sequence[float], truth: IntArray | None
 ) -> str:
-    agreements = [None if truth is None else result.agreement(truth) for result in results]
     columns = ["method", "removed", "share of edges", "levels"]
     columns += ["precision", "recall", "F1"] if truth is not None else []
+    f1s = [0.0 if truth is None else result.agreement(truth).f1 for result in results]
+    counts = [len(result.removed) for result in results]
     rows = []
-    best = max((one.f1 for one in agreements if one is not None), default=0.0)
-    fewest = min(len(result.removed) for result in results)
-    for result, one, spent in zip(results, agreements, seconds, strict=True):
-        removed = f"{len(result.removed):,}"
-        share = 100 * len(result.removed) / max(result.graph.n_edges, 1)
+    for result, f1, count, spent in zip(results, f1s, counts, seconds, strict=True):
         cells = [
             escape(result.method),
-            f"<b>{removed}</b>" if len(result.removed) == fewest else removed,
-            f"{share:.2f} %",
+            _bold(f"{count:,}", count == min(counts)),
+            f"{100 * count / max(result.graph.n_edges, 1):.2f} %",
             f"{int(levels(result.dag).max(initial=0)):,}",
         ]
-        if one is not None:
-            f1 = f"<b>{one.f1:.3f}</b>" if one.f1 == best else f"{one.f1:.3f}"
-            cells += [f"{one.precision:.3f}", f"{one.recall:.3f}", f1]
+        if truth is not None:
+            one = result.agreement(truth)
+            cells += [f"{one.precision:.3f}", f"{one.recall:.3f}"]
+            cells.append(_bold(f"{f1:.3f}", f1 == max(f1s)))
         rows.append([*cells, f"{spent:.3f}"])
-    text = table([*columns, "seconds"], rows)
+    text = report.table([*columns, "seconds"], rows)
     if len(results) == 1:
         return text
-    charts: list[tuple[str, list[float], str, float | None]] = []
+    names, figures = [result.method for result in results], []
     if truth is not None:
-        f1s = [one.f1 for one in agreements if one is not None]
-        charts.append(("F1 against the truth", f1s, "F1", 1.0))
-    charts.append(("Edges removed", [float(len(r.removed)) for r in results], "edges", None))
-    figures = []
-    for title, values, unit, top in charts:
-        bars = [Bar(r.method, value) for r, value in zip(results, values, strict=True)]
-        bars.sort(key=lambda bar: bar.value, reverse=unit == "F1")
-        chart = bar_chart(bars, title=title, unit=unit, top=top)
-        figures.append(figure(title, chart))
-    return text + grid(figures)
-
-
-def _removed(result: CycleBreak) -> str:
-    order = np.lexsort((result.removed, -result.scores))[:_EDGES]
-    sources, targets = result.graph.edge_labels(result.removed[order])
-    rows = [
-        [
-            escape(str(u)),
-            f'<td class="text">{escape(str(v))}</td>',
-            "self-loop" if np.isinf(score) else f"{score:.4g}",
-        ]
-        for u, v, score in zip(
-            sources.tolist(), targets.tolist(), result.scores[order].tolist(), strict=True
-        )
-    ]
-    rest = len(result.removed) - len(rows)
-    note = (
-        f'<p class="quiet">The {len(rows)} with the highest scores; {rest:,} more were removed. '
-        "--removed FILE writes all.</p>"
-        if rest
-        else ""
+        bars = sorted(map(report.Bar, names, f1s), key=lambda bar: -bar.value)
+        chart = report.bar_chart(bars, title="F1 against the truth", unit="F1", top=1.0)
+        figures.append(report.figure("F1 against the truth", chart))
+    bars = sorted(map(report.Bar, names, map(float, counts)), key=lambda bar: bar.value)
+    figures.append(
+        report.figure("Edges removed", report.bar_chart(bars, title="Edges removed", unit="edges"))
     )
-    return table(["from", '<th class="text" scope="col">to</th>', "score"], rows) + note
+    return text + report.grid(figures)
+
+
+def _bold(text: str, best: bool) -> str:
+    return f"<b>{text}</b>" if best else text
 
 
 def _agreement(results: Sequence[CycleBreak]) -> str:
-    """How many methods remove an edge, over the edges that any of them removes."""
-    votes = np.zeros(results[0].graph.n_edges, dtype=np.int64)
-    for result in results:
-        votes[result.removed] += 1
-    count = np.bincount(votes, minlength=len(results) + 1)[1:]
-    rows = [
-        [f"{at} of {len(results)}", f"{edges:,}"]
-        for at, edges in zip(range(len(results), 0, -1), count[::-1].tolist(), strict=True)
-    ]
-    note = '<p class="quiet">Edges by the number of methods that remove them.</p>'
-    return table(["methods", "edges"], rows) + note
+    """Return how many methods remove an edge, over the edges that any of them removes."""
+    removed = np.concatenate([result.removed for result in results])
+    votes = np.bincount(np.unique(removed, return_counts=True)[1], minlength=len(results) + 1)
+    rows = [[f"{at} of {len(results)}", f"{votes[at]:,}"] for at in range(len(results), 0, -1)]
+    note = report.quiet("Edges by the number of methods that remove them.")
+    return report.table(["methods", "edges"], rows) + note

@@ -1,51 +1,20 @@
-"""An embedding as one HTML page: what came in, what was made of it, and at what cost."""
+"""An embedding as one HTML page: the graph, the vectors, and what they cost."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 
 import numpy as np
 
+from atpgraph import report
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.embedding.projection import projection
-from atpgraph.report import (
-    Bar,
-    Dots,
-    Line,
-    Section,
-    bar_chart,
-    dot_chart,
-    facts,
-    line_chart,
-    page,
-    table,
-    write_index,
-)
-from atpgraph.report.charts import figure, grid
-from atpgraph.report.distributions import step_legend
-from atpgraph.report.levels import level_figure
+from atpgraph.report.pages.cycles import edge_table, level_figure
 from atpgraph.util.palette import N_STEPS
 
 _DOTS = 2000
-_EDGES = 10
-
-
-def write_report(
-    model: ATP,
-    folder: str | os.PathLike[str],
-    command: str = "",
-    *,
-    name: str = "a graph",
-    seconds: Mapping[str, float] | None = None,
-    memory_mb: float | None = None,
-) -> Path:
-    """Write :func:`render`'s page as ``index.html`` into a folder, created if needed."""
-    html = render(model, command, name=name, seconds=seconds, memory_mb=memory_mb)
-    return write_index(folder, html)
 
 
 def render(
@@ -56,12 +25,11 @@ def render(
     seconds: Mapping[str, float] | None = None,
     memory_mb: float | None = None,
 ) -> str:
-    """The page as a string.
+    """Return the page of a fitted model.
 
     Parameters
     ----------
     model : ATP
-        A fitted model.
     command : str
         The command that made it, for the footer.
     name : str
@@ -71,30 +39,35 @@ def render(
     memory_mb : float, optional
         Peak memory in megabytes.
     """
-    spent = model.timings_ if seconds is None else seconds
     graph = model.graph_
-    top = int(model.levels_.max(initial=0))
-    subtitle = (
-        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {len(model.removed_):,} edges removed "
-        f"by {model.method}; {top:,} levels; vectors of {model.n_components} numbers per side"
-    )
-    sections = [Section("In short", _summary(model, memory_mb))]
+    sections = [report.Section("In short", _summary(model, memory_mb))]
     if model.fidelity_ is not None:
-        sections.append(Section("Fidelity", _fidelity(model.fidelity_, model.settings_.purpose)))
+        sections.append(
+            report.Section("Fidelity", _fidelity(model.fidelity_, model.settings_.purpose))
+        )
     if graph.n_nodes:
-        sections.append(Section("Levels", level_figure(model.levels_)))
-        sections.append(Section("Map of the vectors", vector_map(model)))
-    stages = {key: value for key, value in spent.items() if key != "total"}
-    figures = [_time(stages)] if stages else []
+        sections.append(report.Section("Levels", level_figure(model.levels_)))
+        sections.append(report.Section("Map of the vectors", vector_map(model)))
+    spent = model.timings_ if seconds is None else seconds
+    figures = []
+    if stages := [report.Bar(key, value) for key, value in spent.items() if key != "total"]:
+        chart = report.bar_chart(stages, title="Seconds by stage", unit="seconds")
+        total = sum(bar.value for bar in stages)
+        figures.append(report.figure("Time", chart, report.quiet(f"{total:.2f} s in all.")))
     if len(model.objective_) > 1:
         figures.append(_objective(model))
     if figures:
-        sections.append(Section("The fit", grid(figures)))
+        sections.append(report.Section("The fit", report.grid(figures)))
     if len(model.removed_):
-        sections.append(Section("Removed edges", _removed(model)))
-    settings = [(key, str(value)) for key, value in model.get_params().items()]
-    sections.append(Section("Settings", facts(settings)))
-    return page(f"Embedding of {name}", subtitle, sections, command)
+        sections.append(report.Section("Removed edges", edge_table(graph, model.removed_)))
+    settings = report.facts([(key, str(value)) for key, value in model.get_params().items()])
+    subtitle = (
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {len(model.removed_):,} edges removed "
+        f"by {model.method_}; {int(model.levels_.max(initial=0)):,} levels; vectors of "
+        f"{model.n_components} numbers per side"
+    )
+    sections.append(report.Section("Settings", settings))
+    return report.page(f"Embedding of {name}", subtitle, sections, command)
 
 
 def _summary(model: ATP, memory_mb: float | None) -> str:
@@ -116,77 +89,76 @@ def _summary(model: ATP, memory_mb: float | None) -> str:
     ]
     if memory_mb is not None:
         rows.append(("peak memory, MB", round(memory_mb)))
-    return facts(rows)
+    return report.facts(rows)
 
 
-def _fidelity(report: Fidelity, purpose: str) -> str:
+def _fidelity(found: Fidelity, purpose: str) -> str:
     rows: list[tuple[str, object]] = [
         (line.label, f"{100 * line.value:.1f} % (goal {100 * line.goal:g} %)")
-        for line in report.lines()
+        for line in found.lines()
     ]
     rows += [
-        ("AUC of the difference of levels alone", f"{100 * report.level_auc:.1f} %"),
-        ("rank correlation of score and difference of levels", f"{report.level_correlation:.3f}"),
-        ("sampled paths", report.pairs),
+        (label, "–" if value != value else text.format(value))
+        for label, value, text in (
+            ("AUC of the difference of levels alone", 100 * found.level_auc, "{:.1f} %"),
+            ("rank correlation of score and levels", found.level_correlation, "{:.3f}"),
+        )
     ]
-    advice = f"<p>{escape(report.advice(purpose))}</p>" if report.advice(purpose) else ""
+    rows.append(("sampled paths", found.pairs))
+    advice = f"<p>{escape(found.advice(purpose))}</p>" if found.advice(purpose) else ""
     note = (
-        '<p class="quiet">Weakest first. A look-alike target is a target of other paths, '
-        "on a higher level and out of reach; sources are measured on the reversed graph.</p>"
+        "Weakest first. A look-alike target is a target of other paths, on a higher level and out "
+        "of reach; sources are measured on the reversed graph."
     )
-    return facts([(label, _known(value)) for label, value in rows]) + advice + note
-
-
-def _known(value: object) -> object:
-    return "–" if isinstance(value, str) and value.startswith("nan") else value
+    return report.facts(rows) + advice + report.quiet(note)
 
 
 def vector_map(model: ATP) -> str:
-    """Source and target vectors as two clouds of dots, colored by level."""
+    """Return source and target vectors as two clouds of dots, colored by level."""
     sources, targets, shares = projection(model)
     both = np.concatenate([sources, targets])
-    x_range, y_range = ((float(both[:, at].min()), float(both[:, at].max())) for at in (0, 1))
-    margin = 0.05 * (y_range[1] - y_range[0]) or 0.05
-    y_range = (y_range[0] - margin, y_range[1] + margin)
-    n, top = len(sources), int(model.levels_.max())
+    margin = 0.05 * float(np.ptp(both[:, 1])) or 0.05
+    y_range = (float(both[:, 1].min()) - margin, float(both[:, 1].max()) + margin)
     # Evenly spaced nodes, the same on both sides and in every run.
+    n = len(sources)
     shown = np.unique(np.linspace(0, n - 1, min(n, _DOTS)).astype(np.int64))
-    step = ((model.levels_ - 1) * N_STEPS // max(top, 1)).astype(np.int64)
+    level, top = model.levels_[shown], int(model.levels_.max())
+    groups = []
+    for step, inside in enumerate(np.array_split(np.arange(1, top + 1), min(N_STEPS, top))):
+        low, high = int(inside[0]), int(inside[-1])
+        name = f"level {low}" if low == high else f"levels {low} – {high}"
+        groups.append((name, f"s{step}", shown[(low <= level) & (level <= high)]))
     figures = []
-    for name, points in (("Source vectors", sources), ("Target vectors", targets)):
-        chart = dot_chart(
-            Dots(points[shown, 0].tolist(), points[shown, 1].tolist(), step[shown].tolist()),
-            title=name,
+    for side, points in (("Source vectors", sources), ("Target vectors", targets)):
+        clouds = [
+            report.Line(name, points[some, 0], points[some, 1], color, style="dots")
+            for name, color, some in groups
+            if len(some)
+        ]
+        chart = report.line_chart(
+            clouds,
+            title=side,
             x_label=f"axis 1, {100 * shares[0]:.0f} % of the variance",
             y_label=f"axis 2, {100 * shares[1]:.0f} %",
-            x_range=x_range,
+            x_range=[float(both[:, 0].min()), float(both[:, 0].max())],
             y_range=y_range,
         )
-        figures.append(figure(name, chart))
-    names = []
-    for at in range(N_STEPS):
-        inside = np.flatnonzero((np.arange(top) * N_STEPS) // max(top, 1) == at) + 1
-        if len(inside):
-            low, high = int(inside[0]), int(inside[-1])
-            names.append((at, f"level {low}" if low == high else f"levels {low} – {high}"))
+        figures.append(report.figure(side, chart[: chart.index("</svg>") + 6]))
     part = f" {len(shown):,} of {n:,} nodes are shown." if len(shown) < n else ""
-    note = (
-        '<p class="quiet">Principal axes of all source and target vectors together, colored by '
-        f"level.{part}</p>"
-    )
-    return grid(figures) + f"{step_legend(names)}{note}"
+    note = "Principal axes of all source and target vectors together, colored by level."
+    names = [(name, color) for name, color, _ in groups]
+    return report.grid(figures) + report.legend(names) + report.quiet(note + part)
 
 
 def _objective(model: ATP) -> str:
     values = model.objective_ / (model.objective_[0] or 1.0)
     iterations = list(range(1, len(values) + 1))
-    every = -(-len(values) // 10)
-    chart = line_chart(
-        [Line("objective", iterations, values.tolist(), 0, markers=True)],
+    chart = report.line_chart(
+        [report.Line("objective", iterations, values, 0, markers=True)],
         title="Objective by iteration",
         x_label="iteration",
         y_label="objective, first = 1",
-        x_ticks=iterations[::every],
+        x_ticks=iterations[:: -(-len(values) // 10)],
         height=220,
     )
     first, last = (f"{value:,.4g}" for value in model.objective_[[0, -1]])
@@ -195,24 +167,4 @@ def _objective(model: ATP) -> str:
         text = (
             f"Mean loss for a path, on fresh pairs: {first} in the first round, {last} in the last."
         )
-    note = f'<p class="quiet">{text}</p>'
-    return figure("Objective", chart, note)
-
-
-def _time(seconds: Mapping[str, float]) -> str:
-    bars = [Bar(stage, value) for stage, value in seconds.items()]
-    chart = bar_chart(bars, title="Seconds by stage", unit="seconds")
-    total = sum(seconds.values())
-    note = f'<p class="quiet">{total:.2f} s in all.</p>'
-    return figure("Time", chart, note)
-
-
-def _removed(model: ATP) -> str:
-    sources, targets = model.graph_.edge_labels(model.removed_[:_EDGES])
-    rows = [
-        [escape(str(u)), f'<td class="text">{escape(str(v))}</td>']
-        for u, v in zip(sources.tolist(), targets.tolist(), strict=True)
-    ]
-    rest = len(model.removed_) - len(rows)
-    note = f'<p class="quiet">And {rest:,} more, in the model file.</p>' if rest else ""
-    return table(["from", '<th class="text" scope="col">to</th>'], rows) + note
+    return report.figure("Objective", chart, report.quiet(text))

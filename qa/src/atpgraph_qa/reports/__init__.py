@@ -1,1 +1,0 @@
-"""HTML reports about sites: routing, difficulty, load of a policy."""

@@ -1,0 +1,284 @@
+"""Who may do what and how much: tokens with scopes, rates, sizes, and requests sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service import tables, tokens
+from atpgraph_qa.service.database import DatabaseGoneError
+from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.tables import idempotency
+from atpgraph_qa.service.tokens import Token
+
+_KNOWN_S = 30.0  # how long a token is known without asking the database
+_STUCK_MS = 60_000  # an attempt that did not end by then died with its process
+_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
+
+
+class Buckets:
+    """A bucket of tokens for each caller, refilled at a rate.
+
+    Examples
+    --------
+    >>> now = iter([0.0, 0.0, 0.0, 2.0])
+    >>> buckets = Buckets(rate=0.5, burst=2, clock=lambda: next(now))
+    >>> [buckets.take("a") for _ in range(4)]
+    [0, 0, 2, 0]
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rate, self.burst, self.clock, self.most = rate, burst, clock, 10_000
+        self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, caller: Hashable) -> int:
+        """Return 0 if the caller may go on, else how many seconds to wait."""
+        with self._lock:
+            now = self.clock()
+            level, then = self._held.pop(caller, (self.burst, now))
+            level = min(self.burst, level + (now - then) * self.rate)
+            self._held[caller] = (level - 1 if level >= 1 else level), now
+            if len(self._held) > self.most:
+                self._held.popitem(last=False)
+            return 0 if level >= 1 else max(1, math.ceil((1 - level) / self.rate))
+
+    def check(self, caller: Hashable) -> None:
+        """Raise a problem if a caller does too much."""
+        wait = self.take(caller)
+        if wait:
+            raise ProblemError(429, f"Try again in {wait} s.", wait=wait)
+
+
+class Authenticator:
+    """Knows tokens, and stops callers who do too much."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, limits = service, service.settings.limits
+        self.rates = Buckets(limits.per_second, limits.burst)
+        self.failures = Buckets(limits.failures_per_minute / 60, limits.failures_per_minute)
+        self._known: dict[str, tuple[Token, float]] = {}
+
+    def known(self, secret: str) -> Token | None:
+        """Return the token of a secret that was looked up a moment ago."""
+        known = self._known.get(tokens.digest(secret))
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
+    def look_up(self, secret: str, client: str) -> Token:
+        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        digest, service = tokens.digest(secret), self.service
+        try:
+            with service.database.read() as connection:
+                found = tokens.find_token(connection, secret)
+            if found is not None:
+                with service.database.write() as connection:
+                    tokens.touch_token(connection, found.id, service.clock())
+        except DatabaseGoneError:
+            # Whoever was known goes on routing meanwhile; a revoked token is not in there.
+            if digest not in self._known:
+                raise
+            return self._known[digest][0]
+        if found is None:
+            self.failures.check(client)
+            raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
+        if len(self._known) > 10_000:
+            self._known.clear()
+        self._known[digest] = found, time.monotonic() + _KNOWN_S
+        return found
+
+    def forget(self) -> None:
+        """Look every token up again: one was revoked."""
+        self._known.clear()
+
+
+def client_of(request: Request) -> str:
+    """Return the address of the caller."""
+    return request.client.host if request.client else ""
+
+
+def service_of(request: Request) -> Service:
+    """Return the service behind a request."""
+    service: Service = request.app.state.service
+    if not service.ready:
+        raise ProblemError(503, "The service is starting or stopping.", wait=5)
+    return service
+
+
+def admit(request: Request, token: Token, scope: str) -> None:
+    """Let a caller go on who does not do too much and has a scope."""
+    request.app.state.auth.rates.check(token.id)
+    if not token.may(scope):
+        raise ProblemError(403, f"The token lacks the scope {scope!r}.")
+    request.state.caller = token
+
+
+async def check_token(request: Request, scope: str) -> None:
+    """Refuse a caller without a token that has a scope."""
+    auth: Authenticator = request.app.state.auth
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    secret = secret.strip()
+    if kind.lower() != "bearer" or not secret:
+        needed = "Send a token: Authorization: Bearer …"
+        raise ProblemError(401, needed, {"WWW-Authenticate": "Bearer"})
+    token = auth.known(secret)
+    if token is None:  # the database is asked off the event loop
+        token = await run_in_threadpool(auth.look_up, secret, client_of(request))
+    admit(request, token, scope)
+
+
+def needs(scope: str) -> Any:
+    """Return a dependency: a token with a scope."""
+
+    async def checked(
+        request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+    ) -> None:
+        await check_token(request, scope)
+
+    checked.scope = scope  # type: ignore[attr-defined]
+    return Depends(checked)
+
+
+def _caller(request: Request) -> Token:
+    found: Token = request.state.caller
+    return found
+
+
+Serving = Annotated[Service, Depends(service_of)]
+Caller = Annotated[Token, Depends(_caller)]  # whom the route's scope let in
+
+
+class SizeLimit:
+    """Refuse requests whose body is too large or arrives too slowly."""
+
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        large = ProblemError(413, f"A request has at most {self.most} bytes.").response()
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.most:
+            await large(scope, receive, send)
+            return
+        body, more = b"", True
+        until = asyncio.get_running_loop().time() + self.seconds
+        while more:  # small, and so read at once: nothing is done for half a request
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                late = f"The body did not arrive within {self.seconds:g} seconds."
+                await ProblemError(408, late, {"Connection": "close"}).response()(
+                    scope, receive, send
+                )
+                return
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > self.most:
+                await large(scope, receive, send)
+                return
+            more = message.get("more_body", False)
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self.app(scope, again, send)
+
+
+def document_key(
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key", min_length=1, max_length=200,
+            description="The same key with the same request gets the same answer, without a new "
+            "effect; kept for a day.",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Describe the header that :class:`IdempotentRoute` reads."""
+
+
+class IdempotentRoute(APIRoute):
+    """Repeats the answer to a request that comes again under its key.
+
+    Answers other than successes are not kept.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            key = request.headers.get("idempotency-key", "")
+            if not 0 < len(key) <= 200:
+                return await handle(request)
+            service: Service = request.app.state.service
+            # A token is known by its digest; whoever has no valid one gets no answer to keep.
+            caller = hashlib.sha256(request.headers.get("authorization", "").encode()).digest()
+            token = int.from_bytes(caller[:7], "big")
+            raw = f"{request.method} {request.url.path} ".encode() + await request.body()
+            mark = hashlib.sha256(raw).hexdigest()
+            kept = await run_in_threadpool(_begin, service, token, key, mark)
+            if kept is not None:
+                return kept
+            answer = None
+            try:
+                answer = await handle(request)
+                return answer
+            finally:
+                await run_in_threadpool(_end, service, token, key, answer)
+
+        return handler
+
+
+def _begin(service: Service, token: int, key: str, mark: str) -> Response | None:
+    """Return the answer that a key got before, None if the request is to be done."""
+    now, t = service.clock(), idempotency.c
+    with service.database.write() as connection:
+        tables.remove(connection, idempotency, t.created_ms < now - DAY_MS)
+        values = {"token": token, "name": key, "fingerprint": mark, "created_ms": now}
+        if tables.add(connection, idempotency, **values) is not None:
+            return None
+        row = tables.find_one(connection, idempotency, (t.token == token) & (t.name == key))
+    if row is None:
+        return None
+    if row["fingerprint"] != mark:
+        raise ProblemError(422, "The key was used for another request.")
+    if row["status"] is not None:
+        sent = {"Idempotent-Replay": "true", "Content-Type": "application/json"}
+        return Response(row["body"], row["status"], sent)
+    if now - row["created_ms"] < _STUCK_MS:
+        raise ProblemError(409, "The first request is still under way.", wait=1)
+    return None
+
+
+def _end(service: Service, token: int, key: str, answer: Response | None) -> None:
+    which = (idempotency.c.token == token) & (idempotency.c.name == key)
+    with service.database.write() as connection:
+        if answer is not None and 200 <= answer.status_code < 300:
+            values = {"status": answer.status_code, "body": bytes(answer.body).decode()}
+            tables.change(connection, idempotency, which, **values)
+        else:
+            tables.remove(connection, idempotency, which)

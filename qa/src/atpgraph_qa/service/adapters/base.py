@@ -1,0 +1,261 @@
+"""What every adapter shares: signatures, how JSON of strangers is read, the message to a person."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import unescape
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from standardwebhooks.webhooks import Webhook
+
+from atpgraph.errors import AtpError, InputError
+from atpgraph_qa.service.events import Arrival
+from atpgraph_qa.service.outbox import Message
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.tables import Row
+
+TOLERANCE_S = 300
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class ForgedError(AtpError):
+    """The signature is missing, wrong or too old."""
+
+
+@dataclass(frozen=True)
+class TopicPart:
+    """One part of a new question: a site may send title and tags apart from the text."""
+
+    question: int
+    at_ms: int
+    asker: int
+    values: Mapping[str, Any]  # title, tags; or title, body
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What somebody decided in another tool."""
+
+    suggestion: int
+    verdict: str
+    who: str
+
+
+Names = Mapping[int, tuple[str, Sequence[str] | None]]
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """What a message says.
+
+    Attributes
+    ----------
+    names : mapping
+        Handle and groups (None if the message does not tell) of users.
+    forget : tuple of int
+        Users who left the site and want to be forgotten.
+    once : str
+        What tells a repetition of this request, which would have an effect; empty if it has none.
+    once_for_good : bool
+        Whether to remember that for ever, since the signature does not age.
+    """
+
+    events: Sequence[Arrival] = ()
+    topic_parts: Sequence[TopicPart] = ()
+    names: Names = field(default_factory=dict)
+    verdicts: Sequence[Verdict] = ()
+    forget: Sequence[int] = ()
+    once: str = ""
+    once_for_good: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """An HTTP request to make."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+    @classmethod
+    def of(cls, method: str, url: str, content: Any, **headers: str) -> Call:
+        """Return a request with a JSON body; underscores in names of headers are hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {"content-type": "application/json", **named}
+        return cls(method, url, sent, json.dumps(content).encode())
+
+
+class Adapter:
+    """A site or tool: what comes in from it and what goes out to it."""
+
+    repeatable = False  # whether the receiver knows a repetition and ignores it
+
+    def __init__(self, settings: Settings) -> None:
+        self.hooks, self.out = settings.hooks, settings.deliver
+
+    def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> Incoming:
+        """Check the signature over the raw body, then return what the message says."""
+        raise NotImplementedError
+
+    def deliver(self, message: Message, now_ms: int) -> Call:
+        """Return the request that brings a suggestion there."""
+        raise NotImplementedError
+
+
+def verify_mac(secret: str, prefix: str, signed: bytes, given: str) -> None:
+    """Check the HMAC-SHA256 in a header."""
+    expected = prefix + hmac.digest(secret.encode(), signed, "sha256").hex()
+    if not secret or not hmac.compare_digest(given.encode(), expected.encode()):
+        raise ForgedError("The signature is wrong.")
+
+
+def check_time(stamp: str, now_ms: int) -> None:
+    """Refuse a signed time that is not within five minutes of now."""
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12):
+        raise ForgedError("The message has no timestamp.")
+    if abs(int(stamp) - now_ms // 1000) > TOLERANCE_S:
+        raise ForgedError("The timestamp is too far from now.")
+
+
+def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a Standard Webhook; one signature for each key, so that keys rotate.
+
+    Keys are ``whsec_…`` (base64), or any other text as it is.
+
+    Examples
+    --------
+    >>> sign(["whsec_MDEyMw=="], "msg_1", 1, b"{}")["webhook-signature"]
+    'v1,Av0HX1gzw7RddM0UFumqA1evFQj7px3Js1XtQV6kx0E='
+    """
+    moment, text = datetime.fromtimestamp(timestamp, UTC), body.decode()
+    keys = [Webhook(key if key.startswith("whsec_") else key.encode()) for key in secrets]
+    return {
+        "webhook-id": name,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(key.sign(name, moment, text) for key in keys),
+    }
+
+
+def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_ms: int) -> None:
+    """Check a Standard Webhook.
+
+    The library's own check looks at the clock of the machine; the service has one of its own.
+    """
+    name, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    check_time(stamp, now_ms)
+    if not name or len(name) > 200:
+        raise ForgedError("The message has no webhook-id.")
+    try:
+        expected = sign(secrets, name, int(stamp), body)["webhook-signature"].split()
+    except UnicodeDecodeError:
+        raise ForgedError("The body is not text.") from None
+    given = headers.get("webhook-signature", "").split()[:10]
+    pairs = [(theirs.encode(), ours.encode()) for theirs in given for ours in expected]
+    if not any(hmac.compare_digest(theirs, ours) for theirs, ours in pairs):
+        raise ForgedError("The signature is wrong.")
+
+
+class Part(BaseModel):
+    """A part of what strangers send; null is like nothing."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_null(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def read_object(body: bytes) -> Row:
+    """Return the JSON object of a body."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InputError("The body is not JSON.") from None
+    if not isinstance(content, dict):
+        raise InputError("The body is not a JSON object.")
+    return content
+
+
+def read_part(model: type[Model], content: Row, name: str) -> Model:
+    """Return the part of an object that a message is about, checked."""
+    try:
+        return model.model_validate(content.get(name))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in (name, *first["loc"]))
+        raise InputError(f"{place}: {first['msg'].rstrip('.')}.") from None
+
+
+def _text(value: object) -> str:
+    return value.replace("\0", "")[:100_000] if isinstance(value, str) else ""
+
+
+def _names(value: object) -> list[str]:
+    """Read names of tags or groups, which sites send as texts or as objects with a name."""
+    entries = value if isinstance(value, list) else []
+    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
+    return [_text(name)[:100] for name in names if isinstance(name, str) and name][:30]
+
+
+def _moment(value: object) -> int | None:
+    try:
+        return int(datetime.fromisoformat(str(value)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+# What strangers send: text that is none is empty, a moment that is none is None.
+AnyText = Annotated[str, BeforeValidator(_text)]
+AnyNames = Annotated[tuple[str, ...], BeforeValidator(_names)]
+AnyMoment = Annotated[int | None, BeforeValidator(_moment)]
+SiteId = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
+MaybeId = Annotated[int, Field(strict=True, ge=-1, lt=2**53)]
+
+
+def plain_markdown(text: str) -> str:
+    r"""Return text of strangers as Markdown that shows it as it is: no markup, link or mention.
+
+    Examples
+    --------
+    >>> print(plain_markdown("[badge](https://evil.example) *now*, @all"))
+    \[badge\]\(https: //evil.example\) \*now\*, @ all
+    """
+    text = re.sub(r"([\\`*_{}\[\]()<>#+!|~&-])", r"\\\1", " ".join(text.split()))
+    return text.replace("://", ": //").replace("@", "@ ").replace("www.", "www. ")
+
+
+def plain_text(html: str) -> str:
+    """Return the text of HTML, for people to read.
+
+    Examples
+    --------
+    >>> plain_text("<p>In the <b>greenhouse</b> &amp; out.</p>")
+    'In the greenhouse & out.'
+    """
+    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.S | re.I)
+    lines = re.sub(r"<(br|/p|/li|/div|/h\d)\b[^>]*>", "\n", without, flags=re.I)
+    return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]+>", "", lines))).strip()
+
+
+def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
+    """Return the Markdown message that asks somebody."""
+    parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
+    if url:
+        parts.append(url)
+    said = [plain_markdown(r["text"]) for r in reasons if r["kind"] != "level"]
+    if said:
+        parts.append("Why you:\n\n" + "\n".join(f"- {text}" for text in said))
+    stop = "If you do not want to be asked, tell a moderator."
+    if person.get("opt_out"):
+        stop = f"[Do not ask me any more]({person['opt_out']})"
+    parts.append(f"No answer is needed if you have no time. {stop}")
+    return "\n\n".join(parts)

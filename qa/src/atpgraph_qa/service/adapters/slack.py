@@ -1,0 +1,77 @@
+"""Messages to a Slack channel of moderators, with buttons."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from urllib.parse import parse_qs
+
+from atpgraph_qa.service.adapters import base
+from atpgraph_qa.service.outbox import Message
+from atpgraph_qa.service.tables import Row
+
+
+class _User(base.Part):
+    id: base.AnyText = ""
+    username: base.AnyText = ""
+
+
+class _Action(base.Part):
+    action_id: base.AnyText = ""
+    value: base.AnyText = ""
+
+
+class _Press(base.Part):
+    type: base.AnyText = ""
+    user: _User = _User()
+    actions: tuple[_Action, ...] = ()
+
+
+class Slack(base.Adapter):
+    """A channel in which moderators see suggestions and decide."""
+
+    def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
+        """Read a press of a button."""
+        stamp = headers.get("x-slack-request-timestamp", "")
+        base.check_time(stamp, now_ms)
+        signature = headers.get("x-slack-signature", "")
+        base.verify_mac(self.hooks.slack_secret, "v0=", f"v0:{stamp}:".encode() + body, signature)
+        payload = parse_qs(body.decode("utf-8", "replace")).get("payload", [""])[0]
+        press = base.read_part(_Press, {"payload": base.read_object(payload.encode())}, "payload")
+        if press.type != "block_actions":
+            return base.Incoming()
+        who = f"Slack: {press.user.username or press.user.id or 'somebody'}"
+        verdicts = [
+            base.Verdict(int(action.value), action.action_id, who)
+            for action in press.actions
+            if action.action_id in ("accepted", "declined") and action.value.isdigit()
+        ]
+        return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
+
+    def deliver(self, message: Message, now_ms: int) -> base.Call:
+        """Return the question, the people with reasons, and two buttons."""
+        data, waits = message.payload["data"], message.payload["type"] == "suggestion.proposed"
+        question = data["question"]
+        said = f"{'Who could answer' if waits else 'Asked about'} *{_escaped(question['title'])}*"
+        lines = [said + ("?" if waits else ":")]
+        for person in data["people"]:
+            name = _escaped(person.get("handle") or f"user {person['user']}")
+            why = _escaped("; ".join(reason["text"] for reason in person["reasons"][:2]))
+            lines.append(f"• *{name}* {person['confidence']:.0%}: {why}")
+        links = ((question.get("url"), "Question"), (data["link"], "All decisions"))
+        lines += [f"<{link}|{name}>" for link, name in links if link]
+        labels = ("Ask them", "Not these") if waits else ("Good choice", "Ask somebody else")
+        buttons: list[Row] = [
+            {"type": "button", "text": {"type": "plain_text", "text": label},
+             "action_id": verdict, "value": str(data["suggestion"])}
+            for label, verdict in zip(labels, ("accepted", "declined"), strict=True)
+        ]  # fmt: skip
+        buttons[0]["style"] = "primary"
+        # Verbatim: titles of strangers make no links and mention nobody.
+        section = {"type": "mrkdwn", "text": "\n".join(lines)[:3000], "verbatim": True}
+        blocks = [{"type": "section", "text": section}, {"type": "actions", "elements": buttons}]
+        return base.Call.of("POST", self.out.slack_url, {"text": said[:300], "blocks": blocks})
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,39 @@
+"""Signed JSON both ways, by the Standard Webhooks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from atpgraph.errors import InputError
+from atpgraph_qa.service.adapters import base
+from atpgraph_qa.service.outbox import Message
+from atpgraph_qa.service.schemas import SIGNED
+
+
+class _Person(base.Part):
+    id: base.SiteId
+
+
+class StandardWebhooks(base.Adapter):
+    """Events as the API takes them, and suggestions as JSON."""
+
+    repeatable = True
+
+    def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
+        """Read ``{"type": "question.created", "data": {…}}``, data as the API takes it."""
+        base.verify(self.hooks.generic_secrets, headers, body, now_ms)
+        content = base.read_object(body)
+        kind = str(content.get("type"))
+        if kind == "person.forgotten":
+            return base.Incoming(forget=[base.read_part(_Person, content, "data").id])
+        if kind not in SIGNED:
+            raise InputError(f"type is one of {', '.join([*SIGNED, 'person.forgotten'])}.")
+        return base.Incoming(events=[base.read_part(SIGNED[kind], content, "data").arrival()])
+
+    def deliver(self, message: Message, now_ms: int) -> base.Call:
+        """Return the payload, signed."""
+        body = json.dumps(message.payload, separators=(",", ":")).encode()
+        signed = base.sign(self.out.webhook_secrets, message.id, now_ms // 1000, body)
+        headers = {"content-type": "application/json", **signed}
+        return base.Call("POST", self.out.webhook_url, headers, body)

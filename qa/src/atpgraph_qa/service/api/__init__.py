@@ -1,1 +1,0 @@
-"""The HTTP API, version 1."""

@@ -1,0 +1,215 @@
+"""The event table: what happened on the site, appended once whatever is sent how often."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+
+from atpgraph.util.files import atomic_path
+from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.service.database import Database, make_private
+from atpgraph_qa.service.tables import (
+    Row,
+    add,
+    change,
+    events,
+    find,
+    forgotten,
+    get_meta,
+    meta,
+    remove,
+)
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
+
+LOG = logging.getLogger("atpgraph.serve")
+KEY_FILE = "forget.key"
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A question got another title, text or tags; None for what stayed."""
+
+    question: int
+    at_ms: int
+    title: str | None = None
+    body: str | None = None
+    tags: Sequence[str] | None = None
+
+    def changes(self) -> Row:
+        """Return what is different now."""
+        new = {"title": self.title, "body": self.body, "tags": self.tags}
+        return {name: value for name, value in new.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A question takes no more answers; with `deleted`, it is gone."""
+
+    question: int
+    at_ms: int
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """A closed question takes answers again."""
+
+    question: int
+    at_ms: int
+
+
+TopicChange = Edited | Closed | Reopened
+Event = Asked | Answered | Accepted | Voted | TopicChange
+KINDS: dict[str, type[Event]] = {
+    "asked": Asked, "answered": Answered, "accepted": Accepted, "voted": Voted, "edited": Edited,
+    "closed": Closed, "reopened": Reopened,
+}  # fmt: skip
+_NAMES = {made: name for name, made in KINDS.items()}
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """An event as it comes in.
+
+    Its name is the same however often and by whatever way it comes. The origin of a question says
+    where it is: ``url`` for people, and what the source's adapter needs.
+    """
+
+    name: str
+    event: Event
+    origin: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, event: Event, mark: str = "", origin: dict[str, str] | None = None) -> Arrival:
+        """Return an event with its unique name.
+
+        Votes have no id of their own, so `mark` tells them apart. An acceptance may move to another
+        answer and back: its moment tells these apart, or `mark` where the source does not date it.
+        """
+        match event:
+            case Asked() | Answered():
+                name = f"{_NAMES[type(event)]}:{event.id}"
+            case Accepted():
+                name = f"accepted:{event.question}:{event.answer}:{mark or event.at_ms}"
+            case Voted():
+                name = f"voted:{mark}"
+            case Closed(deleted=True):
+                name = f"deleted:{event.question}:{mark or event.at_ms}"
+            case _:
+                name = f"{_NAMES[type(event)]}:{event.question}:{mark or event.at_ms}"
+        return cls(name, event, origin or {})
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An event of the table."""
+
+    seq: int
+    event: Event
+    origin: dict[str, str]
+
+
+def append(
+    database: Database, connection: Connection, arrivals: Sequence[Arrival], now_ms: int
+) -> list[int | None]:
+    """Append events; return the sequence number of each, None for those that were there."""
+    database.serialize(connection)
+    result: list[int | None] = []
+    for arrival in arrivals:
+        event = arrival.event
+        person = getattr(event, {Asked: "asker", Answered: "user"}.get(type(event), ""), NOBODY)
+        seq = add(
+            connection, events, name=arrival.name, kind=_NAMES[type(event)], at_ms=event.at_ms,
+            received_ms=now_ms, payload=asdict(event), origin=arrival.origin,
+            question=event.id if isinstance(event, Asked) else getattr(event, "question", None),
+            answer=event.id if isinstance(event, Answered) else getattr(event, "answer", None),
+            person=person if person >= 0 else None,
+        )  # fmt: skip
+        result.append(seq)
+    return result
+
+
+def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
+    """Return events after a sequence number that were not refused, in order."""
+    query = select(events).where(events.c.seq > seq, events.c.refused.is_(None))
+    if until is not None:
+        query = query.where(events.c.seq <= until)
+    rows = connection.execute(query.order_by(events.c.seq).limit(limit))
+    return [Stored(row.seq, KINDS[row.kind](**row.payload), row.origin) for row in rows]
+
+
+def last_seq(connection: Connection) -> int:
+    """Return the newest sequence number, 0 for none."""
+    return int(connection.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one())
+
+
+def refuse(connection: Connection, seq: int, why: str) -> None:
+    """Mark an event that the site's history does not fit; it is never applied."""
+    change(connection, events, events.c.seq == seq, refused=why)
+
+
+def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> None:
+    """Append again what was refused because it came before this event.
+
+    An answer may come before its question, an acceptance before its answer: hooks keep no order.
+    """
+    if isinstance(event, Asked):
+        later = ("answered", "edited", "closed", "reopened")
+        waits = events.c.kind.in_(later) & (events.c.question == event.id)
+    elif isinstance(event, Answered):
+        waits = events.c.kind.in_(("accepted", "voted")) & (events.c.answer == event.id)
+    else:
+        return
+    waits &= events.c.refused.is_not(None)
+    rows = find(connection, select(events).where(waits).order_by(events.c.seq))
+    if rows:
+        remove(connection, events, events.c.seq.in_([row["seq"] for row in rows]))
+        again = [Arrival(row["name"], KINDS[row["kind"]](**row["payload"])) for row in rows]
+        append(database, connection, again, now_ms)
+
+
+class ForgottenPeople:
+    """Knows who was forgotten without knowing who they are: keyed digests of user ids.
+
+    The key is a file of the work folder, made at the first start, not a row: a backup with both
+    could be used to find out who was forgotten.
+    """
+
+    def __init__(self, connection: Connection, folder: Path) -> None:
+        file, old_key = folder / KEY_FILE, get_meta(connection, "forget_key")
+        self._digests = set(connection.execute(select(forgotten.c.digest)).scalars())
+        if not file.exists():
+            if self._digests and not old_key:
+                LOG.warning("forget.key is missing: people forgotten before may come back")
+            with atomic_path(file) as temporary:
+                temporary.write_text(old_key or secrets.token_hex(32), encoding="ascii")
+            make_private(file)
+        remove(connection, meta, meta.c.name == "forget_key")
+        self._key = bytes.fromhex(file.read_text(encoding="ascii"))
+
+    def digest(self, text: object) -> str:
+        """Return what stands for a user or another text; nobody else can make it."""
+        return hmac.new(self._key, str(text).encode(), hashlib.sha256).hexdigest()
+
+    def __contains__(self, user: int) -> bool:
+        return bool(self._digests) and user >= 0 and self.digest(user) in self._digests
+
+    def add(self, connection: Connection, user: int, now_ms: int) -> None:
+        """Remember to forget a user."""
+        add(connection, forgotten, digest=self.digest(user), at_ms=now_ms)
+        self._digests.add(self.digest(user))
+
+    def cleaned(self, event: Event) -> Event:
+        """Return the event without those who were forgotten."""
+        if isinstance(event, Asked) and event.asker in self:
+            return replace(event, asker=NOBODY)
+        if isinstance(event, Answered) and event.user in self:
+            return replace(event, user=NOBODY)
+        return event

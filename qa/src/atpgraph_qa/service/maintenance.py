@@ -1,0 +1,180 @@
+"""Back up, restore and repair a store.
+
+A backup is all rows as JSON lines and the last snapshot, in one file. Its form does not depend on
+the kind of database, so that a restore is also the way from SQLite to PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import zipfile
+import zlib
+from pathlib import Path
+
+from sqlalchemy import Connection, Table, func, insert, select, text
+from sqlalchemy.exc import CompileError, OperationalError, StatementError
+
+from atpgraph.errors import AtpError, InputError
+from atpgraph.util.files import atomic_path
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service import outbox, tables
+from atpgraph_qa.service.database import Database, make_private, migrations
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.suggestions import end_suggestions
+from atpgraph_qa.service.tables import METADATA, get_meta, put_meta
+
+FORMAT = "atpgraph-serve-backup"
+_FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
+_SNAPSHOT = re.compile(r"[0-9]+-[0-9]+")
+_LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
+_ROWS = 500
+_ATTEMPTS = 5
+# What a damaged backup makes of zipfile, json and the database.
+_DAMAGE = (
+    ValueError, KeyError, TypeError, AttributeError, OverflowError, RuntimeError, EOFError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error, StatementError, CompileError,
+)  # fmt: skip
+
+
+class _SnapshotGoneError(Exception):
+    """The service has written another snapshot meanwhile."""
+
+
+def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
+    """Write a backup while the service may run; return how many rows of each table are in it."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(_SnapshotGoneError):
+            return _backup(settings, file)
+    raise InputError("The snapshot that the database names is not in the work folder.")
+
+
+def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    with contextlib.ExitStack() as stack:
+        database = stack.enter_context(contextlib.closing(Database.of(settings)))
+        database.migrate()
+        temporary = stack.enter_context(atomic_path(file))
+        archive = zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False)
+        stack.enter_context(archive)
+        connection = stack.enter_context(database.read())
+        if not database.is_sqlite:
+            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+        for table in METADATA.sorted_tables:
+            if table.name not in _LEFT_OUT:
+                counts[table.name] = 0
+                with archive.open(f"tables/{table.name}.jsonl", "w") as lines:
+                    for row in connection.execute(select(table)):
+                        lines.write(json.dumps(dict(row._mapping)).encode() + b"\n")
+                        counts[table.name] += 1
+        kept = json.loads(get_meta(connection, "snapshot", "{}"))
+        if kept:
+            folder = Path(settings.store.folder) / "snapshots" / kept["name"]
+            try:
+                for path in sorted(folder.iterdir()):
+                    archive.write(path, f"snapshot/{path.name}")
+            except FileNotFoundError:
+                raise _SnapshotGoneError from None
+        head = {"format": FORMAT, "version": migrations()[-1][0], "rows": counts}
+        archive.writestr("backup.json", json.dumps(head))
+    make_private(Path(file))
+    return counts
+
+
+def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
+    """Fill an empty database and the work folder from a backup; return how many rows by table."""
+    try:
+        archive = zipfile.ZipFile(file)
+        head = dict(json.loads(archive.read("backup.json")))
+    except (OSError, *_DAMAGE):
+        raise InputError(f"{file} is not a backup that 'atp server backup' wrote.") from None
+    if head.get("format") != FORMAT or head.get("version") not in dict(migrations()):
+        raise InputError(f"{file} is a backup of another version of atpgraph.")
+    counts: dict[str, int] = {}
+    with archive, contextlib.closing(Database.of(settings)) as database:
+        database.migrate()
+        try:
+            with database.write() as connection:
+                for table in METADATA.sorted_tables:
+                    if connection.execute(select(func.count()).select_from(table)).scalar_one():
+                        raise InputError("The database is not empty: restore into a new one.")
+                for table in METADATA.sorted_tables:
+                    name = f"tables/{table.name}.jsonl"
+                    if name in archive.namelist():
+                        counts[table.name] = _fill(connection, table, archive, name)
+                if not database.is_sqlite:
+                    _number_on(connection)
+                kept = json.loads(get_meta(connection, "snapshot", "{}"))
+                if kept:
+                    _unpack_snapshot(archive, Path(settings.store.folder), str(kept["name"]))
+        except (AtpError, OperationalError):
+            raise
+        except _DAMAGE as error:
+            raise InputError(f"The backup {file} is damaged; nothing was restored.") from error
+    return counts
+
+
+def _fill(connection: Connection, table: Table, archive: zipfile.ZipFile, name: str) -> int:
+    count = 0
+    with archive.open(name) as lines:
+        while rows := [json.loads(line) for line in itertools.islice(lines, _ROWS)]:
+            connection.execute(insert(table), rows)
+            count += len(rows)
+    return count
+
+
+def _unpack_snapshot(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
+    if not _SNAPSHOT.fullmatch(name):  # not "..": nothing is written elsewhere
+        raise InputError("The backup is damaged: its snapshot has no plain name.")
+    target = folder / "snapshots" / name
+    target.mkdir(parents=True, exist_ok=True)
+    for member in archive.namelist():
+        part = member.removeprefix("snapshot/")
+        if part != member and _FILE.fullmatch(part):  # plain names: nothing is written elsewhere
+            with atomic_path(target / part) as temporary:
+                temporary.write_bytes(archive.read(member))
+    make_private(folder / "snapshots")
+
+
+def _number_on(connection: Connection) -> None:
+    """Let PostgreSQL number new rows after those that were restored."""
+    for table in METADATA.sorted_tables:
+        key = next(iter(table.primary_key)).name
+        found = connection.execute(
+            text("SELECT pg_get_serial_sequence(:t, :c)"), {"t": table.name, "c": key}
+        ).scalar()
+        if found:
+            most = f"SELECT COALESCE(MAX({key}), 0) + 1 FROM {table.name}"
+            connection.execute(text(f"SELECT setval('{found}', ({most}), false)"))
+
+
+def repair(settings: Settings, now_ms: int) -> dict[str, int]:
+    """Take events dated more than a day after their arrival out of use; return what was changed.
+
+    The service must be stopped. History is rebuilt from the model and the other events at the next
+    start, which therefore needs the model; weights that were learned since are lost.
+    """
+    t = tables.events.c
+    with contextlib.closing(Database.of(settings)) as database:
+        database.migrate()
+        database.take_charge()
+        with database.write(acting=True) as connection:
+            ahead = (t.at_ms > t.received_ms + DAY_MS) & t.refused.is_(None)
+            rows = connection.execute(select(t.kind, t.question, t.answer).where(ahead)).all()
+            why = "dated more than a day after it arrived"
+            tables.change(connection, tables.events, ahead, refused=why)
+            asked = [row.question for row in rows if row.kind == "asked"]
+            given = [row.answer for row in rows if row.kind == "answered"]
+            tables.remove(connection, tables.questions, tables.questions.c.id.in_(asked))
+            tables.remove(connection, tables.answers, tables.answers.c.id.in_(given))
+            about = tables.suggestions.c.question.in_(asked)
+            ended = end_suggestions(connection, about, "expired", now_ms)
+            for question in asked:
+                outbox.cancel(connection, question)
+            if rows:
+                put_meta(connection, "snapshot", "{}")
+                put_meta(connection, "base_model", "")
+    return {"events": len(rows), "questions": len(asked), "suggestions": ended}

@@ -1,1 +1,0 @@
-"""What goes out and comes in: signatures, adapters, delivery."""

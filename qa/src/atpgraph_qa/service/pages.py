@@ -1,0 +1,457 @@
+"""The pages for moderators. What they do is done by the functions of the API."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Annotated, Any
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from atpgraph.errors import AtpError, InputError
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service import routes, schemas, suggestions, tokens
+from atpgraph_qa.service.access import admit, client_of, service_of
+from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
+from atpgraph_qa.service.render import HEADERS, figures, render, static
+from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
+from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.suggester import ConflictError
+from atpgraph_qa.service.tables import Row
+from atpgraph_qa.service.tokens import SCOPES, Token
+
+COOKIE = "atp_session"
+DAYS = 30
+FILTERS = {
+    "open": ("Open", ("proposed", "delivered")),
+    "sent": ("Asked", ("accepted", "reassigned", "delivered")),
+    "answered": ("Answered", ("answered",)),
+    "ended": ("Ended", ("declined", "expired", "withdrawn")),
+    "all": ("All", ()),
+}
+router = APIRouter(include_in_schema=False)
+OPT_OUT = Token(0, "opt-out link", frozenset())
+Find = Annotated[str, Query(max_length=100)]
+
+
+class LoginNeededError(Exception):
+    """Nobody is logged in."""
+
+
+def logged_in(request: Request) -> Token | None:
+    """Return whose session it is."""
+    service, secret = service_of(request), request.cookies.get(COOKIE, "")
+    if not secret:
+        return None
+    with service.database.read() as connection:
+        return tokens.find_session(connection, secret, service.clock())
+
+
+@dataclass
+class Visit:
+    """A request to a page: who is logged in, what their form says, and what was wrong with it."""
+
+    request: Request
+    service: Service
+    token: Token | None = None
+    form: dict[str, str] = field(default_factory=dict)
+    status: int = 200
+    wrong: str = ""
+
+    @property
+    def who(self) -> Token:
+        """Whose login it is."""
+        if self.token is None:
+            raise LoginNeededError
+        return self.token
+
+    def text(self, name: str) -> str:
+        """Return a field of the form."""
+        return self.form.get(name, "").strip()
+
+    def listed(self, name: str) -> list[str]:
+        """Return the parts of a field with commas in between."""
+        return [part.strip() for part in self.text(name).split(",") if part.strip()]
+
+    def show(self, name: str, **values: Any) -> Response:
+        """Return a page; after a form that was wrong, with why and what was typed."""
+        typed = self.form if self.wrong else {}
+        values = {"typed": typed, "wrong": self.wrong, **values}
+        return render(self.request, name, self.token, self.status, **values)
+
+
+async def _read_form(visit: Visit) -> None:
+    """Read a form; whoever is logged in must have sent it from a page of ours."""
+    headers = visit.request.headers
+    origin = headers.get("origin")
+    if origin and urlsplit(origin).netloc != headers.get("host"):
+        raise ProblemError(403, "The form comes from another site.")
+    raw = (await visit.request.body()).decode("utf-8", "replace")
+    try:
+        parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        raise ProblemError(422, "The form has more than 50 fields.") from None
+    visit.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
+    given, token = visit.form.get("csrf", ""), visit.token
+    if token and not hmac.compare_digest(given.encode(), token.csrf.encode()):
+        raise ProblemError(403, "The form is too old: load the page again.")
+
+
+def _visitor(scope: str) -> Any:
+    """Return a dependency: the visit, of somebody with a scope if one is needed."""
+
+    def admitted(request: Request) -> Visit:
+        visit = Visit(request, service_of(request))
+        if scope:
+            visit.token = logged_in(request)
+            admit(request, visit.who, scope)
+        return visit
+
+    visitor: Any = Depends(admitted)  # a name of this function means nothing in an annotation
+
+    async def checked(visit: Visit = visitor) -> Visit:
+        if visit.request.method == "POST":
+            await _read_form(visit)
+        return visit
+
+    checked.scope = scope  # type: ignore[attr-defined]
+    return Depends(checked)
+
+
+Guest = Annotated[Visit, _visitor("")]
+Reader = Annotated[Visit, _visitor("read")]
+Router = Annotated[Visit, _visitor("route")]
+Writer = Annotated[Visit, _visitor("write")]
+Admin = Annotated[Visit, _visitor("admin")]
+
+
+def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
+    """Return a decorator for what a form does; what cannot be done shows `page` again."""
+
+    def decorate(action: Callable[..., Response]) -> Callable[..., Response]:
+        @wraps(action)
+        def work(visit: Visit, **more: Any) -> Response:
+            try:
+                return action(visit, **more)
+            except (ValidationError, InputError, ConflictError, ProblemError) as error:
+                found = as_problem(error)
+                if found.status not in (409, 422):
+                    raise
+                said = found.detail.rstrip(".").replace("_", " ")
+                visit.status, visit.wrong = found.status, f"{said[:1].upper()}{said[1:]}."
+                return page(visit, **more)
+
+        return work
+
+    return decorate
+
+
+def back(path: str, said: str = "") -> Response:
+    """Go on to a page after an action."""
+    return RedirectResponse(f"{path}?said={said}" if said else path, 303, HEADERS)
+
+
+@router.get("/static/{name}")
+def files(name: str) -> Response:
+    if name not in ("app.css", "app.js"):
+        raise ProblemError(404, "There is no such file.")
+    return static(name)
+
+
+@router.get("/login")
+def login_page(visit: Guest) -> Response:
+    return visit.show("login.html")
+
+
+@router.post("/login")
+def login(visit: Guest) -> Response:
+    """Exchange a token for a cookie."""
+    service, request = visit.service, visit.request
+    try:
+        token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
+        admit(request, token, "read")
+    except ProblemError as error:
+        visit.status, visit.wrong = error.status, error.detail
+        return visit.show("login.html")
+    seconds = round(service.settings.limits.session_hours * 3600)
+    until = service.clock() + 1000 * seconds
+    with service.database.write() as connection:
+        secret = tokens.create_session(connection, token.id, until, service.clock())
+    answer, secure = back("/inbox"), request.url.scheme == "https"
+    answer.set_cookie(
+        COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure
+    )
+    return answer
+
+
+@router.post("/logout")
+def logout(visit: Reader) -> Response:
+    with visit.service.database.write() as connection:
+        tokens.end_session(connection, visit.request.cookies[COOKIE])
+    answer = back("/login")
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+@router.get("/")
+def home() -> Response:
+    return back("/inbox")
+
+
+@router.get("/inbox")
+def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
+    """Questions with the people suggested for them, a card each."""
+    show = show if show in FILTERS else "open"
+    with visit.service.database.read() as connection:
+        rows, further = suggestions.list_suggestions(
+            connection, 20, cursor, state=FILTERS[show][1], latest=True
+        )
+        cards = [_card(visit.service, connection, row) for row in rows]
+    filters = [(name, label) for name, (label, _) in FILTERS.items()]
+    values = {"show": show, "filters": filters, "newest": _newest(visit.service)}
+    return visit.show("inbox.html", cards=cards, cursor=further, **values)
+
+
+def _card(service: Service, connection: Connection, row: Row | None) -> Row:
+    """Return a suggestion with the earlier ones of its question."""
+    card = routes.suggestion_out(service, row).model_dump()
+    made = suggestions.rounds(connection, card["question"]) if card["round"] else []
+    return {**card, "earlier": [other for other in made if other["round"] < card["round"]]}
+
+
+def _newest(service: Service) -> int:
+    with service.database.read() as connection:
+        rows, _ = suggestions.list_suggestions(connection, 1)
+    return int(rows[0]["id"]) if rows else 0
+
+
+@router.get("/inbox/newest")
+def newest(visit: Reader) -> Response:
+    """The number of the newest suggestion, so that an open page can tell."""
+    return JSONResponse({"newest": _newest(visit.service)})
+
+
+@router.get("/inbox/{suggestion}")
+def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
+    """A suggestion with every decision."""
+    with visit.service.database.read() as connection:
+        row = suggestions.get_suggestion(connection, suggestion)
+        return visit.show("suggestion.html", s=_card(visit.service, connection, row))
+
+
+@router.post("/inbox/{suggestion}/feedback")
+@keeps_typed(one_suggestion)
+def feedback(visit: Writer, suggestion: RowId) -> Response:
+    """Accept, decline, ask somebody else."""
+    values = {"verdict": visit.form.get("verdict"), "person": _named_person(visit)}
+    given = schemas.FeedbackIn.model_validate(values)
+    found = routes.give_feedback(visit.service, suggestion, given, visit.who)
+    sent = given.verdict == "accepted" and found.mode == "approve" and found.sent_ms
+    return back("/inbox", "asked" if sent else given.verdict)
+
+
+def _named_person(visit: Visit) -> int | None:
+    """Return the person that was named, by name or id."""
+    given = visit.text("person").lstrip("@")
+    if not given:
+        return None
+    found = visit.service.engine.directory.find(given, 6)
+    same = [person for person in found if person.handle.casefold() == given.casefold()]
+    if len(same) == 1 or len(found) == 1:
+        return (same or found)[0].id
+    if not found and given.isascii() and given.isdigit() and len(given) < 17:
+        return int(given)
+    if found:
+        names = ", ".join(person.handle for person in found[:5])
+        raise InputError(f"Several people fit {given!r}: {names}. Give the full name.")
+    raise InputError(f"There is nobody called {given!r} here.")
+
+
+@router.get("/people")
+def people(visit: Reader, find: Find = "", cursor: Cursor = "") -> Response:
+    """People who were asked or set something; anybody by name or id."""
+    page = routes.people(visit.service, 50, cursor, find)
+    items = sorted(page.items, key=lambda person: -person.asked_week)
+    return visit.show("people.html", people=items, find=find, cursor=page.cursor)
+
+
+@router.get("/people/find")
+def find_people(visit: Reader, q: Find = "") -> Response:
+    """Names that fit what is being typed."""
+    found = visit.service.engine.directory.find(q, 10)
+    return JSONResponse([person.handle for person in found])
+
+
+@router.get("/people/{person}")
+def one_person(visit: Reader, person: PersonId) -> Response:
+    """A person and their settings."""
+    return visit.show("person.html", p=routes.get_person(visit.service, person))
+
+
+@router.post("/people/{person}")
+@keeps_typed(one_person)
+def change_person(visit: Writer, person: PersonId) -> Response:
+    """Store what the form says."""
+    routes.get_person(visit.service, person)  # nobody is made up here
+    given: Row = {
+        "opted_out": "opted_out" in visit.form,
+        "capacity": visit.text("capacity") or None,
+        **{name: visit.text(name) for name in ("away_until", "hours", "time_zone")},
+        **{name: visit.listed(name) for name in ("topics", "groups")},
+    }
+    if "handle" in visit.form:
+        given["handle"] = visit.text("handle").lstrip("@")
+    routes.patch_person(visit.service, person, schemas.PersonIn.model_validate(given), visit.who)
+    return back(f"/people/{person}", "saved")
+
+
+@router.post("/people/{person}/forget")
+def forget(visit: Admin, person: PersonId) -> Response:
+    routes.delete_person(visit.service, person, visit.who)
+    return back("/people", "forgotten")
+
+
+@router.get("/opt-out/{person}/{code}")
+@router.post("/opt-out/{person}/{code}")
+def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
+    """Where the link in a message leads: no login, the link is the secret."""
+    expected = visit.service.suggester.opt_out_code(person)
+    if not hmac.compare_digest(code.encode(), expected.encode()):
+        visit.request.app.state.auth.failures.take(client_of(visit.request))
+        raise ProblemError(404, "The link is not valid.")
+    done = visit.request.method == "POST"
+    if done:
+        given = schemas.PersonIn.model_validate({"opted_out": visit.text("choice") != "ask"})
+        routes.patch_person(visit.service, person, given, OPT_OUT)
+    known = routes.get_person(visit.service, person)
+    return visit.show("opt_out.html", p=known, code=code, done=done)
+
+
+@router.get("/quality")
+def quality_page(visit: Reader) -> Response:
+    """Charts."""
+    service = visit.service
+    found = routes.get_quality(service, DAYS)
+    ids, asked = service.engine.asks.week(service.clock())
+    most = sorted(zip(asked.tolist(), ids.tolist(), strict=True), reverse=True)[:12]
+    asks = [(service.suggester.name(user), number) for number, user in most]
+    return visit.show("quality.html", q=found, figures=figures(found, asks))
+
+
+@router.get("/shadow")
+def shadow(visit: Reader) -> Response:
+    """What would have happened."""
+    service = visit.service
+    found, since = routes.get_quality(service, DAYS, True), service.clock() - DAYS * DAY_MS
+    with service.database.read() as connection:
+        rows, _ = suggestions.list_suggestions(connection, 30, since_ms=since, shadow=True, round=0)
+    return visit.show("shadow.html", q=found, rows=rows)
+
+
+@router.get("/tags")
+def tags_page(visit: Reader) -> Response:
+    """Topics without experts."""
+    return visit.show("tags.html", tags=routes.get_tags(visit.service))
+
+
+@router.get("/try")
+def try_page(visit: Router) -> Response:
+    return visit.show("try.html", advice=None)
+
+
+@router.post("/try")
+async def try_question(visit: Router) -> Response:
+    """Whom to ask."""
+    advice = None
+    try:
+        texts = {name: visit.form.get(name, "") for name in ("title", "body")}
+        given = schemas.RouteIn.model_validate({**texts, "tags": visit.listed("tags")})
+        advice = await routes.route(visit.service, given)
+    except ValidationError:
+        visit.wrong = "The question is too long."
+    except ProblemError as error:
+        visit.wrong = error.detail
+    visit.status = 422 if visit.wrong else 200
+    return visit.show("try.html", advice=advice, typed=visit.form)
+
+
+@router.get("/settings")
+def settings_page(visit: Admin) -> Response:
+    """Mode, settings, tokens, messages, models, and who did what."""
+    return _settings(visit)
+
+
+def _settings(visit: Visit, made: str = "") -> Response:
+    service = visit.service
+    found, sent = routes.get_models(service), routes.get_messages(service)
+    values = {
+        "settings": service.settings.shown(), "made": made, "scopes": SCOPES,
+        "help": {f"{item.section}.{item.name}": item.help for item in service.settings.items()},
+        "tokens": routes.list_tokens(service), "off": sent.switched_off,
+        "messages": sent.items[:30], "models": found.trained[:5], "learning": found.learning,
+        "audit": routes.get_audit(service, 50),
+    }  # fmt: skip
+    return visit.show("settings.html", **values)
+
+
+@router.post("/settings/mode")
+@keeps_typed(_settings)
+def switch_mode(visit: Admin) -> Response:
+    """Switch between trial run, approve and automatic."""
+    given = schemas.ModeIn.model_validate({"mode": visit.form.get("mode")})
+    routes.set_mode(visit.service, given, visit.who)
+    return back("/settings", "mode")
+
+
+@router.post("/settings/retrain")
+@keeps_typed(_settings)
+def retrain(visit: Admin) -> Response:
+    routes.retrain(visit.service, visit.who)
+    return back("/settings", "learning")
+
+
+@router.post("/settings/tokens")
+@keeps_typed(_settings)
+def make_token(visit: Admin) -> Response:
+    """Make a token, shown once."""
+    values = {"name": visit.text("name"), "scopes": [visit.text("scope")]}
+    given = schemas.TokenIn.model_validate(values)
+    return _settings(visit, routes.new_token(visit.service, given, visit.who).token)
+
+
+@router.post("/settings/tokens/{number}/revoke")
+def revoke(visit: Admin, number: RowId) -> Response:
+    routes.revoke_token(visit.service, visit.request, number, visit.who)
+    return back("/settings", "revoked")
+
+
+@router.post("/settings/messages/{message}/redeliver")
+def redeliver(visit: Admin, message: MessageId) -> Response:
+    routes.redeliver(visit.service, message, visit.who)
+    return back("/settings", "waiting")
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the pages to an application, and answer problems."""
+    app.include_router(router)
+
+    def error_page(request: Request, error: ProblemError) -> Response:
+        with contextlib.suppress(AtpError, ProblemError):  # it may be the database that is gone
+            shown = {"title": error.title, "wrong": error.detail}
+            page = render(request, "error.html", logged_in(request), error.status, **shown)
+            page.headers.update(error.headers)
+            return page
+        return error.response()
+
+    answer_problems(app, error_page)
+
+    @app.exception_handler(LoginNeededError)
+    async def _(request: Request, error: LoginNeededError) -> Response:
+        return back("/login")

@@ -1,0 +1,210 @@
+"""Templates, filters, charts and the security headers of the page."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from atpgraph.report import Bar, Line, bar_chart, line_chart
+from atpgraph.util.palette import DARK, LIGHT, variables
+from atpgraph_qa._version import __version__
+from atpgraph_qa.advisor.people import time_zone
+from atpgraph_qa.service.adapters.base import plain_text
+from atpgraph_qa.service.schemas import QualityOut
+from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.tables import Row
+from atpgraph_qa.service.tokens import Token
+
+SECTIONS = (
+    ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
+    ("/shadow", "Trial run", "read"), ("/tags", "Topics", "read"), ("/try", "Try", "route"),
+    ("/settings", "Settings", "admin"),
+)  # fmt: skip
+# What happened, by the word in the address after an action.
+SAID = {
+    "accepted": "Accepted.", "asked": "Accepted: the people are being asked.",
+    "declined": "Declined.", "reassigned": "Somebody else is being asked.", "saved": "Saved.",
+    "forgotten": "Forgotten everywhere.", "revoked": "Revoked.", "mode": "The mode was switched.",
+    "learning": "Training a new model; this takes a while.", "waiting": "It will be sent again.",
+}  # fmt: skip
+MODES = {
+    "shadow": ("Trial run", "Suggestions are recorded, nobody is asked."),
+    "approve": ("Approve first", "People are asked when somebody here accepts a suggestion."),
+    "automatic": ("Automatic", "People are asked as soon as a question comes in."),
+}
+OLD_DAYS = 30  # without a new post: something is wrong
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {"Content-Security-Policy": _POLICY, "X-Frame-Options": "DENY"}
+
+
+def when(moment_ms: int, zone: str = "UTC") -> Markup:
+    """Return a moment for people, in a time zone.
+
+    Examples
+    --------
+    >>> print(when(1_790_000_000_000, "Europe/Vienna"))
+    <time datetime="2026-09-21T14:13:20+00:00">21 Sep 2026, 16:13 CEST</time>
+    """
+    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    shown = moment.astimezone(time_zone(zone)).strftime("%d %b %Y, %H:%M %Z").lstrip("0")
+    exact = moment.isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(exact, shown)
+
+
+def percent(value: float | None) -> str:
+    """Return a share for people.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.004), percent(0.0), percent(None)
+    ('12%', '0.4%', '0%', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{100 * value:.1f}%" if 0 < value < 0.0095 else f"{value:.0%}"
+
+
+def place(mrr: float | None) -> str:
+    """Return a mean reciprocal rank as a place.
+
+    Examples
+    --------
+    >>> place(0.4), place(None)
+    ('2.5', '–')
+    """
+    return "–" if not mrr else f"{1 / mrr:.1f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "answer"), count(2, "answer"), count(0, "person", "people")
+    ('1 answer', '2 answers', '0 people')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def setting(value: object) -> str:
+    """Return a value of a setting as in the file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("atpgraph_qa.service"), autoescape=True, undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+_TEMPLATES.filters |= {
+    "percent": percent, "place": place, "count": count, "setting": setting, "plain": plain_text
+}  # fmt: skip
+
+
+def render(
+    request: Request, name: str, token: Token | None = None, status: int = 200, **values: Any
+) -> Response:
+    """Return a page."""
+    service: Service = request.app.state.service
+    engine, zone = service.engine, service.settings.policy.time_zone
+    hidden = Markup('<input type="hidden" name="csrf" value="{}">')
+    context = {
+        "who": None if token is None else token.name,
+        "may_write": token is not None and token.may("write"),
+        "may_rule": token is not None and token.may("admin"),
+        "sections": [s for s in SECTIONS if token is not None and token.may(s[2])],
+        "here": "/" + request.url.path.strip("/").partition("/")[0],
+        "mode": engine.mode,
+        "modes": MODES,
+        "said": SAID.get(request.query_params.get("said", "")),
+        "wrong": "",
+        "typed": {},
+        "version": __version__,
+        "model": engine.model,
+        "old": _old(service) if token is not None else None,
+        "names": service.suggester.name,
+        "when": lambda moment_ms: when(moment_ms, zone),
+        "zone": zone,
+        "csrf": lambda: hidden.format(token.csrf if token is not None else ""),
+        "rules": service.settings.policy,
+        **values,
+    }
+    return HTMLResponse(_TEMPLATES.get_template(name).render(context), status, HEADERS)
+
+
+def _old(service: Service) -> Row | None:
+    """Return when the newest post was, if that is long ago."""
+    days = service.engine.days_behind()
+    last = service.engine.current().history.last_ms
+    return {"days": round(days), "last_ms": int(last)} if days >= OLD_DAYS else None
+
+
+def static(name: str) -> Response:
+    """Return a file of the page."""
+    text = files("atpgraph_qa.service").joinpath("static", name).read_text(encoding="utf-8")
+    if name.endswith(".css"):
+        light = f":root {{ color-scheme: light dark; {variables(LIGHT)} }}\n"
+        dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {variables(DARK)} }} }}\n"
+        return Response(light + dark + text, media_type="text/css")
+    return Response(text, media_type="text/javascript")
+
+
+class Figure(NamedTuple):
+    """A chart with its title, a note, and what the colors mean."""
+
+    title: str
+    svg: Markup
+    note: str
+    key: tuple[tuple[str, str], ...] = ()
+
+
+def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
+    """Return the charts of the quality page; what has no data is left out."""
+    days, bins, made = found.by_day, found.calibration, list[Figure]()
+    if not days:
+        return made
+    last = days[-1]["day"]
+    label = f"days before {date(1970, 1, 1) + timedelta(days=last):%d %b %Y}"
+
+    def draw(lines: list[Line], title: str, x: str, y: str, note: str, **more: Any) -> None:
+        options = {"y_range": (0.0, 1.0), "height": 260, "diagonal": more.pop("diagonal", False)}
+        chart = line_chart(lines, title=title, x_label=x, y_label=y, **options)
+        drawing = chart[: chart.index("</svg>") + 6]  # the page has a legend of its own
+        made.append(Figure(title, Markup(drawing), note, **more))
+
+    answered = [day for day in days if day["mrr"] is not None]
+    if len(answered) > 1:
+        before = [float(day["day"] - last) for day in answered]
+        lines = [
+            Line("baseline", before, [day["baseline_mrr"] for day in answered], None),
+            Line("suggestions", before, [day["mrr"] for day in answered], 0, markers=True),
+        ]
+        note = "Mean of 1/place of the person who answered (MRR), by day: 0.5 is second place."
+        key = (("suggestions", "c0"), ("most active people first", ""))
+        draw(lines, "Was the right person near the top?", label, "1 = always first", note, key=key)
+    if len(days) > 1:
+        before = [float(day["day"] - last) for day in days]
+        line = Line("", before, [day["coverage"] for day in days], 0, markers=True)
+        draw([line], "Questions with somebody to ask", label, "share of questions", "By day.")
+    if bins:
+        line = Line("", [b["stated"] for b in bins], [b["observed"] for b in bins], 0, True)
+        note = "On the dashed line, people answer as often as stated; below it, less often."
+        axes = "confidence stated", "share who answered"
+        draw([line], "Is the confidence right?", *axes, note, diagonal=True)
+    if asks:
+        bars = [Bar(name, float(number)) for name, number in asks]
+        title = "Who was asked most"
+        chart = bar_chart(bars, title=title, unit="times in the last seven days")
+        made.append(Figure(title, Markup(chart), "Caps and rest times are on the settings page."))
+    return made

@@ -1,0 +1,432 @@
+"""The routes of the API. Pages call the same functions; each returns its response model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from sqlalchemy import select, text
+from starlette.concurrency import run_in_threadpool
+
+from atpgraph.errors import AtpError
+from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
+from atpgraph_qa.service.access import (
+    Caller,
+    IdempotentRoute,
+    Serving,
+    check_token,
+    document_key,
+    needs,
+)
+from atpgraph_qa.service.adapters import SOURCES
+from atpgraph_qa.service.problems import ProblemError, described
+from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
+from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.tables import Row
+from atpgraph_qa.timeline.query import Question
+
+router = APIRouter()
+Route = TypeVar("Route", bound=Callable[..., Any])
+PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
+RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
+MessageId = Annotated[str, Path(max_length=64)]
+Limit = Annotated[int, Query(ge=1, le=100)]
+Cursor = Annotated[str, Query(max_length=60)]
+Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
+State = Literal[
+    "proposed", "delivered", "accepted", "declined", "reassigned", "answered", "expired",
+    "withdrawn",
+]  # fmt: skip
+
+
+def _route(
+    call: str, scope: str, tag: str, *statuses: int, status: int = 200, **more: Any
+) -> Callable[[Route], Route]:
+    """Return a decorator for a route like ``GET /v1/mode`` that needs a token with a scope.
+
+    The first sentence of its docstring is the summary; what changes something may be sent twice.
+    """
+    method, path = call.split()
+    checks, kinds = [needs(scope)], {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
+    # What a new token is must not be kept, not even for a repetition.
+    if method != "GET" and path not in ("/v1/route", "/v1/tokens"):
+        checks.append(Depends(document_key))
+        more["route_class_override"] = IdempotentRoute
+        kinds.add(409)
+
+    def add(function: Route) -> Route:
+        summary, _, about = (function.__doc__ or "").partition(". ")
+        router.add_api_route(
+            path, function, methods=[method], tags=[tag], status_code=status, dependencies=checks,
+            summary=summary.strip().rstrip("."), description=" ".join(about.split()) or None,
+            responses=described(*sorted(kinds)), **more,
+        )  # fmt: skip
+        return function
+
+    return add
+
+
+@_route("POST /v1/route", "route", "routing")
+async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
+    """Whom to ask. Nothing is stored and nobody is asked: rules are applied as if it were asked
+    now.
+    """
+    engine = service.engine
+    if not (given.title.strip() or given.body.strip() or given.tags):
+        raise ProblemError(422, "A question needs a title, a body or tags.")
+    asker = NOBODY if given.asker is None else given.asker
+    question = Question(given.title, given.body, given.tags, asker)
+    advice = await engine.limiter.run(lambda: engine.route(question, top=given.top))
+    decisions = [asdict(decision) for decision in advice.decisions]
+    values = {"decisions": decisions, "model": advice.model, "mode": engine.mode}
+    return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
+
+
+def _store(service: Service, given: Any) -> EventOut:
+    if service.engine.waiting > service.settings.limits.queue_events:
+        raise ProblemError(503, "Too many events are waiting.", wait=10)
+    arrival = given.arrival()
+    (seq,) = service.engine.append([arrival])
+    return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
+
+
+@_route("POST /v1/questions", "write", "events", status=202)
+def questions(service: Serving, given: schemas.QuestionIn) -> EventOut:
+    """A question was asked. Stored at once, routed a moment later. Sending it again has no
+    effect.
+    """
+    return _store(service, given)
+
+
+@_route("POST /v1/edits", "write", "events", status=202)
+def edits(service: Serving, given: schemas.EditIn) -> EventOut:
+    """A question was edited. A suggestion that was not sent yet is renewed."""
+    return _store(service, given)
+
+
+@_route("POST /v1/closures", "write", "events", status=202)
+def closures(service: Serving, given: schemas.ClosureIn) -> EventOut:
+    """A question was closed, deleted or opened again. Ends its suggestions; title and text of a
+    deleted question are removed.
+    """
+    return _store(service, given)
+
+
+@_route("POST /v1/answers", "write", "events", status=202)
+def answers(service: Serving, given: schemas.AnswerIn) -> EventOut:
+    """An answer was given. Stops asking about the question, and is evidence of what the person
+    knows.
+    """
+    return _store(service, given)
+
+
+@_route("POST /v1/acceptances", "write", "events", status=202)
+def acceptances(service: Serving, given: schemas.AcceptanceIn) -> EventOut:
+    """An answer was accepted."""
+    return _store(service, given)
+
+
+@_route("POST /v1/votes", "write", "events", status=202)
+def votes(service: Serving, given: schemas.VoteIn) -> EventOut:
+    """An answer got a vote."""
+    return _store(service, given)
+
+
+@router.post(
+    "/v1/hooks/{source}", tags=["events"], status_code=202, summary="Signed events of a site",
+    responses=described(401, 404, 408, 413, 422, 429, 503),
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {}}}},
+)  # fmt: skip
+async def hook(
+    service: Serving, request: Request, source: Annotated[str, Path(max_length=40)]
+) -> schemas.HookOut:
+    """``discourse``, ``github``, ``slack`` or ``generic``: no token, the signature counts."""
+    if source not in SOURCES:
+        raise ProblemError(404, f"Hooks are {', '.join(SOURCES)}.")
+    body = await request.body()
+
+    def work() -> schemas.HookOut:
+        # Signature first: what strangers send must not use up the rate of the real sender.
+        incoming = SOURCES[source](service.settings).parse(request.headers, body, service.clock())
+        request.app.state.auth.rates.check(f"hook:{source}")
+        return service.receive(incoming)
+
+    return await run_in_threadpool(work)
+
+
+def _person(service: Service, user: int) -> PersonOut:
+    engine, now = service.engine, service.clock()
+    if not engine.knows(user):
+        raise ProblemError(404, "The site does not know this person.")
+    history = engine.current().history
+    code = int(history.codes([user])[0])
+    given, won, last = (
+        int(counts[code]) if code >= 0 else 0
+        for counts in (history.n_given, history.n_won, history.last_answer_ms)
+    )
+    no = engine.dispatcher().why_not(engine.directory[user], now)
+    return PersonOut(
+        **asdict(engine.directory[user]),
+        answers=given,
+        accepted=won,
+        last_answer_ms=last or None,
+        asked_day=engine.asks.times_asked(user, now, 1.0),
+        asked_week=engine.asks.times_asked(user, now, 7.0),
+        may_be_asked=no is None,
+        why_not="" if no is None else no.text,
+    )
+
+
+@_route("GET /v1/people", "read", "people")
+def people(
+    service: Serving, limit: Limit = 50, cursor: Cursor = "",
+    find: Annotated[str, Query(max_length=100)] = "",
+) -> schemas.PeoplePage:  # fmt: skip
+    """People who set something or were asked. By id; with `find`, those whose name or id fits."""
+    engine, further = service.engine, ""
+    wanted = find.strip().lstrip("@")
+    if wanted:
+        chosen = [person.id for person in engine.directory.find(wanted, limit)]
+        if wanted.isascii() and wanted.isdigit() and len(wanted) < 17:
+            chosen = list(dict.fromkeys([int(wanted), *chosen]))
+    else:
+        after = suggestions.read_cursor(cursor) if cursor else -1
+        known = {person.id for person in engine.directory} | set(engine.asks.people)
+        later = sorted(user for user in known if user > after)
+        chosen = later[:limit]
+        further = suggestions.make_cursor(chosen[-1]) if len(later) > limit else ""
+    items = [_person(service, user) for user in chosen if engine.knows(user)]
+    return schemas.PeoplePage(items=items, cursor=further)
+
+
+@_route("GET /v1/people/{person}", "read", "people", 404)
+def get_person(service: Serving, person: PersonId) -> PersonOut:
+    """A person. What they set, what they did, how often they were asked, and whether they may
+    be.
+    """
+    return _person(service, person)
+
+
+@_route("PATCH /v1/people/{person}", "write", "people", 404)
+def patch_person(
+    service: Serving, person: PersonId, given: schemas.PersonIn, who: Caller
+) -> PersonOut:
+    """Change a person's settings. Opt-out, availability, capacity, groups and topics; in force
+    at once.
+    """
+    if person in service.engine.forgotten_people:
+        raise ProblemError(404, "The site does not know this person.")
+    changed = replace(service.engine.directory[person], **given.changes())
+    service.engine.save_person(changed, str(who))
+    return _person(service, person)
+
+
+@_route("DELETE /v1/people/{person}", "admin", "people")
+def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.ForgottenOut:
+    """Forget a person. Everywhere: tables, history in memory, snapshots. Says what was removed."""
+    return schemas.ForgottenOut(removed=service.forget(person, str(who)))
+
+
+@_route("POST /v1/people/{person}/asks", "write", "people", status=201)
+def ask_elsewhere(service: Serving, person: PersonId, given: schemas.AskIn) -> StatusOut:
+    """Somebody was asked elsewhere. Counts like any other ask: people have one amount of
+    patience.
+    """
+    if person not in service.engine.forgotten_people:
+        service.suggester.note_ask(person, given.kind)
+    return StatusOut(status="noted")
+
+
+def suggestion_out(service: Service, row: Row | None) -> SuggestionOut:
+    """Return a suggestion with the link of its question."""
+    if row is None:
+        raise ProblemError(404, "There is no such suggestion.")
+    return SuggestionOut.model_validate({**row, "url": service.suggester.question_link(row)})
+
+
+@_route("GET /v1/suggestions", "read", "suggestions")
+def list_suggestions(
+    service: Serving, limit: Limit = 50, cursor: Cursor = "",
+    state: Annotated[tuple[State, ...], Query()] = (), question: Filter = None,
+    person: Filter = None, shadow: bool | None = None,
+) -> schemas.SuggestionPage:  # fmt: skip
+    """Suggestions, newest first. Pages by cursor; filters can be combined."""
+    with service.database.read() as connection:
+        rows, further = suggestions.list_suggestions(
+            connection, limit, cursor, state=state, question=question, person=person, shadow=shadow
+        )
+    items = [suggestion_out(service, row) for row in rows]
+    return schemas.SuggestionPage(items=items, cursor=further)
+
+
+@_route("GET /v1/suggestions/{suggestion}", "read", "suggestions", 404)
+def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
+    """A suggestion, with the feedback it got."""
+    with service.database.read() as connection:
+        return suggestion_out(service, suggestions.get_suggestion(connection, suggestion))
+
+
+@_route("POST /v1/suggestions/{suggestion}/feedback", "write", "suggestions", 404)
+def give_feedback(
+    service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller
+) -> SuggestionOut:
+    """Accept, decline, reassign. Accept asks the people if nobody did; decline goes on to the
+    next; reassign asks another.
+    """
+    found = service.suggester.feedback(
+        suggestion, given.verdict, by=str(who), person=given.person, token=who.id, note=given.note
+    )
+    return suggestion_out(service, found)
+
+
+@_route("GET /v1/mode", "read", "suggestions")
+def get_mode(service: Serving) -> schemas.ModeIn:
+    """Whether people are asked: ``shadow``, ``approve`` or ``automatic``."""
+    return schemas.ModeIn.model_validate({"mode": service.engine.mode})
+
+
+@_route("POST /v1/mode", "admin", "suggestions")
+def set_mode(service: Serving, given: schemas.ModeIn, who: Caller) -> schemas.ModeIn:
+    """Switch the mode. In force for the next question; the audit log says who switched."""
+    service.engine.set_mode(given.mode, str(who))
+    return given
+
+
+@_route("GET /v1/metrics/quality", "read", "quality")
+def get_quality(
+    service: Serving, days: Annotated[int, Query(ge=1, le=365)] = 30, shadow: bool | None = None
+) -> schemas.QualityOut:
+    """How good the suggestions were. Live MRR beside a trivial baseline, coverage, calibration
+    and load.
+    """
+    with service.database.read() as connection:
+        return reports.quality(connection, service.clock(), days, shadow=shadow)
+
+
+@_route("GET /v1/metrics/tags", "read", "quality")
+def get_tags(service: Serving) -> list[schemas.TagOut]:
+    """Tags without experts. Tags of the last half year for which fewer than two active people
+    give answers.
+    """
+    history, days = service.engine.current().history, service.settings.policy.inactive_days
+    return reports.tags_without_experts(history, service.clock(), days)
+
+
+@_route("POST /v1/tokens", "admin", "administration", status=201)
+def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.TokenOut:
+    """A new token. Shown this once; only a digest is kept."""
+    with service.database.write() as connection:
+        made = tokens.create_token(connection, given.name, given.scopes, service.clock())
+        tables.note(connection, service.clock(), str(who), f"made token {made[0]}")
+    return schemas.TokenOut(id=made[0], token=made[1], scopes=tokens.check_scopes(given.scopes))
+
+
+@_route("GET /v1/tokens", "admin", "administration")
+def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
+    """Tokens in use. What they may do and when they were last used, not what they are."""
+    with service.database.read() as connection:
+        return [schemas.KnownTokenOut(**row) for row in tokens.list_tokens(connection)]
+
+
+@_route("DELETE /v1/tokens/{number}", "admin", "administration", 404)
+def revoke_token(service: Serving, request: Request, number: RowId, who: Caller) -> StatusOut:
+    """Revoke a token and its sessions."""
+    with service.database.write() as connection:
+        if not tokens.revoke_token(connection, number, service.clock()):
+            raise ProblemError(404, "There is no such token.")
+        tables.note(connection, service.clock(), str(who), f"revoked token {number}")
+    request.app.state.auth.forget()
+    return StatusOut(status="revoked")
+
+
+@_route("GET /v1/audit", "admin", "administration")
+def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
+    """Who did what, the newest entries first."""
+    query = select(tables.audit).order_by(tables.audit.c.id.desc()).limit(limit)
+    with service.database.read() as connection:
+        return [schemas.AuditOut(**row) for row in tables.find(connection, query)]
+
+
+@_route("POST /v1/models/retrain", "admin", "administration", status=202)
+def retrain(service: Serving, who: Caller) -> StatusOut:
+    """Train again. In a process of its own; new weights are used if they rank the last questions
+    no worse.
+    """
+    if service.trainer.running:
+        raise ProblemError(409, "The service is training already.", wait=60)
+    with service.database.write() as connection:
+        tables.note(connection, service.clock(), str(who), "started training")
+    service.trainer.start()
+    return StatusOut(status="learning")
+
+
+@_route("GET /v1/models", "read", "administration")
+def get_models(service: Serving) -> schemas.ModelsOut:
+    """Models and how they were judged. The one in use, and what became of those that were
+    trained.
+    """
+    query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
+    with service.database.read() as connection:
+        rows = tables.find(connection, query)
+    learning = service.trainer.running
+    return schemas.ModelsOut(in_use=service.engine.model, learning=learning, trained=rows)
+
+
+@_route("GET /v1/messages", "admin", "administration")
+def get_messages(service: Serving) -> schemas.MessagesOut:
+    """What went out: state, attempts and last error of the newest messages."""
+    with service.database.read() as connection:
+        off = tables.find(connection, select(tables.switched_off))
+        return schemas.MessagesOut(items=outbox.list_messages(connection), switched_off=off)
+
+
+@_route("POST /v1/messages/{message}/redeliver", "admin", "administration", 404, status=202)
+def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
+    """Send a message again. Also one that is dead or uncertain; an adapter that was switched off
+    is used again.
+    """
+    with service.database.write() as connection:
+        if not outbox.redeliver(connection, schemas.printable(message), service.clock()):
+            raise ProblemError(404, "There is no such message, or it is on its way.")
+        tables.note(connection, service.clock(), str(who), "sent a message again")
+    return StatusOut(status="waiting")
+
+
+@router.get("/livez", summary="Is the process alive", tags=["health"])
+def live() -> StatusOut:
+    """Says yes."""
+    return StatusOut(status="alive")
+
+
+@router.get("/readyz", summary="Can it work", tags=["health"], responses=described(503))
+def ready(request: Request) -> StatusOut:
+    """Whether the database answers and the history is loaded and not dated in the future."""
+    service: Service = request.app.state.service
+    if not service.ready:
+        raise ProblemError(503, "Starting, stopping, or not in charge.", wait=5)
+    ahead = service.engine.dated_ahead()
+    if ahead:
+        raise ProblemError(503, ahead, wait=60)
+    try:
+        with service.database.read() as connection:
+            connection.execute(text("SELECT 1"))
+    except AtpError:
+        raise ProblemError(503, "The database does not answer.", wait=5) from None
+    return StatusOut(status="ready")
+
+
+@router.get(
+    "/metrics", summary="Figures for Prometheus", tags=["health"], response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}, **described(401, 403, 429, 503)},
+)  # fmt: skip
+async def metrics(request: Request) -> Response:
+    """Needs a token with the scope read, unless server.public_metrics is set."""
+    if not request.app.state.service.settings.server.public_metrics:
+        await check_token(request, "read")
+    registry = request.app.state.metrics.registry
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,1 +1,0 @@
-"""The database: SQLite by default, PostgreSQL by URL; SQLAlchemy Core over both."""

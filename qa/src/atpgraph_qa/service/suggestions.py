@@ -1,0 +1,246 @@
+"""Rows of suggestions and of the questions they are about."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Text, or_, select, type_coerce
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import BoolArray, Float64Array
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.service.tables import (
+    Row,
+    add,
+    answers,
+    calibration,
+    change,
+    feedback,
+    find,
+    find_one,
+    insert_into,
+    questions,
+    quotes,
+    remove,
+    suggestions,
+)
+from atpgraph_qa.timeline.events import Answered
+
+OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
+# Edges of confidence between which people are counted, to compare it with what happened.
+BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+_ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body", "origin",
+          "closed_ms")  # fmt: skip
+
+
+def add_suggestion(connection: Connection, **values: Any) -> int | None:
+    """Insert a suggestion; return its id, None if this question has one of this round."""
+    number: int | None = add(connection, suggestions, **values, asked=len(values["people"]))
+    if number is not None:
+        _note_quotes(connection, number, values["people"])
+    return number
+
+
+def change_suggestion(connection: Connection, suggestion: int, **values: Any) -> None:
+    """Change columns of a suggestion."""
+    if "people" in values:
+        values["asked"] = len(values["people"])
+        remove(connection, quotes, quotes.c.suggestion == suggestion)
+        _note_quotes(connection, suggestion, values["people"])
+    change(connection, suggestions, suggestions.c.id == suggestion, **values)
+
+
+def _note_quotes(connection: Connection, suggestion: int, people: Sequence[Row]) -> None:
+    quoted = {q for person in people for reason in person["reasons"] for q in reason["questions"]}
+    for question in sorted(quoted):
+        add(connection, quotes, question=question, suggestion=suggestion)
+
+
+def get_suggestion(connection: Connection, suggestion: int) -> Row | None:
+    """Return a suggestion with the question it is about and the feedback it got."""
+    found = _select(connection, _joined().where(suggestions.c.id == suggestion))
+    said = select(feedback).where(feedback.c.suggestion == suggestion).order_by(feedback.c.id)
+    return {**found[0], "feedback": find(connection, said)} if found else None
+
+
+def rounds(connection: Connection, question: int) -> list[Row]:
+    """Return all suggestions of a question, first round first."""
+    query = _joined().where(suggestions.c.question == question)
+    return _select(connection, query.order_by(suggestions.c.round))
+
+
+def list_suggestions(
+    connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
+    person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,
+) -> tuple[list[Row], str]:  # fmt: skip
+    """Return suggestions, newest first, and where to go on.
+
+    With `latest`, only the last one of each question; `equal` are values of columns.
+    """
+    t = suggestions.c
+    query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
+    if cursor:
+        query = query.where(t.id < read_cursor(cursor))
+    if state:
+        query = query.where(t.state.in_(state))
+    for name, value in equal.items():
+        if value is not None:
+            query = query.where(t[name] == value)
+    if latest:
+        later = suggestions.alias()
+        newer = select(later.c.id).where(later.c.question == t.question, later.c.round > t.round)
+        query = query.where(~newer.exists())
+    if person is not None:
+        # Lists are JSON with one form, so that a person is found by what surrounds their id.
+        named = type_coerce(t.people, Text).contains(f'{{"user": {person},', autoescape=True)
+        query = query.where(or_(named, t.outcome == person))
+    rows = _select(connection, query)
+    more = len(rows) > limit
+    return rows[:limit], make_cursor(rows[limit - 1]["id"]) if more else ""
+
+
+def make_cursor(number: int) -> str:
+    """Return an opaque place in a list."""
+    return base64.urlsafe_b64encode(f"id:{number}".encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> int:
+    """Return the place that :func:`make_cursor` was given."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        kind, _, number = raw.partition(":")
+        if kind != "id" or not number.isascii() or not number.isdigit() or len(number) > 18:
+            raise ValueError(cursor)
+        return int(number)
+    except ValueError:
+        raise InputError("The cursor is not one that a page gave.") from None
+
+
+def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int) -> int:
+    """Close open suggestions; return how many."""
+    which = which & suggestions.c.state.in_(OPEN)
+    return change(connection, suggestions, which, state=state, changed_ms=now_ms, escalate_ms=None)
+
+
+def resolve(connection: Connection, question: int, person: int | None, now_ms: int) -> None:
+    """Somebody answered: close the suggestions of a question, and note where that person stood."""
+    for row in rounds(connection, question):
+        if row["round"] == 0:
+            _calibrate(connection, row, person)
+        change_suggestion(
+            connection,
+            row["id"],
+            state="answered" if row["state"] in OPEN else row["state"],
+            changed_ms=now_ms,
+            escalate_ms=None,
+            outcome=person,
+            place=_place([entry["person"] for entry in row["ranking"]], person),
+            baseline_place=_place(row["baseline"], person),
+            asked_answered=any(entry["user"] == person for entry in row["people"]),
+            resolved_ms=now_ms,
+        )
+
+
+def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
+    """Count the ranked people of a question by confidence, and the one who answered.
+
+    When an answer by somebody else is accepted later, only who was right changes.
+    """
+    first = row["resolved_ms"] is None
+    counts = [[0, 0.0, 0] for _ in BINS[1:]]
+    for entry in row["ranking"]:
+        count = counts[sum(entry["confidence"] >= edge for edge in BINS[1:-1])]
+        if first:
+            count[0] += 1
+            count[1] += entry["confidence"]
+        elif entry["person"] == row["outcome"]:
+            count[2] -= 1
+        if entry["person"] == person:
+            count[2] += 1
+    for number, (people, stated, observed) in enumerate(counts):
+        if people or observed:
+            made = insert_into(connection, calibration).values(
+                day=row["created_ms"] // DAY_MS, shadow=row["shadow"], bin=number, people=people,
+                stated=stated, observed=observed,
+            )  # fmt: skip
+            sums = ("people", "stated", "observed")
+            more = {name: calibration.c[name] + made.excluded[name] for name in sums}
+            keys = ["day", "shadow", "bin"]
+            connection.execute(made.on_conflict_do_update(index_elements=keys, set_=more))
+
+
+def outcomes(
+    connection: Connection, first_day: int, end_day: int
+) -> tuple[Float64Array, BoolArray]:
+    """Return the stated confidence of people suggested on some days, and whether they answered."""
+    t = calibration.c
+    query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
+    rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
+    nothing = np.zeros(0)
+    stated = [np.full(row.people, row.stated / row.people) for row in rows]
+    happened = [np.arange(row.people) < row.observed for row in rows]
+    return np.concatenate([nothing, *stated]), np.concatenate([nothing.astype(bool), *happened])
+
+
+def fill_reports(connection: Connection) -> None:
+    """Derive what reports count from suggestions of 0.2, which did not keep it."""
+    for row in find(connection, select(suggestions).order_by(suggestions.c.id)):
+        values: Row = {"people": row["people"]}
+        if row["resolved_ms"] is not None:
+            values["asked_answered"] = any(p["user"] == row["outcome"] for p in row["people"])
+            if row["round"] == 0:
+                _calibrate(connection, {**row, "resolved_ms": None}, row["outcome"])
+        change_suggestion(connection, row["id"], **values)
+
+
+def change_question(connection: Connection, question: int, **values: Any) -> None:
+    """Change columns of a question."""
+    change(connection, questions, questions.c.id == question, **values)
+
+
+def get_question(connection: Connection, question: int) -> Row | None:
+    """Return a question as it is known now."""
+    return find_one(connection, questions, questions.c.id == question)
+
+
+def add_answer(connection: Connection, answer: Answered, person: int | None) -> bool:
+    """Insert an answer; return whether it is the first by somebody other than the asker."""
+    values = {"id": answer.id, "question": answer.question, "at_ms": answer.at_ms}
+    if add(connection, answers, **values, person=person) is None:
+        return False
+    row = get_question(connection, answer.question)
+    if row is None or (person is not None and row["asker"] == person):
+        return False
+    first = row["answered_ms"] is None
+    noted = {"answered_ms": answer.at_ms, "first_person": person} if first else {}
+    change_question(connection, answer.question, answers=row["answers"] + 1, **noted)
+    return first
+
+
+def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
+    """Note the accepted answer; return who gave it, None if that is not known."""
+    row = find_one(connection, answers, answers.c.id == answer)
+    giver: int | None = None if row is None else row["person"]
+    change_question(connection, question, accepted_answer=answer, accepted_person=giver)
+    return giver
+
+
+def _joined() -> Any:
+    wanted = [questions.c[name] for name in _ABOUT]
+    about = questions.c.id == suggestions.c.question
+    return select(suggestions, *wanted).join(questions, about, isouter=True)
+
+
+def _select(connection: Connection, query: Any) -> list[Row]:
+    rows = find(connection, query)
+    for row in rows:
+        row |= {"tags": row["tags"] or [], "origin": row["origin"] or {}, "body": row["body"] or ""}
+    return rows
+
+
+def _place(ranking: Sequence[int], person: int | None) -> int | None:
+    """Return the place from 1; None if the person is not in the list."""
+    return ranking.index(person) + 1 if person in ranking else None

@@ -1,0 +1,172 @@
+"""The tables as queries see them, and the few statements on rows that everything else is made of.
+
+The numbered SQL files of ``migrations/`` make the tables. Times are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    delete,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+METADATA = MetaData()
+Row = dict[str, Any]
+
+
+class Json(TypeDecorator[Any]):
+    """Lists and objects, stored as text in one form, so that the database can look for parts."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
+        """Return the text; what is text already comes from a backup of 0.2."""
+        return value if value is None or isinstance(value, str) else json.dumps(value)
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """Return what the text means."""
+        return None if value is None else json.loads(value)
+
+
+_KINDS: dict[type, Any] = {int: BigInteger, str: Text, bool: Boolean, float: Double, list: Json}
+
+
+def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: type) -> Table:
+    made = [
+        Column(column, _KINDS[kind](), primary_key=column in keys)
+        for column, kind in columns.items()
+    ]
+    if columns[keys[0]] is int:  # SQLite numbers rows by itself only where the key is an INTEGER
+        made[0].type = BigInteger().with_variant(Integer, "sqlite")
+    return Table(name, METADATA, *made)
+
+
+meta = _table("meta", ("name",), name=str, value=str)
+tokens = _table(
+    "tokens", id=int, name=str, digest=str, scopes=str, created_ms=int, used_ms=int, revoked_ms=int
+)
+sessions = _table("sessions", ("digest",), digest=str, token=int, csrf=str, expires_ms=int)
+idempotency = _table(
+    "idempotency", ("token", "name"), token=int, name=str, fingerprint=str, status=int, body=str,
+    created_ms=int,
+)  # fmt: skip
+events = _table(
+    "events", ("seq",), seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int,
+    answer=int, person=int, payload=list, refused=str, origin=list,
+)  # fmt: skip
+topic_parts = _table("topic_parts", ("topic",), topic=int, at_ms=int, received_ms=int, payload=list)
+people = _table(
+    "people", id=int, handle=str, opted_out=bool, away_until=str, hours=str, time_zone=str,
+    capacity=int, member_of=list, topics=list, updated_ms=int,
+)  # fmt: skip
+questions = _table(
+    "questions", id=int, title=str, tags=list, asker=int, asked_ms=int, answers=int,
+    answered_ms=int, first_person=int, accepted_answer=int, accepted_person=int, body=str,
+    origin=list, closed_ms=int,
+)  # fmt: skip
+answers = _table("answers", id=int, question=int, person=int, at_ms=int)
+suggestions = _table(
+    "suggestions", id=int, question=int, round=int, created_ms=int, shadow=bool, model=str,
+    state=str, people=list, ranking=list, baseline=list, decisions=list, notes=list,
+    confidence=float, abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=int,
+    place=int, baseline_place=int, resolved_ms=int, asked=int, asked_answered=bool, mode=str,
+    sent_ms=int,
+)  # fmt: skip
+calibration = _table(
+    "calibration", ("day", "shadow", "bin"), day=int, shadow=bool, bin=int, people=int,
+    stated=float, observed=int,
+)  # fmt: skip
+quotes = _table("quotes", ("question", "suggestion"), question=int, suggestion=int)
+seen_hooks = _table("seen_hooks", ("digest",), digest=str, at_ms=int, keep=bool)
+feedback = _table(
+    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=int, token=int, note=str,
+    given_by=str,
+)  # fmt: skip
+asks = _table("asks", id=int, person=int, suggestion=int, at_ms=int, kind=str, shadow=bool)
+outbox = _table(
+    "outbox", id=str, suggestion=int, adapter=str, payload=list, state=str, attempts=int,
+    next_ms=int, created_ms=int,
+)  # fmt: skip
+deliveries = _table(
+    "deliveries", id=int, message=str, at_ms=int, status=int, error=str, took_ms=int
+)
+switched_off = _table("switched_off", ("adapter",), adapter=str, since_ms=int, why=str)
+forgotten = _table("forgotten", ("digest",), digest=str, at_ms=int)
+audit = _table("audit", id=int, at_ms=int, who=str, what=str, person=int)
+models = _table("models", id=int, name=str, created_ms=int, state=str, judged=list)
+
+
+def find(connection: Connection, query: Any) -> list[Row]:
+    """Return the rows of a query."""
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
+    """Return a row of a table, None if there is none."""
+    row = connection.execute(select(table).where(which)).first()
+    return None if row is None else dict(row._mapping)
+
+
+def insert_into(connection: Connection, table: Table) -> Any:
+    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+
+
+def add(connection: Connection, table: Table, **values: Any) -> Any:
+    """Insert a row; return its key, None if there is a row with the same unique values."""
+    made = insert_into(connection, table).values(**values).on_conflict_do_nothing()
+    return connection.execute(made.returning(next(iter(table.primary_key)))).scalar()
+
+
+def save(connection: Connection, table: Table, **values: Any) -> None:
+    """Insert a row, or replace these values in the row that has its key."""
+    made = insert_into(connection, table).values(**values)
+    keys = [column.name for column in table.primary_key]
+    rest = {name: made.excluded[name] for name in values if name not in keys}
+    connection.execute(made.on_conflict_do_update(index_elements=keys, set_=rest))
+
+
+def change(connection: Connection, table: Table, which: Any, **values: Any) -> int:
+    """Set values in some rows; return how many."""
+    if not values:  # an UPDATE of nothing is no SQL
+        return 0
+    return int(connection.execute(update(table).where(which).values(**values)).rowcount)
+
+
+def remove(connection: Connection, table: Table, which: Any) -> int:
+    """Delete some rows; return how many."""
+    return int(connection.execute(delete(table).where(which)).rowcount)
+
+
+def get_meta(connection: Connection, name: str, default: str = "") -> str:
+    """Return a value of the table of small things."""
+    row = find_one(connection, meta, meta.c.name == name)
+    return default if row is None else str(row["value"])
+
+
+def put_meta(connection: Connection, name: str, value: object) -> None:
+    """Set a value of the table of small things."""
+    save(connection, meta, name=name, value=str(value))
+
+
+def note(
+    connection: Connection, now_ms: int, who: str, what: str, person: int | None = None
+) -> None:
+    """Append to the audit log; `person` is whom it is about, so that it goes with them."""
+    add(connection, audit, at_ms=now_ms, who=who, what=what, person=person)

@@ -1,0 +1,118 @@
+"""Tokens and logins: random, stored as digests, with scopes."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from atpgraph.errors import InputError
+from atpgraph_qa.service.tables import Row, add, change, find, remove, sessions, tokens
+
+SCOPES = ("read", "route", "write", "admin")
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Token:
+    """Who calls, and what they may do; `csrf` is for logins on the page."""
+
+    id: int
+    name: str
+    scopes: frozenset[str]
+    csrf: str = ""
+
+    def may(self, scope: str) -> bool:
+        """Return whether it has a scope; ``admin`` has all."""
+        return scope in self.scopes or "admin" in self.scopes
+
+    def __str__(self) -> str:
+        return f"{self.name} (token {self.id})"
+
+
+def digest(secret: str) -> str:
+    """Return what is stored of a token: enough to know it again, not enough to use it."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def check_scopes(scopes: Iterable[str]) -> list[str]:
+    """Return the scopes in order, or raise one sentence."""
+    given = set(scopes)
+    if not given or not given <= set(SCOPES):
+        raise InputError(f"Scopes are some of {', '.join(SCOPES)}.")
+    return [scope for scope in SCOPES if scope in given]
+
+
+def create_token(
+    connection: Connection, name: str, scopes: Iterable[str], now_ms: int
+) -> tuple[int, str]:
+    """Make a token; return its id, and the token itself, which is not kept."""
+    secret, wanted = f"atp_{secrets.token_urlsafe(32)}", " ".join(check_scopes(scopes))
+    values = {"name": name, "digest": digest(secret), "scopes": wanted, "created_ms": now_ms}
+    return add(connection, tokens, **values), secret
+
+
+def find_token(connection: Connection, secret: str) -> Token | None:
+    """Return the token that a secret belongs to, unless it was revoked."""
+    return _token(connection, select(tokens).where(tokens.c.digest == digest(secret)))
+
+
+def touch_token(connection: Connection, token: int, now_ms: int) -> None:
+    """Remember that a token was used, to the hour: more would be a record of habits."""
+    hour = now_ms // HOUR_MS * HOUR_MS
+    which = (tokens.c.id == token) & (func.coalesce(tokens.c.used_ms, 0) < hour)
+    change(connection, tokens, which, used_ms=hour)
+
+
+def had_admin(connection: Connection) -> bool:
+    """Return whether a token for everything was ever made, revoked or not."""
+    return any(
+        "admin" in scopes for scopes in connection.execute(select(tokens.c.scopes)).scalars()
+    )
+
+
+def list_tokens(connection: Connection) -> list[Row]:
+    """Return the tokens that are not revoked, without their digests."""
+    t = tokens.c
+    query = select(t.id, t.name, t.scopes, t.created_ms, t.used_ms).where(t.revoked_ms.is_(None))
+    return find(connection, query.order_by(t.id))
+
+
+def revoke_token(connection: Connection, token: int, now_ms: int) -> bool:
+    """Make a token and its logins useless; return False if there is none."""
+    remove(connection, sessions, sessions.c.token == token)
+    which = (tokens.c.id == token) & tokens.c.revoked_ms.is_(None)
+    return bool(change(connection, tokens, which, revoked_ms=now_ms))
+
+
+def create_session(connection: Connection, token: int, expires_ms: int, now_ms: int) -> str:
+    """Log in; return what the cookie holds."""
+    secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
+    remove(connection, sessions, sessions.c.expires_ms < now_ms)
+    values = {"digest": digest(secret), "token": token, "csrf": csrf, "expires_ms": expires_ms}
+    add(connection, sessions, **values)
+    return secret
+
+
+def find_session(connection: Connection, secret: str, now_ms: int) -> Token | None:
+    """Return who is logged in."""
+    query = select(tokens, sessions.c.csrf).join(sessions, sessions.c.token == tokens.c.id)
+    mine = (sessions.c.digest == digest(secret)) & (sessions.c.expires_ms > now_ms)
+    return _token(connection, query.where(mine))
+
+
+def end_session(connection: Connection, secret: str) -> None:
+    """Log out."""
+    remove(connection, sessions, sessions.c.digest == digest(secret))
+
+
+def _token(connection: Connection, query: Any) -> Token | None:
+    rows = find(connection, query.where(tokens.c.revoked_ms.is_(None)))
+    if not rows:
+        return None
+    row = rows[0]
+    return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))

@@ -1,0 +1,173 @@
+"""Training again: in a process of its own, judged before it is used.
+
+The child opens the last snapshot, learns new weights from what was known before the questions it
+will be judged on, ranks these questions with the new and with the old weights, and writes its
+verdict. The questions are those asked since the old weights were learned, so that neither has seen
+them. What is swapped in are the weights that were judged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from atpgraph.errors import InputError
+from atpgraph.util.arrays import Int64Array
+from atpgraph.util.files import atomic_path
+from atpgraph_qa.advisor.advisor import Advisor
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.service.engine import CALIBRATED, Engine
+from atpgraph_qa.service.snapshots import Snapshots
+from atpgraph_qa.service.tables import Row, add, get_meta, models, put_meta
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Query, active_users
+
+LOG = logging.getLogger("atpgraph.serve")
+
+
+class Trainer:
+    """Starts the child, waits for it, and swaps its weights in if they are not worse."""
+
+    def __init__(self, engine: Engine, snapshots: Snapshots, folder: Path) -> None:
+        self.engine, self.snapshots = engine, snapshots
+        self.file = folder / "retrained.json"
+        self.child: subprocess.Popen[bytes] | None = None
+        self.last: Row = {}
+        with engine.database.write() as connection:
+            first = {"trained_ms": engine.current().history.last_ms, "retrained_ms": engine.clock()}
+            for name, moment in first.items():
+                if not get_meta(connection, name):
+                    put_meta(connection, name, moment)
+
+    @property
+    def running(self) -> bool:
+        """Whether a child is at work."""
+        return self.child is not None
+
+    def start(self) -> None:
+        """Start training on what is known now."""
+        if self.running:
+            raise InputError("The service is training already.")
+        path = self.snapshots.write()
+        with self.engine.database.write(acting=True) as connection:
+            since = get_meta(connection, "trained_ms")
+            put_meta(connection, "retrained_ms", self.engine.clock())
+        self.file.unlink(missing_ok=True)
+        rules = self.engine.settings.retrain
+        arguments = [path, self.file, since, rules.least_questions, rules.most_questions]
+        command = [sys.executable, "-m", "atpgraph_qa.service.training", *map(str, arguments)]
+        quiet = subprocess.DEVNULL
+        self.child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
+
+    def tend(self) -> None:
+        """Look after the child, and start one when it is time."""
+        if self.child is not None and self.child.poll() is not None:
+            self._finish(self.child.returncode)
+        every = self.engine.settings.retrain.every_days
+        if every and not self.running:
+            with self.engine.database.read() as connection:
+                last = int(get_meta(connection, "retrained_ms", "0"))
+            if self.engine.clock() - last > every * DAY_MS:
+                self.start()
+
+    def wait(self, timeout: float) -> None:
+        """Wait for the child and act on what it found."""
+        if self.child is not None:
+            self._finish(self.child.wait(timeout))
+
+    def stop(self) -> None:
+        """End the child; what it learned is lost."""
+        if self.child is not None and self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(10)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+
+    def _finish(self, code: int) -> None:
+        self.child = None
+        try:
+            found = json.loads(self.file.read_text(encoding="utf-8")) if code == 0 else {}
+        except (OSError, ValueError):
+            found = {}
+        state, now = found.pop("verdict", "failed"), self.engine.clock()
+        name = f"retrained-{now}"
+        if state == "better":
+            self._swap(found, name)
+            state = "in use"
+        judged = {key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found}
+        self.last = {"name": name, "state": state, **judged}
+        with self.engine.database.write(acting=True) as connection:
+            add(connection, models, name=name, created_ms=now, state=state, judged=judged)
+        LOG.info("retrained", extra={"facts": self.last})
+
+    def _swap(self, found: Row, name: str) -> None:
+        weights, engine = Router.from_json(found["router"]), self.engine
+        with self.snapshots.writing, engine.lock:
+            engine.exchange(with_weights(engine.current(), weights), with_weights, weights)
+            engine.model = name
+            with engine.database.write(acting=True) as connection:
+                put_meta(connection, "trained_ms", found["cut_ms"])
+                put_meta(connection, CALIBRATED, engine.clock() // DAY_MS + 1)
+            self.snapshots.write()
+
+
+def with_weights(advisor: Advisor, weights: Router) -> Advisor:
+    """Return the advisor with other weights."""
+    return replace(advisor, router=weights)
+
+
+def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
+    """Return new weights, and how they rank the last questions beside the old ones."""
+    history = advisor.history
+    resolved = np.flatnonzero(history.best_answer >= 0)
+    owner = history.answers.owner[history.best_answer[resolved]]
+    asked = history.questions.asked_ms[resolved]
+    fit = (owner >= 0) & (asked > since_ms) & (owner != history.questions.asker[resolved])
+    chosen = resolved[fit][-most:]
+    if len(chosen) < least:
+        return {"verdict": "too few questions", "questions": len(chosen)}
+    past = History(history.records, int(history.questions.asked_ms[chosen[0]]))
+    new = Router("all", random_state).fit(past)
+    old_mrr, new_mrr = (_mrr(each, past, chosen, history) for each in (advisor.router, new))
+    return {
+        "verdict": "better" if new_mrr >= old_mrr else "worse",
+        "questions": len(chosen),
+        "old_mrr": old_mrr,
+        "new_mrr": new_mrr,
+        "cut_ms": int(history.last_ms),
+        "router": new.to_json(),
+    }
+
+
+def _mrr(router: Router, past: History, questions: Int64Array, full: History) -> float:
+    total = 0.0
+    for position in questions.tolist():
+        query = Query.again(full.records, position, past)
+        people = active_users(query)
+        right = full.records.ids(full.answers.owner[full.best_answer[position]])
+        scores = router.score(query, people)
+        there = np.flatnonzero(people == right)
+        if len(there):
+            total += 1.0 / (1 + int((scores > scores[there[0]]).sum()))
+    return total / len(questions)
+
+
+def main(snapshot: str, file: str, *numbers: str) -> None:
+    """Run in the child; the numbers are a moment, and the least and most questions."""
+    found = judge(Advisor.load(snapshot), *map(int, numbers))
+    with atomic_path(file) as temporary:
+        temporary.write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,1 +1,0 @@
-"""The page: server-rendered, no build step, nothing loaded from elsewhere."""

@@ -1,0 +1,360 @@
+"""Evidence that is not local: degrees, levels, times, vectors and attributes of both nodes."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from atpgraph.cycles import break_cycles
+from atpgraph.embedding import ATP
+from atpgraph.embedding.ranking import pair_scores
+from atpgraph.errors import BudgetError, InputError
+from atpgraph.graph.digraph import DiGraph
+from atpgraph.hierarchy import levels
+from atpgraph.linkpred.evidence.times import Clock
+from atpgraph.linkpred.factor import leading_factors
+from atpgraph.util.archive import Field
+from atpgraph.util.arrays import (
+    AnyArray,
+    Float32Array,
+    Float64Array,
+    FloatArray,
+    Int64Array,
+    IntArray,
+)
+from atpgraph.util.random import generator
+
+HORIZONS = (0.02, 0.1)  # of recent links: shares of all edges
+
+
+@dataclass(frozen=True, eq=False)
+class NewNode:
+    """A node added to a fitted graph: its index is the last of ``graph``."""
+
+    graph: DiGraph
+    out: Int64Array  # nodes that it has edges to
+    into: Int64Array  # and from
+    attributes: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What evidence is made from, beside the graph."""
+
+    n_components: int = 32  # of ATP's vectors; the singular vectors have twice as many
+    n_jobs: int | None = None
+    random_state: int = 0
+    attributes: Float32Array | None = None  # a row for each node
+    clock: Clock | None = None
+
+    def grown(self, new: NewNode) -> Settings:
+        """Return the settings with the attributes and the time of a new node."""
+        clock = None if self.clock is None else self.clock.grown(new.graph)
+        if self.attributes is None:
+            return replace(self, clock=clock)
+        width = self.attributes.shape[1]
+        given = np.zeros(width) if new.attributes is None else new.attributes
+        row = np.asarray(given, dtype=np.float32).reshape(1, -1)
+        if row.shape[1] != width:
+            raise InputError(
+                f"The attributes of the new node are {row.shape[1]} numbers, not {width}."
+            )
+        return replace(self, attributes=np.concatenate([self.attributes, row]), clock=clock)
+
+
+class Evidence(ABC):
+    """Numbers for each ordered pair of nodes, and the terms that linear models make of them.
+
+    ``fields`` names the arrays that are stored in a file; all else follows from the graph and the
+    settings.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    term_names: tuple[str, ...]
+    fields: ClassVar[Mapping[str, Field]] = {}
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def fit(self, graph: DiGraph) -> Self:
+        """Keep what is needed of the graph."""
+
+    @abstractmethod
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return the numbers of the pairs (u[i], v[i]): an array of shape (pairs, names)."""
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Turn numbers into terms of a linear model: an array of shape (pairs, term_names)."""
+        return found
+
+    def grown(self, new: NewNode, settings: Settings) -> Evidence:
+        """Return the evidence of the graph with one node more; this one does not change."""
+        return type(self)(settings).fit(new.graph)
+
+
+_DEGREES = ("out-degree of u", "in-degree of u", "out-degree of v", "in-degree of v")
+
+
+class Degrees(Evidence):
+    """log(1 + degree), out and in, of both ends."""
+
+    kind = "degrees"
+    names = _DEGREES
+    term_names = (
+        *(f"log {name}" for name in _DEGREES),
+        *(f"log² {name}" for name in _DEGREES),
+        *(f"no {name}" for name in _DEGREES),
+        *(f"{a}·{b}" for a in _DEGREES[:2] for b in _DEGREES[2:]),
+    )
+
+    def fit(self, graph: DiGraph) -> Self:
+        self._log = np.log1p(np.column_stack([graph.out_degree, graph.in_degree]))
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        return np.concatenate([self._log[u], self._log[v]], axis=1)
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Return the logarithms, their squares, zeros and products across the pair."""
+        products = (found[:, :2, None] * found[:, None, 2:]).reshape(-1, 4)
+        return np.concatenate([found, found**2, found == 0, products], axis=1)
+
+
+class Recency(Evidence):
+    """In-degree of v shortly before u chooses, at two horizons, and how much older v is than u.
+
+    Horizons are shares of all edges, so that they do not depend on the unit of time.
+    """
+
+    kind = "recency"
+    names = (*(f"recent in-degree, {100 * h:g} %" for h in HORIZONS), "age gap", "in-degree then")
+    term_names = (
+        *(f"log {name}" for name in names[:2]),
+        "log² recent in-degree",
+        "recent share",
+        "older",
+        "root of age gap",
+        "age gap",
+        "log age gap",
+        "log in-degree then",
+        "young and cited",
+    )
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Sort the times at which each node was linked to."""
+        assert self.settings.clock is not None
+        self.clock = self.settings.clock
+        # One sorted array answers for all nodes: node first, then the time, which is at most 1.
+        self._keys = np.sort(2.0 * graph.targets + self.clock.arrivals(graph))
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return both counts, the age gap, and the in-degree when u chooses."""
+        until, node = self.clock.now[u], 2.0 * np.asarray(v)
+        upto = np.searchsorted(self._keys, node + until)
+        counts = [
+            np.maximum(upto - np.searchsorted(self._keys, node + np.maximum(until - h, -1e-9)), 0)
+            for h in (*HORIZONS, 2.0)
+        ]
+        return np.column_stack([*counts[:2], until - self.clock.start[v], counts[2]])
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Return logarithms of the counts, their ratio, and the age gap in several forms."""
+        short, long, ever = (np.log1p(found[:, at]) for at in (0, 1, 3))
+        gap, share = found[:, 2], found[:, 1] / (found[:, 3] + 1.0)
+        old = np.maximum(gap, 0.0)
+        age = np.log(old + 0.01)
+        columns = [short, long, long**2, share, gap > 0, np.sqrt(old), gap, age, ever, ever * age]
+        return np.column_stack(columns)
+
+
+class Levels(Evidence):
+    """Levels of u and v once cycles are broken: edges lead up."""
+
+    kind = "levels"
+    names = ("level of u", "level of v")
+    term_names = (*names, "level difference", "sign of it", "signed log of it")
+    fields: ClassVar[Mapping[str, Field]] = {"level_": Field("f", ("n",), low=0, optional=True)}
+    level_: Float64Array
+
+    def fit(self, graph: DiGraph) -> Self:
+        dag = break_cycles(graph, "h-voting", random_state=self.settings.random_state).dag
+        self.level_ = levels(dag).astype(np.float64)
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        return np.column_stack([self.level_[u], self.level_[v]])
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Return the levels, the difference, its sign and its signed logarithm."""
+        apart = found[:, 1] - found[:, 0]
+        sign = np.sign(apart)
+        return np.column_stack([found, apart, sign, sign * np.log1p(np.abs(apart))])
+
+    def grown(self, new: NewNode, settings: Settings) -> Levels:
+        """Put the node one above its highest source, as peeling would; others stay."""
+        other = copy.copy(self)
+        other.level_ = np.append(self.level_, 1 + self.level_[new.into].max(initial=0))
+        return other
+
+
+class VectorEvidence(Evidence):
+    """⟨source vector of u, target vector of v⟩, and the other way round."""
+
+    source_: Float32Array
+    target_: Float32Array
+
+    def __init_subclass__(cls) -> None:
+        pair = Field("f", ("n", cls.kind), optional=True)
+        cls.fields = {"source_": pair, "target_": pair}
+
+    def use(self, source: FloatArray, target: FloatArray) -> Self:
+        """Take vectors that were computed before."""
+        self.source_ = np.ascontiguousarray(source, dtype=np.float32)
+        self.target_ = np.ascontiguousarray(target, dtype=np.float32)
+        return self
+
+    def grown(self, new: NewNode, settings: Settings) -> VectorEvidence:
+        """Return the evidence with vectors for the node; others keep theirs."""
+        vectors = zip((self.source_, self.target_), self.project(new), strict=True)
+        return copy.copy(self).use(*(np.concatenate([old, row[None]]) for old, row in vectors))
+
+    @abstractmethod
+    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
+        """Return the vectors of a new node."""
+
+
+class AtpScore(VectorEvidence):
+    """How strongly ATP's vectors for links say that u leads to v."""
+
+    kind = "atp"
+    names = ("ATP score", "ATP score of v → u")
+    term_names = ("log ATP score", "log ATP score of v → u")
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Embed the graph; where there are too many paths to store them all, for reachability."""
+        given = self.settings
+        model = ATP(
+            given.n_components, purpose="paper", zero_weight="auto", n_jobs=given.n_jobs,
+            random_state=given.random_state,
+        )  # fmt: skip
+        try:
+            model.fit(graph)
+        except BudgetError:
+            model.set_params(purpose="reachability", zero_weight=0.0).fit(graph)
+        return self.use(model.source_, model.target_)
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+        ways = ((there, back), (back, there))
+        return np.column_stack([pair_scores(self.source_, self.target_, *way) for way in ways])
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Return log(1 + score): the vectors are not negative."""
+        return np.log1p(np.maximum(found, 0.0))
+
+    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
+        """Return vectors as large, in each component, as those of the nodes next to it.
+
+        The node reaches all that its targets reach, and is reached by all that reach its sources.
+        """
+        source = self.source_[new.out].max(axis=0, initial=0.0)
+        return source, self.target_[new.into].max(axis=0, initial=0.0)
+
+
+_SPECTRAL = (
+    "spectral score",
+    "spectral score of v → u",
+    *(f"spectral score, {share}" for share in ("an eighth", "a quarter", "half")),
+)
+
+
+class SpectralScore(VectorEvidence):
+    """The entry of low-rank approximations of the adjacency matrix, of all components and of fewer.
+
+    The first components say who is popular with whom at large, the last ones who is close; what
+    they are worth differs from graph to graph, so the sums over the first eighth, quarter and half
+    of them are evidence of their own.
+    """
+
+    kind = "spectral"
+    names = _SPECTRAL
+    term_names = tuple(
+        f"{form}{name}" for form in ("", "root of ", "log of ") for name in _SPECTRAL
+    )
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Factor the adjacency matrix; a second fit starts from the vectors of the first."""
+        forward = graph.keep_edges(graph.sources != graph.targets).to_scipy().astype(np.float32)
+        forward.data[:] = 1.0  # an edge is an edge
+        k = max(min(2 * self.settings.n_components, graph.n_nodes), 1)
+        start = getattr(self, "target_", None)
+        return self.use(*leading_factors(forward, k, generator(self.settings.random_state), start))
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        """Return inner products there and back, then of the first components."""
+        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+        k = self.source_.shape[1]
+        blocks = pairwise([0, -(-k // 8), -(-k // 4), -(-k // 2), k])
+        parts = [
+            pair_scores(self.source_[:, low:high], self.target_[:, low:high], there, back)
+            for low, high in blocks
+        ]
+        sums = np.cumsum(parts, axis=0)
+        reverse = pair_scores(self.source_, self.target_, back, there)
+        return np.column_stack([sums[3], reverse, *sums[:3]])
+
+    def terms(self, found: Float64Array) -> Float64Array:
+        """Return the scores, their roots and their logarithms, cut at a thousandth."""
+        positive = np.maximum(found, 0.0)
+        return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
+
+    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
+        """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
+        found = []
+        for side, nodes in ((self.target_, new.out), (self.source_, new.into)):
+            scale = (side.astype(np.float64) ** 2).sum(axis=0)  # the columns of V √Σ have norm √σ
+            found.append(side[nodes].sum(axis=0) / np.where(scale > 0, scale, 1.0))
+        return found[0], found[1]
+
+
+class Attributes(Evidence):
+    """How alike the attributes of u and v are, and which of them speak for a link.
+
+    x holds the attributes of a node along their main components (the longest first, scaled so that
+    the inner product of two nodes is near their cosine). Terms are the cosine; x_u ∘ x_v, with one
+    weight each, which is a bilinear form x_uᵀ diag(w) x_v; and x_v − x_u, which tells the direction
+    apart where attributes rise or fall along edges.
+    """
+
+    kind = "attributes"
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        assert settings.attributes is not None
+        self.vectors_ = settings.attributes
+        self._norm = np.maximum(np.linalg.norm(self.vectors_, axis=1), 1e-12)
+        forms, k = ("attributes in common", "attributes apart"), self.vectors_.shape[1]
+        self.names = ("similarity", *(f"{form}, {at + 1}" for form in forms for at in range(k)))
+        self.term_names = self.names
+
+    def fit(self, graph: DiGraph) -> Self:
+        """Return itself: attributes do not depend on the edges."""
+        return self
+
+    def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
+        a, b = self.vectors_[u], self.vectors_[v]
+        product = (a * b).astype(np.float64)
+        cosine = product.sum(axis=1) / (self._norm[u] * self._norm[v])
+        return np.concatenate([cosine[:, None], product, b - a], axis=1)
+
+
+PARTS: tuple[type[Evidence], ...] = (Degrees, Recency, Levels, AtpScore, SpectralScore, Attributes)
