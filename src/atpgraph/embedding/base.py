@@ -5,11 +5,18 @@ from __future__ import annotations
 import inspect
 from typing import Any, Self
 
+from atpgraph.errors import NotFittedError
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.registry import unknown_name
 
 
 class Estimator:
-    """Parameters are the arguments of ``__init__``, stored as they are under the same names."""
+    """Parameters are the arguments of ``__init__``, stored as they are under the same names.
+
+    A fitted estimator has a graph, ``graph_``.
+    """
+
+    graph_: DiGraph
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -47,6 +54,16 @@ class Estimator:
             if value is not signature[name].default and value != signature[name].default
         }
 
+    def _fitted(self) -> DiGraph:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} is not fitted yet; call fit(graph) first.")
+        return self.graph_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "graph_")
+
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self._changed().items())
-        return f"{type(self).__name__}({changed})"
+        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
+        return f"{type(self).__name__}({changed}){fitted}"

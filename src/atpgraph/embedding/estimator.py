@@ -28,7 +28,7 @@ from atpgraph.embedding.path_sample import PathSample
 from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
 from atpgraph.embedding.settings import Settings, checked, settle, without_removed
 from atpgraph.embedding.spread import Run, open_run
-from atpgraph.errors import BudgetError, InputError, NotFittedError
+from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
@@ -712,20 +712,6 @@ class ATP(Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote."""
         return model_file.load(cls, path)
-
-    def _fitted(self) -> DiGraph:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} is not fitted yet; call fit(graph) first."
-            )
-        return self.graph_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "graph_")
-
-    def __repr__(self) -> str:
-        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
-        return super().__repr__() + fitted
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
