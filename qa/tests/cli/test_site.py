@@ -75,7 +75,6 @@ def test_errors_are_one_sentence(site, tmp_path):
         ("qa", "ingest", tmp_path / "none", "-o", tmp_path / "site"),
         ("qa", "stats", tmp_path),
         ("qa", "difficulty", site, "--evaluate", "--methods", "magic"),
-        ("qa", "difficulty", site, "--report", tmp_path / "r"),
         ("data", "generate", "community", "-o", site, "--users", 5, "--questions", 5),
     ):
         said = run(*arguments, "-q", code=2)

@@ -7,8 +7,8 @@ import pytest
 
 from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import rank_of
-from atpgraph_qa.baselines.oracle import Oracle
-from atpgraph_qa.baselines.registry import METHODS
+from atpgraph_qa.baselines import METHODS
+from atpgraph_qa.baselines.rivals import Oracle
 from atpgraph_qa.evaluation.evaluation import evaluate_routing, run
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.router import Router
@@ -44,6 +44,22 @@ def test_ranks_are_those_of_single_questions(records: Records) -> None:
     assert found.activity[0] == np.count_nonzero(
         first.answers.owner == first.codes([cases[0].truth])[0]
     )
+
+
+def test_how_often_somebody_among_the_first_answered(records: Records) -> None:
+    protocol = make_protocol(records, "time-all")
+    method = METHODS["bm25"]("all")
+    found = run(protocol, [method])
+    ranks = []
+    for case in (case for _, part in protocol.periods() for case in part):
+        scores = method.score(case.query, case.candidates)
+        places = [p for p, user in enumerate(case.candidates) if user in case.answerers]
+        ranks.append(min((rank_of(scores, place) for place in places), default=np.inf))
+    assert found.ranks["bm25"].answered.tolist() == ranks
+    row = found.to_dict()["methods"]["bm25"]
+    for k in (1, 3, 5, 10):
+        assert row[f"answered@{k}"] == pytest.approx(np.mean(np.array(ranks) <= k))
+    assert row["hits@10"] < row["answered@10"] < 1
 
 
 def test_nobody_beats_the_oracle_by_much(dump: Path, records: Records) -> None:
