@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
-from atpgraph_qa.evaluation.evaluation import Ranks
+from atpgraph_qa.evaluation.evaluation import Ranks, first_rank
 
 
 def test_by_hand() -> None:
@@ -32,3 +34,13 @@ def test_somebody_among_the_first_answered() -> None:
     assert found["answered@1"].tolist() == [0.0, 0.0]
     assert found["answered@3"].tolist() == [1.0, 0.0]
     assert found["answered@10"].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("wanted", [[0], [1, 2], [1, 4], [2, 3, 4], [4], [0, 1, 2, 3, 4]])
+def test_the_first_of_several_among_equals(wanted: list[int]) -> None:
+    scores, right = np.array([3.0, 2.0, 2.0, 2.0, 1.0]), np.isin(np.arange(5), wanted)
+    # Every order that the scores allow is as likely as any other.
+    orders = [o for o in permutations(range(5)) if (np.diff(scores[list(o)]) <= 0).all()]
+    ranks = [1 + min(order.index(each) for each in wanted) for order in orders]
+    assert first_rank(scores, right) == pytest.approx(np.mean(ranks))
+    assert first_rank(scores, np.zeros(5, dtype=bool)) == np.inf

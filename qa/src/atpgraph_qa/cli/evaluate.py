@@ -196,7 +196,14 @@ def _ordered(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return sorted(result["methods"].items(), key=lambda item: -(item[1]["mrr"]["mean"] or 0))
 
 
-_ANSWERED = ("answered@1", "answered@3", "answered@5", "answered@10")
+_SHOWN = {
+    "answered@1": "answered@1",
+    "answered@3": "@3",
+    "answered@5": "@5",
+    "answered@10": "@10",
+    "p@1": "P@1",
+    "accuracy": "accuracy",
+}
 
 
 def _methods(name: str, result: dict[str, Any]) -> Any:
@@ -205,17 +212,14 @@ def _methods(name: str, result: dict[str, Any]) -> Any:
     for method, row in _ordered(result):
         above = row.get("router_above", {})
         mrr = (row["mrr"][end] for end in ("mean", "low", "high"))
-        others = (row[metric] for metric in (*_ANSWERED, "p@1", "accuracy"))
+        others = (row[metric] for metric in _SHOWN)
         rows.append((method, *mrr, *others, above.get("mean"), above.get("p")))
     title = (
         f"{name}: {result['questions']:,} questions, "
         f"{result['candidates_mean']:.1f} candidates each, {result['reachable']:,} reachable"
     )
-    answered = (f"top {metric.partition('@')[2]} answered" for metric in _ANSWERED)
-    above_by = ("router above by", "p")
-    return table(
-        ("method", "MRR", "low", "high", *answered, "P@1", "accuracy", *above_by), rows, title
-    )
+    header = ("method", "MRR", "low", "high", *_SHOWN.values(), "router above by", "p")
+    return table(header, rows, title)
 
 
 def _by_earlier_answers(result: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.comparison import Comparison
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.progress import stage
 from atpgraph_qa.baselines import METHODS, QUICK
 from atpgraph_qa.baselines.rivals import Oracle
@@ -305,10 +305,8 @@ class _Row:
 
     def rank(self, case: Case) -> None:
         scores = self.timed(self.method.score, case.query, case.candidates)
-        there = np.flatnonzero(np.isin(case.candidates, case.answerers))
-        best = int(there[np.argmax(scores[there])]) if len(there) else -1
-        for ranks, place in ((self.ranks, case.place), (self.answered, best)):
-            ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
+        self.ranks.append(rank_of(scores, case.place) if case.place >= 0 else np.inf)
+        self.answered.append(first_rank(scores, np.isin(case.candidates, case.answerers)))
         if not len(scores):
             return
         top = int(np.argmax(scores))
@@ -316,6 +314,15 @@ class _Row:
         if isinstance(self.method, Router):
             self.stated.append(float(self.method.confidence(scores)[top]))
             self.right.append(float(top == case.place))
+
+
+def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
+    """Return the mean rank of the first wanted candidate when ties are broken at random."""
+    if not wanted.any():
+        return float("inf")
+    best = scores[wanted].max()
+    above, tied = np.count_nonzero(scores > best), scores == best
+    return float(above + (tied.sum() + 1) / (np.count_nonzero(tied & wanted) + 1))
 
 
 def frequencies(people: Sequence[int]) -> Int64Array:
