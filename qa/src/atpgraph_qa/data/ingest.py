@@ -17,13 +17,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import pyarrow as arrow
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.progress import Stage, stage
 from atpgraph_qa.data.rows import Batch
 from atpgraph_qa.data.schema import FILES, LARGEST_ID
-from atpgraph_qa.data.store import StoreWriter, load_arrow, new_version
+from atpgraph_qa.data.store import StoreWriter, new_version
 from atpgraph_qa.data.xml import RowBlocks
 
 _READ_BYTES = 1 << 20
@@ -279,7 +280,7 @@ class _DumpReader:
         for table, rows in batch.tables.items():
             new = self.seen.add(rows["id"].to_numpy())
             self.report.duplicates += len(new) - int(np.count_nonzero(new))
-            self.writer.write(table, rows if new.all() else rows.filter(load_arrow()[0].array(new)))
+            self.writer.write(table, rows if new.all() else rows.filter(arrow.array(new)))
 
     def _note_broken(self, messages: list[str]) -> None:
         self.report.unreadable += len(messages)
