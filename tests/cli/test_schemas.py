@@ -23,7 +23,7 @@ data generate cycles -o h.txt --nodes 20 --edges 40 --planted 2
 data generate dag -o d.txt --nodes 20 --edges 30
 data generate gnm -o e.txt --nodes 20 --edges 30
 data generate citation -o c.txt --nodes 50 --edges 80
-cycles g.txt --truth t.txt --report r1
+cycles g.txt --truth t.txt
 cycles g.txt --all
 levels g.txt
 reach g.txt 1 2 3 4 --path

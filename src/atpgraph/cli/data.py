@@ -90,7 +90,7 @@ def cycles(
     max_length: Annotated[
         int | None, opt("Close only paths of at most this many edges.", min=1)
     ] = None,
-    dag: Annotated[Path | None, opt("Plant them into this DAG, not into a random one.")] = None,
+    dag: Annotated[Path | None, opt("Plant them in this DAG instead of a random one.")] = None,
     truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
     seed: Seed = 0,
 ) -> None:
