@@ -15,7 +15,6 @@ import os
 import stat
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -136,26 +135,20 @@ def compilation_note() -> str:
     return _note
 
 
-class _Watch(event.Listener):  # type: ignore[misc]
+class _Watch(event.TimingListener):  # type: ignore[misc]
     def __init__(self, announce: Callable[[], None]) -> None:
-        self.announce = announce
-        self.announced = False
-        self.depth = 0
-        self.started = 0.0
-        self.seconds = 0.0
+        super().__init__()
+        self.announce: Callable[[], None] | None = announce
 
     def on_start(self, event: Any) -> None:
-        if not self.announced:
-            self.announced = True
-            self.announce()
-        if self.depth == 0:
-            self.started = time.perf_counter()
-        self.depth += 1
+        if self.announce is not None:
+            announce, self.announce = self.announce, None
+            announce()
+        super().on_start(event)
 
-    def on_end(self, event: Any) -> None:
-        self.depth -= 1
-        if self.depth == 0:
-            self.seconds += time.perf_counter() - self.started
+    @property
+    def seconds(self) -> float:
+        return float(self.duration) if self.done else 0.0
 
 
 @contextlib.contextmanager

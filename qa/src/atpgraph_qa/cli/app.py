@@ -136,7 +136,7 @@ def train(
         "edges": model.graph_.n_edges,
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
-        "learnt_from": advisor.router.questions_,
+        "learned_from": advisor.router.questions_,
         "seconds": round(time.perf_counter() - started, 3),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
