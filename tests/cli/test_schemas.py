@@ -58,6 +58,8 @@ links score k.npz --pairs unknown.txt
 links recommend k.npz 1 --top 3 --explain
 links recommend k.npz 1 --top 3 --sources
 links top k.npz --top 5
+data imports -o imports.tsv
+data imports -o packages.tsv --packages
 data list
 data path cit-HepTh
 data fetch cit-HepTh

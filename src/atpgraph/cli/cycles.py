@@ -176,7 +176,7 @@ def levels(
     widest = int(width.argmax()) + 1 if len(width) else 0
     if output is not None:
         _write_levels(output, read.labels.tolist(), level.tolist())
-    payload = {
+    payload: dict[str, Any] = {
         "nodes": read.n_nodes,
         "edges": read.n_edges,
         "removed": len(result.removed),
@@ -185,6 +185,9 @@ def levels(
         "widest_size": int(width.max(initial=0)),
         "sizes": width,
     }
+    if out.json:
+        pairs = zip(read.labels.tolist(), level.tolist(), strict=True)
+        payload["node_levels"] = [{"node": node, "level": at} for node, at in pairs]
     rows: list[Any] = list(enumerate(width, start=1))
     if len(rows) > 24:
         rows[12:-12] = [("…", None)]

@@ -1,4 +1,4 @@
-"""``atp data``: public graphs by name, and random ones."""
+"""``atp data``: public graphs by name, your own imports, and random graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import Reading, Seed, arg, opt, output
 from atpgraph.errors import InputError
 
-app = Commands(help="Get graphs: list and download public ones, or generate random ones.")
+app = Commands(
+    help="Get graphs: download public ones, write your Python's imports, or generate random ones."
+)
 generate = Commands(help="Generate random graphs, or a simulated community.")
 
 Name = Annotated[str, arg("Name of the dataset, as 'atp data list' shows it.")]
@@ -63,6 +65,22 @@ def fetch(out: Session, name: Name) -> None:
 def path(out: Session, name: Name) -> None:
     """Print the path of a dataset that is on this machine."""
     _located(out, name, "path")
+
+
+@app.command()
+def imports(
+    out: Session,
+    output: Output,
+    packages: Annotated[bool, opt("Write the requirements of installed packages instead.")] = False,
+) -> None:
+    """Write the import graph of your Python's standard library."""
+    from atpgraph import datasets
+
+    graph = datasets.installed_packages() if packages else datasets.python_imports()
+    atpgraph.write_edgelist(graph, output)
+    sizes = {"nodes": graph.n_nodes, "edges": graph.n_edges}
+    written = f"{output}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+    out.result(sizes | {"output": output}, written, f"next: atp {output}")
 
 
 def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> None:
