@@ -115,7 +115,7 @@ def test_embedding_says_what_the_model_says(planted, pages) -> None:
 
 def test_odd_graphs_have_reports_too(tmp_path) -> None:
     for edges in ([], [("<a>", "<a>")], [("a", "b")]):
-        model = ATP(n_components=1, purpose="paper").fit(edges)
+        model = ATP(n_components=1, purpose="paper").fit(DiGraph.from_edges(edges))
         page = write_index(tmp_path / "embed", embedding.render(model, name="<odd>"))
         assert "<odd>" in text_of(page)
         assert "Settings" in text_of(page)
