@@ -160,7 +160,7 @@ def test_commands_of_the_other_distribution_say_what_to_install(command: str) ->
     done = without_qa("from atpgraph.cli import main; main()", *command.split())
     assert done.returncode == 2
     assert done.stderr.startswith("atp: error: 'atp ")
-    assert done.stderr.endswith("comes with atpgraph-qa: pip install atpgraph-qa.\n")
+    assert done.stderr.endswith("is part of atpgraph-qa: pip install atpgraph-qa.\n")
     assert done.stdout == ""
 
 
