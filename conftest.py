@@ -19,8 +19,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
-settings.register_profile("default", deadline=None, max_examples=60)
-settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=30)
+settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
@@ -31,16 +31,20 @@ TOGETHER = {
     "qa/tests/service/": "service",
     **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
 }
-# Groups that take longest start first, so that no process is left with one of them at the end.
+# Groups that take longest start first, so that no process is left with one of them at the end. After
+# the first come three without kernels: in a new clone, two processes that need the same kernels at
+# the same time would both compile them.
 SLOW = (
     "service",
+    "tests/test_leaks.py",
+    "tests/cli/test_console.py",
+    "tests/test_packaging.py",
     "routing",
     "tests/docs/test_blocks.py",
     "tests/embedding/test_spread.py",
     "tests/cli/test_resume.py",
     "attack",
     "tests/linkpred/test_predictor.py",
-    "tests/test_leaks.py",
 )
 
 

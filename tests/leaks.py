@@ -141,6 +141,8 @@ class LeakCheck:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> None:
+        gc.collect()
+        gc.freeze()  # what imports made is no garbage: looking through it takes a second each time
         self.known = open_resources()
 
     @pytest.hookimpl(wrapper=True)
