@@ -53,7 +53,7 @@ def model(dump: Path) -> Path:
     run("qa", "ingest", dump, "-o", site, "-q")
     found = json.loads(run("qa", "train", site, "-o", model, "--dim", 4, "--json", "-q"))
     assert found["questions"] > 100
-    assert found["learnt_from"] > 50
+    assert found["learned_from"] > 50
     return model
 
 

@@ -22,7 +22,7 @@ def community(
     bounties: Annotated[float, opt("Share of questions with a bounty.")] = 0.08,
     seed: Seed = 0,
 ) -> None:
-    """A simulated question-and-answer site, as a data dump with ground truth beside it."""
+    """Simulate a question-and-answer site: a data dump, and a file with the ground truth."""
     from atpgraph.util.random import generator
     from atpgraph_qa.simulation.community import simulate_community
     from atpgraph_qa.simulation.dump import write_dump
