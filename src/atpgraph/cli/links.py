@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
     from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
 
-_EXPLAINED = (
-    "score",
-    "base",
-    "reasons",
-)  # the base and the weights of the reasons sum to the score
-app = Commands(help="Predict links: learn from a graph, then ask for what is missing.")
+_EXPLAINED = ("score", "base", "reasons")  # base and weights add up to the score
+app = Commands(help="Predict missing links: learn from a graph, then get suggestions.")
 
 Model = Annotated[Path, arg("File that 'atp links fit' wrote.")]
 Density = Annotated[
@@ -103,7 +99,7 @@ def score(
         float, opt("Share of links among the pairs you ask about, in (0, 1).")
     ] = 0.5,
 ) -> None:
-    """How likely is a link from U to V, and does it point this way?"""
+    """Estimate how likely a link from U to V is, and which way it points."""
     import numpy as np
 
     loaded = atpgraph.LinkPredictor.load(model)
@@ -130,7 +126,7 @@ def recommend(
     include_known: Annotated[bool, opt("List nodes that have the link already, too.")] = False,
     base_rate: Density = None,
 ) -> None:
-    """The likeliest targets of a node, best first."""
+    """List the likeliest targets of a node, best first."""
     loaded = atpgraph.LinkPredictor.load(model)
     (label,) = known_labels(loaded.graph_, [node])
     direction = "sources" if sources else "targets"
@@ -162,7 +158,7 @@ def recommend(
 
 @app.command()
 def top(out: Session, model: Model, top: opts.Top = 100, base_rate: Density = None) -> None:
-    """The likeliest links of the whole graph that are not there."""
+    """List the likeliest missing links of the whole graph."""
     loaded = atpgraph.LinkPredictor.load(model)
     sources, targets, rates = loaded.top_links(top, base_rate=base_rate)
     rows = [

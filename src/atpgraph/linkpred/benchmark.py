@@ -14,7 +14,7 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.comparison import Comparison, compare
 from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.judging import PROTOCOLS, Curves, Protocol, choose_protocols
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, Protocol, choose_protocols
 from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.util.memory import peak_memory
@@ -44,7 +44,7 @@ class MethodResult:
     runs: list[Run]
     failure: str = ""  # why there is no result
     headlines: dict[str, str] = field(default_factory=dict)  # the metric of each protocol
-    curves: dict[str, Curves] = field(default_factory=dict)  # of the first seed, by protocol
+    curves: dict[str, Any] = field(default_factory=dict)  # ROC of the first seed
     note: str = ""  # what a reader of the table has to know
 
     def values(self, protocol: str, metric: str) -> list[float]:
