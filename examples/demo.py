@@ -33,7 +33,7 @@ from atpgraph.report import Bar, Section, bar_chart, figure, grid, page, table, 
 from atpgraph.report.pages.embedding import vector_map
 from atpgraph.util.jit import on_compilation
 from atpgraph_qa import Advisor, Newcomer, Policy, Site, ingest, simulate_community, write_dump
-from atpgraph_qa.baselines.registry import METHODS as ROUTES
+from atpgraph_qa.baselines import METHODS as ROUTES
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Split, best_answerer, make_protocol
 from atpgraph_qa.ranking.router import Router

@@ -21,12 +21,11 @@ from atpgraph.report.pages import embedding, linkpred, links
 from atpgraph_qa import (
     Site,
     evaluate_routing,
-    evaluate_site,
     ingest,
     simulate_community,
     write_dump,
 )
-from atpgraph_qa.reports import write_difficulty, write_routing
+from atpgraph_qa.reports import write_routing
 from tests.report.browser import Browser, browser, find_chromium
 
 
@@ -58,8 +57,6 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
     write_dump(community, root / "dump")
     ingest(root / "dump", root / "site")
     site = Site(root / "site")
-    found = evaluate_site(site, n_bootstrap=50, min_tag_questions=10)
-    made["difficulty"] = write_difficulty(found, root / "difficulty", "atp qa difficulty")
     routed = evaluate_routing(site, protocols=["time"], methods=["answers", "bm25", "random"])
     made["routing"] = write_routing(routed, root / "routing", "atp qa evaluate")
     return made

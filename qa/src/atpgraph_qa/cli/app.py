@@ -78,9 +78,9 @@ def stats(
 
     opened = Site(site)
     competition = competition_graph(opened, ega=ega.value, tau_days=tau)
-    counted = site_statistics(opened, competition).to_dict()
-    payload = {"site": site, "ega": ega.value, "tau_days": tau, **counted}
-    payload["edge_types"] = competition.counts
+    counted = site_statistics(opened, competition)
+    settings = {"site": site, "ega": ega.value, "tau_days": tau}
+    payload = {**settings, **counted, "edge_types": competition.counts}
     rows = [(what.replace("_", " "), n) for what, n in counted.items() if not what.endswith("_ms")]
     rows += [(f"edges {kind.replace('_', ' → ')}", n) for kind, n in competition.counts.items()]
     out.result(payload, table(("what", "number"), rows))

@@ -23,8 +23,6 @@ def community(
     seed: Seed = 0,
 ) -> None:
     """Simulate a question-and-answer site: a data dump, and a file with the ground truth."""
-    from dataclasses import asdict
-
     from atpgraph.util.random import generator
     from atpgraph_qa.simulation.community import simulate_community
     from atpgraph_qa.simulation.dump import write_dump
@@ -34,7 +32,7 @@ def community(
     made = simulate_community(
         users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
     )
-    summary = asdict(write_dump(made, output, random_state=rng))
+    summary = write_dump(made, output, random_state=rng)
     payload = {"model": "community", **summary, "output": output, "seed": seed}
     payload["seconds"] = round(time.perf_counter() - started, 3)
     out.result(
