@@ -139,7 +139,7 @@ def in_terminal(command: list[str], until: bytes = b"", **environment: str) -> t
         env={**os.environ, "TERM": "xterm-256color", **environment},
     )  # fmt: skip
     os.close(slave)
-    shown, pressed, give_up = b"", not until, time.monotonic() + 120
+    shown, pressed, give_up = b"", not until, time.monotonic() + 600
     try:
         while time.monotonic() < give_up:
             if select.select([master], [], [], 0.2)[0]:
