@@ -144,7 +144,7 @@ def export(
     ] = None,
 ) -> None:
     """Write the vectors for other programs."""
-    from atpgraph.embedding.export import export as write
+    from atpgraph.embedding.files import export as write
 
     if format is None:
         suffix = output.suffix.lower().removeprefix(".")
