@@ -151,7 +151,7 @@ def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Arra
         bits = Panel(view, columns[1], workers).bits
     at = np.where(parent >= 0, view.position[parent], -1)[view.nodes]
     has, new = at >= 0, -int(np.count_nonzero(parent[columns[1]] >= 0))
-    for words in bits.transpose(0, 2, 1).reshape(-1, n):  # what a node has and its parent has not
+    for words in (words for sheet in bits for words in sheet.T):  # new, compared to the parent
         new += int(np.bitwise_count(words[has] & ~words[at[has]]).sum())
     pairs, extras = float(counts.sum()) * scale, new * scale
     held = int(_EXTRA_BYTES * extras + _NODE_BYTES * n)

@@ -198,6 +198,10 @@ class ReachSketch:
     complete: BoolArray
     sizes: Int64Array
 
+    def __repr__(self) -> str:
+        n, s = self.members.shape
+        return f"ReachSketch(nodes={n}, size={s}, pairs={self.n_pairs})"
+
     @cached_property
     def n_pairs(self) -> int:
         """Number of reachable pairs, as estimated."""
