@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, atomic_path
 from atpgraph.util.registry import Registry
 from atpgraph.util.visible import no_formula
-
-if TYPE_CHECKING:
-    from atpgraph.embedding.estimator import ATP
 
 M = TypeVar("M")
 
@@ -135,7 +132,7 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
     return current
 
 
-def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path]:
+def export(model: Any, format: str, output: str | os.PathLike[str]) -> list[Path]:
     """Write the vectors of a model; returns the files written.
 
     Parameters
@@ -156,7 +153,7 @@ def export(model: ATP, format: str, output: str | os.PathLike[str]) -> list[Path
     return FORMATS[format](model, Path(output))
 
 
-def _word2vec(model: ATP, target: Path) -> list[Path]:
+def _word2vec(model: Any, target: Path) -> list[Path]:
     # The format separates by blanks, so a label must not hold any.
     words = ["_".join(str(label).split()) or "_" for label in model.labels_.tolist()]
     if len(set(words)) < len(words):
@@ -174,7 +171,7 @@ def _word2vec(model: ATP, target: Path) -> list[Path]:
     return [target / path.name for path in files]
 
 
-def _npy(model: ATP, target: Path) -> list[Path]:
+def _npy(model: Any, target: Path) -> list[Path]:
     with _folder(target, "npy", ["source.npy", "target.npy", "labels.json"]) as files:
         np.save(files[0], model.source_, allow_pickle=False)
         np.save(files[1], model.target_, allow_pickle=False)
@@ -192,7 +189,7 @@ def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]
         yield [folder / name for name in names]
 
 
-def _csv(model: ATP, path: Path) -> list[Path]:
+def _csv(model: Any, path: Path) -> list[Path]:
     k = model.source_.shape[1]
     header = ["node", "level"]
     header += [f"{side}_{at}" for side in ("source", "target") for at in range(k)]
@@ -206,7 +203,7 @@ def _csv(model: ATP, path: Path) -> list[Path]:
     return [path]
 
 
-def _parquet(model: ATP, path: Path) -> list[Path]:
+def _parquet(model: Any, path: Path) -> list[Path]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -233,6 +230,6 @@ def _parquet(model: ATP, path: Path) -> list[Path]:
     return [path]
 
 
-FORMATS: Registry[Callable[[ATP, Path], list[Path]]] = Registry(
+FORMATS: Registry[Callable[[Any, Path], list[Path]]] = Registry(
     "format", {"word2vec": _word2vec, "csv": _csv, "parquet": _parquet, "npy": _npy}
 )
