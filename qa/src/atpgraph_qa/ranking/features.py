@@ -16,8 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int32Array, Int64Array
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import prefetch
+from atpgraph.util.jit import kernel, prefetch
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.names import ASKER, AXES, FEW_MOST, FEW_OF, NAMES, TAGS
 from atpgraph_qa.ranking.weekly import (
