@@ -21,11 +21,11 @@ import uvicorn
 from sqlalchemy import event, select, update
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service import monitoring, tables
+from atpgraph_qa.service import run, tables
 from atpgraph_qa.service.adapters.base import plain_markdown
 from atpgraph_qa.service.maintenance import backup, repair, restore
+from atpgraph_qa.service.outbox import is_public
 from atpgraph_qa.service.run import address_of, config_of, create_app, listen
-from atpgraph_qa.service.sender import is_public
 from atpgraph_qa.service.service import Service
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.test_adapters import SECRET, discourse, post, slack, topic
@@ -352,7 +352,7 @@ def test_a_proxy_that_is_named_is_trusted(make_front: Make) -> None:
 def test_a_line_about_a_bug_keeps_its_time() -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(monitoring.JsonLines())
+    handler.setFormatter(run.JsonLines())
     record = logging.LogRecord("atpgraph.serve", logging.ERROR, "", 0, "bug", None, None)
     record.facts = {"kind": "ValueError", "at": "parse:7", "what": "x"}
     handler.emit(record)

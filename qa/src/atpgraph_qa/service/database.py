@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from importlib.resources import files
@@ -231,6 +232,8 @@ def _gone() -> Iterator[None]:
     except PoolTimeout as error:
         raise DatabaseGoneError("The database is busy.") from error
     except DBAPIError as error:
-        if error.connection_invalidated or isinstance(error, OperationalError):
+        # SQLite says "operational" of a wrong statement, too.
+        wrong = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+        if error.connection_invalidated or (isinstance(error, OperationalError) and not wrong):
             raise DatabaseGoneError("The database does not answer.") from error
         raise

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
 from sqlalchemy import select, text
 from starlette.concurrency import run_in_threadpool
 
@@ -18,13 +19,14 @@ from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, t
 from atpgraph_qa.service.access import (
     Caller,
     IdempotentRoute,
+    ProblemError,
     Serving,
     check_token,
+    described,
     document_key,
     needs,
 )
 from atpgraph_qa.service.adapters import SOURCES
-from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -87,54 +89,34 @@ async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
 
 
-def _store(service: Service, given: Any) -> EventOut:
-    if service.engine.waiting > service.settings.limits.queue_events:
-        raise ProblemError(503, "Too many events are waiting.", wait=10)
-    arrival = given.arrival()
-    (seq,) = service.engine.append([arrival])
-    return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
+EVENTS: tuple[tuple[str, type[BaseModel], str], ...] = (
+    ("questions", schemas.QuestionIn, "A question was asked. Stored at once, routed a moment "
+     "later. Sending it again has no effect."),
+    ("edits", schemas.EditIn, "A question was edited. A suggestion that was not sent yet is "
+     "renewed."),
+    ("closures", schemas.ClosureIn, "A question was closed, deleted or opened again. Ends its "
+     "suggestions; title and text of a deleted question are removed."),
+    ("answers", schemas.AnswerIn, "An answer was given. Stops asking about the question, and is "
+     "evidence of what the person knows."),
+    ("acceptances", schemas.AcceptanceIn, "An answer was accepted."),
+    ("votes", schemas.VoteIn, "An answer got a vote."),
+)  # fmt: skip
 
 
-@_route("POST /v1/questions", "write", "events", status=202)
-def questions(service: Serving, given: schemas.QuestionIn) -> EventOut:
-    """A question was asked. Stored at once, routed a moment later. Sending it again has no
-    effect.
-    """
-    return _store(service, given)
+def _event_route(path: str, model: type[BaseModel], about: str) -> None:
+    def store(service: Serving, given: Any) -> EventOut:
+        if service.engine.waiting > service.settings.limits.queue_events:
+            raise ProblemError(503, "Too many events are waiting.", wait=10)
+        arrival = given.arrival()
+        (seq,) = service.engine.append([arrival])
+        return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
+
+    store.__name__, store.__doc__, store.__annotations__["given"] = path, about, model
+    _route(f"POST /v1/{path}", "write", "events", status=202)(store)
 
 
-@_route("POST /v1/edits", "write", "events", status=202)
-def edits(service: Serving, given: schemas.EditIn) -> EventOut:
-    """A question was edited. A suggestion that was not sent yet is renewed."""
-    return _store(service, given)
-
-
-@_route("POST /v1/closures", "write", "events", status=202)
-def closures(service: Serving, given: schemas.ClosureIn) -> EventOut:
-    """A question was closed, deleted or opened again. Ends its suggestions; title and text of a
-    deleted question are removed.
-    """
-    return _store(service, given)
-
-
-@_route("POST /v1/answers", "write", "events", status=202)
-def answers(service: Serving, given: schemas.AnswerIn) -> EventOut:
-    """An answer was given. Stops asking about the question, and is evidence of what the person
-    knows.
-    """
-    return _store(service, given)
-
-
-@_route("POST /v1/acceptances", "write", "events", status=202)
-def acceptances(service: Serving, given: schemas.AcceptanceIn) -> EventOut:
-    """An answer was accepted."""
-    return _store(service, given)
-
-
-@_route("POST /v1/votes", "write", "events", status=202)
-def votes(service: Serving, given: schemas.VoteIn) -> EventOut:
-    """An answer got a vote."""
-    return _store(service, given)
+for each in EVENTS:
+    _event_route(*each)
 
 
 @router.post(

@@ -16,7 +16,6 @@ from standardwebhooks.webhooks import Webhook
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.service.events import Arrival
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row
 
@@ -74,6 +73,17 @@ class Incoming:
     forget: Sequence[int] = ()
     once: str = ""
     once_for_good: bool = False
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something to deliver; its id is the same in every attempt, `attempts` are earlier ones."""
+
+    id: str
+    suggestion: int
+    adapter: str
+    payload: Row
+    attempts: int
 
 
 @dataclass(frozen=True)
