@@ -19,7 +19,7 @@ from atpgraph.cli import options
 from atpgraph.cli._app import app
 from atpgraph.closure import KERNELS
 from atpgraph.cycles import METHODS
-from atpgraph.embedding.export import FORMATS
+from atpgraph.embedding.files import FORMATS
 from atpgraph.embedding.settings import PURPOSES
 from atpgraph.plot import KINDS
 from tests.attack.forked import run
