@@ -453,7 +453,7 @@ class ATP(Estimator):
         return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
-        """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
+        """Return ⟨s_u, t_v⟩ for every pair of labels: the larger, the likelier a path u → v."""
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 
@@ -595,7 +595,7 @@ class ATP(Estimator):
         return self
 
     def fit_transform(self, graph: Any, y: object = None) -> Any:
-        """:meth:`fit`, then the vectors of all nodes, as :meth:`transform` gives them."""
+        """Call :meth:`fit`, then return the vectors of all nodes, as :meth:`transform` does."""
         self.fit(graph, y)
         return self.transform(self.graph_)
 
@@ -687,7 +687,7 @@ class ATP(Estimator):
         return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
+        """Write the model to one ``.npz`` file without pickle, so loading it cannot run code."""
         self._fitted()
         files.save(self, path)
 
@@ -711,7 +711,7 @@ class ATP(Estimator):
         return super().__repr__() + fitted
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         rows = {name: repr(value) for name, value in self._changed().items()}
         state = "not fitted"
         if self.__sklearn_is_fitted__():
