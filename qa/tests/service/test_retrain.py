@@ -18,7 +18,7 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     before = service.engine.model
     assert front.call("POST", "/v1/models/retrain").status_code == 202
     assert front.call("POST", "/v1/models/retrain").status_code == 409
-    service.trainer.wait(120)
+    service.trainer.wait(600)
     found = service.trainer.last
     assert found["questions"] == 40
     better = found["new_mrr"] >= found["old_mrr"]

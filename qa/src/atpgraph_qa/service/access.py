@@ -160,7 +160,7 @@ class Buckets:
 
 
 class Authenticator:
-    """Knows tokens, and stops callers who do too much."""
+    """Check tokens and limit the rate of callers."""
 
     def __init__(self, service: Service) -> None:
         self.service, limits = service, service.settings.limits
@@ -196,7 +196,7 @@ class Authenticator:
         return found
 
     def forget(self) -> None:
-        """Look every token up again: one was revoked."""
+        """Clear the cached tokens, because one was revoked."""
         self._known.clear()
 
 
@@ -214,7 +214,7 @@ def service_of(request: Request) -> Service:
 
 
 def admit(request: Request, token: Token, scope: str) -> None:
-    """Let a caller go on who does not do too much and has a scope."""
+    """Admit a caller who is below the rate limit and has a scope."""
     request.app.state.auth.rates.check(token.id)
     if not token.may(scope):
         raise ProblemError(403, f"The token lacks the scope {scope!r}.")
@@ -222,7 +222,7 @@ def admit(request: Request, token: Token, scope: str) -> None:
 
 
 async def check_token(request: Request, scope: str) -> None:
-    """Refuse a caller without a token that has a scope."""
+    """Reject a caller without a token that has a scope."""
     auth: Authenticator = request.app.state.auth
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     secret = secret.strip()
@@ -257,7 +257,7 @@ Caller = Annotated[Token, Depends(_caller)]  # whom the route's scope let in
 
 
 class SizeLimit:
-    """Refuse requests whose body is too large or arrives too slowly."""
+    """Reject requests with a body that is too large or arrives too slowly."""
 
     def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
         self.app, self.most, self.seconds = app, most, seconds

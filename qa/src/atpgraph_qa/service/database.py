@@ -130,7 +130,7 @@ class Database:
         return known[-1][0]
 
     def take_charge(self) -> None:
-        """Become the one process that acts, or say that another one is.
+        """Become the one process that acts, or raise an error if another one is.
 
         A lock keeps out a second process; the epoch keeps out a first one that lost its lock and
         did not notice: it is checked in every transaction that acts.
@@ -167,7 +167,7 @@ class Database:
                 alone.execute(text(f"VACUUM (FULL) {', '.join(METADATA.tables)}"))
 
     def close(self) -> None:
-        """Let go of the lock and the connections."""
+        """Release the lock and the connections."""
         if self._held is not None:
             if self.is_sqlite:
                 os.close(self._held)

@@ -94,7 +94,7 @@ class RankingLimiter:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
     def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the running work."""
         self._threads.shutdown(cancel_futures=True)
 
 
@@ -197,7 +197,7 @@ class Engine:
     def exchange(
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
     ) -> None:
-        """Go on with another advisor: what a function made of the one before, or a new one."""
+        """Switch to another advisor: the result of a function of the current one, or a new one."""
         if self.readers is not None and advisor is not self.advisor:
             if function is None:
                 self.readers.restart(advisor)

@@ -1,4 +1,4 @@
-"""The event table: what happened on the site, appended once whatever is sent how often."""
+"""The event table: append-only and idempotent."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class ForgottenPeople:
         return bool(self._digests) and user >= 0 and self.digest(user) in self._digests
 
     def add(self, connection: Connection, user: int, now_ms: int) -> None:
-        """Remember to forget a user."""
+        """Add a user to the erasure list."""
         db.add(connection, db.forgotten, digest=self.digest(user), at_ms=now_ms)
         self._digests.add(self.digest(user))
 

@@ -43,7 +43,7 @@ BACKOFF = (5, 60, 300, 1800, 7200, 18_000, 36_000, 43_200, 43_200, 43_200, 43_20
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an attempt: status if there was one, error if it failed."""
+    """The result of an attempt: the status, or the error if it failed."""
 
     status: int | None
     error: str = ""
@@ -54,7 +54,7 @@ class Outcome:
 def enqueue(
     connection: Connection, suggestion: int, adapter: str, payload: Row, now_ms: int
 ) -> None:
-    """Put a message into the outbox."""
+    """Add a message to the outbox."""
     add(
         connection, _messages, id=f"msg_{secrets.token_hex(16)}", suggestion=suggestion,
         adapter=adapter, payload=payload, state="waiting", attempts=0, next_ms=now_ms,
@@ -204,7 +204,7 @@ class Sender:
         self._answered: list[tuple[Message, Outcome]] = []
 
     def recover(self) -> None:
-        """Decide about messages that were on their way when the process ended."""
+        """Decide about messages that were being sent when the process ended."""
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
         with self.database.write(acting=True) as connection:
             again, unsure = recover(connection, safe, self.clock())

@@ -48,7 +48,7 @@ Find = Annotated[str, Query(max_length=100)]
 
 
 class LoginNeededError(Exception):
-    """Nobody is logged in."""
+    """Raised if nobody is logged in."""
 
 
 def logged_in(request: Request) -> Token:
@@ -169,7 +169,7 @@ def login_page(visit: Guest) -> Response:
 
 @router.post("/login")
 def login(visit: Guest) -> Response:
-    """Exchange a token for a cookie."""
+    """Log in: exchange a token for a cookie."""
     service, request = visit.service, visit.request
     try:
         token = request.app.state.auth.look_up(visit.text("token"), client_of(request))

@@ -216,7 +216,7 @@ def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.Fo
 
 @_route("POST /v1/people/{person}/asks", "write", "people", status=201)
 def ask_elsewhere(service: Serving, person: PersonId, given: schemas.AskIn) -> StatusOut:
-    """Somebody was asked elsewhere. Counts like any other ask: people have one amount of
+    """A person was asked elsewhere. Counts like any other request: people have one amount of
     patience.
     """
     if person not in service.engine.forgotten_people:
@@ -301,7 +301,7 @@ def get_tags(service: Serving) -> list[schemas.TagOut]:
 
 @_route("POST /v1/tokens", "admin", "administration", status=201)
 def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.TokenOut:
-    """A new token. Shown this once; only a digest is kept."""
+    """A new token. It is shown only once; only a digest is stored."""
     with service.database.write() as connection:
         made = tokens.create_token(connection, given.name, given.scopes, service.clock())
         tables.note(connection, service.clock(), str(who), f"made token {made[0]}")
@@ -361,7 +361,7 @@ def get_models(service: Serving) -> schemas.ModelsOut:
 
 @_route("GET /v1/messages", "admin", "administration")
 def get_messages(service: Serving) -> schemas.MessagesOut:
-    """What went out: state, attempts and last error of the newest messages."""
+    """List the newest messages with state, attempts and last error."""
     with service.database.read() as connection:
         off = tables.find(connection, select(tables.switched_off))
         return schemas.MessagesOut(items=outbox.list_messages(connection), switched_off=off)
@@ -381,7 +381,7 @@ def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
 
 @router.get("/livez", summary="Is the process alive", tags=["health"])
 def live() -> StatusOut:
-    """Says yes."""
+    """Liveness probe."""
     return StatusOut(status="alive")
 
 

@@ -45,7 +45,7 @@ _SAFE = [
 
 
 class ServiceMetrics:
-    """What the service knows of itself at the moment it is asked."""
+    """Metrics of the service, computed when they are requested."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

@@ -328,7 +328,7 @@ class ForgottenOut(BaseModel):
 
 
 class TokenOut(BaseModel):
-    """A new token; it is shown this once."""
+    """A new token, which is shown only once."""
 
     id: int
     token: str
@@ -355,7 +355,7 @@ class HookOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """A word."""
+    """A status word."""
 
     status: str
 

@@ -128,7 +128,7 @@ def verify_mac(secret: str, prefix: str, signed: bytes, given: str) -> None:
 
 
 def check_time(stamp: str, now_ms: int) -> None:
-    """Refuse a signed time that is not within five minutes of now."""
+    """Raise an error if a signed time is not within five minutes of now."""
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12):
         raise ForgedError("The message has no timestamp.")
     if abs(int(stamp) - now_ms // 1000) > TOLERANCE_S:
