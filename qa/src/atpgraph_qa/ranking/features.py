@@ -232,7 +232,7 @@ def add_up(
             near = closeness(ordered, number, vector)
             put_similar(near, order[number], match, share, factors, number, similar)
             known[number] = True
-        total = (
+        total: Sums = (
             _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO,
             _ZERO, _ZERO, _ZERO, _ZERO, _CALM,
         )  # fmt: skip
@@ -318,7 +318,8 @@ def with_answer(
     positive = larger(near, _ZERO)
     square = positive * positive
     return (
-        words + match, words_won + match * won, words_recent + match * half, larger(words_max, match),
+        words + match, words_won + match * won, words_recent + match * half,
+        larger(words_max, match),
         close + square, close_won + square * won, close_recent + square * half,
         close_month + square * lately, close_days + square * days,
         plain + near, larger(close_max, positive),
