@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Byte code is kept, whatever the environment says: without it, half of the time goes into compiling
+# the same source again in every process, and tests start hundreds of them.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Kernels compile on first use and machines differ: no deadlines. `ci` also fixes the examples.
-settings.register_profile("default", deadline=None, max_examples=60)
-settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=30)
+settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
@@ -31,16 +37,19 @@ TOGETHER = {
     "qa/tests/service/": "service",
     **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
 }
-# Groups that take longest start first, so that no process is left with one of them at the end.
+# Groups that take longest start first, so that no process is left with one of them at the end. The
+# three after the first need no kernels: in a new clone both processes would compile the same ones.
 SLOW = (
     "service",
+    "tests/test_leaks.py",
+    "tests/cli/test_console.py",
+    "tests/test_packaging.py",
     "routing",
     "tests/docs/test_blocks.py",
     "tests/embedding/test_spread.py",
     "tests/cli/test_resume.py",
     "attack",
     "tests/linkpred/test_predictor.py",
-    "tests/test_leaks.py",
 )
 
 

@@ -30,7 +30,6 @@ from atpgraph_qa import (
 from atpgraph_qa.difficulty.accuracy import BountyTruth
 from atpgraph_qa.difficulty.signal_model import (
     atp_signals,
-    equal_weights,
     fit_weights,
     signal_matrix,
     simple_signals,
@@ -44,7 +43,7 @@ def curve(site: Site, truth: BountyTruth, draws: int, seed: int) -> list[tuple[f
     expertise = Expertise.fit(site, random_state=seed)
     signals = simple_signals(site) | atp_signals(site, expertise)
     matrix = signal_matrix(signals)[truth.question]
-    plain = matrix @ equal_weights(signals)
+    plain = matrix @ [float(name in ("position", "answers")) for name in signals]
     rng = np.random.default_rng(seed)
     rows = []
     for size in SIZES:

@@ -19,7 +19,7 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph_qa import Site
-from atpgraph_qa.baselines.registry import METHODS
+from atpgraph_qa.baselines import METHODS
 from atpgraph_qa.baselines.structural import AtpSettings, PaperAtp
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Protocol, Split, make_protocol

@@ -26,24 +26,33 @@ from pathlib import Path
 import numpy as np
 from search_router import Learner, judge, linear
 
-import atpgraph
-from atpgraph.util.arrays import Float64Array
+import atpgraph_qa
+from atpgraph.util.archive import write_archive
+from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph_qa import Site, ingest, simulate_community, write_dump
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.names import GROUPS, NAMES
 from atpgraph_qa.ranking.router import STIFFNESS
 from atpgraph_qa.ranking.training import TrainingPlan, collect
-from atpgraph_qa.text import axes as text_axes
-from atpgraph_qa.text.axes import Axes, write_axes
-from atpgraph_qa.text.choice import BM25, DENSE, STATIC, text_model
+from atpgraph_qa.text.choice import (
+    AXES,
+    AXES_FORMAT,
+    AXES_VERSION,
+    BM25,
+    DENSE,
+    STATIC,
+    shipped_axes,
+    text_model,
+)
 from atpgraph_qa.text.store import question_text, text_vectors
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Pool
 from atpgraph_qa.timeline.records import Records
 
-PACKAGE = Path(atpgraph.__file__).parent / "cqa"
-TARGET = PACKAGE / "routing" / "model" / "prior_weights.json"
+PACKAGE = Path(atpgraph_qa.__file__).parent
+TARGET = PACKAGE / "ranking" / "prior_weights.json"
+N_AXES = 128
 PENALTY = 30.0
 PLANS: dict[Pool, TrainingPlan] = {
     "own": TrainingPlan(questions=4000),
@@ -152,9 +161,23 @@ def learn_axes(site: Site, kind: str) -> None:
         question_text(*parts) for parts in zip(site.titles(), site.question_bodies(), strict=True)
     ]
     vectors = text_vectors(model, texts, site.path)[:n]
-    write_axes(PACKAGE / "text" / text_axes.FILE.format(kind), model, Axes.principal(vectors))
-    text_axes._shipped.cache_clear()
+    mean, basis = principal(vectors)
+    description = {"format": AXES_FORMAT, "version": AXES_VERSION, "model": model.digest}
+    arrays = {"mean": mean.astype(np.float16), "basis": basis.astype(np.float16)}
+    write_archive(PACKAGE / "text" / AXES.format(kind), description, arrays)
+    shipped_axes.cache_clear()
     print(f"axes of {kind}: {n} titles", flush=True)
+
+
+def principal(vectors: AnyArray) -> tuple[Float64Array, Float64Array]:
+    """Return the mean and the first principal components of vectors, one per row."""
+    mean = vectors.astype(np.float64).mean(axis=0)
+    away = vectors.astype(np.float64) - mean
+    _, directions = np.linalg.eigh(away.T @ away)
+    basis = directions[:, ::-1][:, :N_AXES]
+    # Signs are arbitrary: the largest entry is positive, so that they are the same anywhere.
+    largest = np.abs(basis).argmax(axis=0)
+    return mean, basis * np.sign(basis[largest, np.arange(basis.shape[1])])
 
 
 def meaning_features() -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""The demo: what atpgraph does, on a graph that you have and a community that it makes up.
+"""The demo: atpgraph on your standard library and on a simulated community.
 
     python examples/demo.py [demo-report.html]
 
-First the imports of your Python's standard library: cycles, paths, vectors and links. Then, as a
-separate part, questions of a simulated community and the people who should answer them. Each part
-is one function that prints what it does and adds a section to an HTML page.
+The first part uses the imports of your Python's standard library: cycles, paths, vectors and links.
+The second part simulates a community and suggests who should answer its questions. Each step is a
+function that prints its results and adds a section to an HTML page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from atpgraph.report import Bar, Section, bar_chart, figure, grid, page, table, 
 from atpgraph.report.pages.embedding import vector_map
 from atpgraph.util.jit import on_compilation
 from atpgraph_qa import Advisor, Newcomer, Policy, Site, ingest, simulate_community, write_dump
-from atpgraph_qa.baselines.registry import METHODS as ROUTES
+from atpgraph_qa.baselines import METHODS as ROUTES
 from atpgraph_qa.evaluation.evaluation import run
 from atpgraph_qa.evaluation.protocols import Split, best_answerer, make_protocol
 from atpgraph_qa.ranking.router import Router
@@ -65,7 +65,7 @@ if not console.is_terminal:
 
 @dataclass
 class Story:
-    """What was told so far: the sections of the page."""
+    """Print the story and collect the sections of the page."""
 
     sections: list[Section] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def indented(text: str, by: int, style: str = "") -> None:
-    """Print a paragraph that stands in."""
+    """Print an indented paragraph."""
     console.print(Padding(Text(text, style), (0, 0, 0, by)))
 
 
@@ -117,8 +117,8 @@ def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     story.say(
         f"Your standard library: {graph.n_nodes} modules, {graph.n_edges:,} imports, "
         f"{len(core.edges):,} of them on cycles. Removing {len(broken.removed)} imports leaves no "
-        f"cycle, and the modules stand on {levels(broken.dag).max()} levels. Some of the "
-        f"{len(broken.removed)}, and the cycle that each of them closes:"
+        f"cycle and puts the modules on {levels(broken.dag).max()} levels. Here are some of the "
+        f"{len(broken.removed)}, each with a cycle that it closes:"
     )
     reasons = [(f"{u} → {v}", " → ".join([*cycle, u])) for (u, v), _, cycle in broken.reasons(6)]
     show(("import", "cycle"), reasons)
@@ -170,7 +170,7 @@ def embed(story: Story, graph: DiGraph) -> None:
 
 
 def recommend(story: Story, graph: DiGraph) -> None:
-    """Suggest imports, with what speaks for the first."""
+    """Suggest imports, with the evidence for the first."""
     predictor = LinkPredictor(random_state=SEED).fit(graph)
     targets, rates = predictor.recommend(WRITER, 4)
     measured = predictor.validation_["link"]["auc"]
@@ -216,12 +216,12 @@ def make_the_site(story: Story, folder: Path, sizes: Sizes) -> Planted:
     with np.load(folder / "dump" / "truth.npz") as truth:
         planted = Planted(Site(folder / "site"), dict(truth))
     site, topics = planted.site, planted.truth["topic"]
-    story.begin("A separate part: a community")
+    story.begin("Second part: a simulated community")
     story.say(
         f"{sizes.users:,} people who know different things ask {sizes.questions:,} questions of "
-        f"different difficulty and give {report.rows['answers']:,} answers. What they know is "
-        "planted, so that everything below can be checked. The community is written as a Stack "
-        f"Exchange dump and read like any other, in {seconds:.1f} s. The first question of each "
+        f"different difficulty and give {report.rows['answers']:,} answers. Their skills are "
+        "simulated, so everything below can be checked. The community is written as a Stack "
+        f"Exchange dump and read like a real one, in {seconds:.1f} s. The first question of each "
         "topic:"
     )
     first = np.unique(topics, return_index=True)[1]
@@ -250,9 +250,9 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
             chosen.setdefault(planted.topic(int(records.questions.id[q])), q)
     story.begin("Who should answer?")
     story.say(
-        "An advisor learns from all but the last questions. Here are three of those, and the "
-        "people it suggests. Know-how is the planted truth: the share of the community that knows "
-        "less about the topic."
+        "An advisor learns from all but the last questions. Here are three of these, and the "
+        "people it suggests. Know-how is the simulated truth: the share of the community that "
+        "knows less about the topic."
     )
     cards = []
     for q in sorted(chosen.values()):
@@ -278,8 +278,9 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
     people = advisor.welcome([newcomer]).ask(question, rule, top=4).people
     place = [person.user for person in people].index(newcomer.user)
     story.say(
-        f"User {newcomer.user} registered a moment ago and never answered anything. With a quarter "
-        f"of the places for newcomers they are number {place + 1} of four for the last question: "
+        f"User {newcomer.user} has just registered and has answered nothing yet. With a quarter of "
+        f"the places reserved for newcomers, they are number {place + 1} of four for the last "
+        f"question: "
         f"{people[place].reasons[0].text}."
     )
 
@@ -297,8 +298,8 @@ def route_and_evaluate(story: Story, planted: Planted, sizes: Sizes) -> None:
     story.begin("How good is that?")
     story.say(
         f"For each of the last {len(result.candidates):,} questions with an accepted answer, all "
-        f"{result.candidates.mean():.0f} people who answered before are ranked; the right one gave "
-        "the accepted answer. MRR is the mean of 1 / rank."
+        f"{result.candidates.mean():.0f} people who had answered before are ranked. The right one "
+        "is the person who gave the accepted answer. MRR is the mean of 1 / rank."
     )
     rows = []
     for name in sorted(result.ranks, key=lambda name: -result.ranks[name].reciprocal.mean()):

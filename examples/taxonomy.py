@@ -44,8 +44,8 @@ def main() -> None:
     special = ["folding oak tables", "tables", "folding oak tables"]
     general = ["tables", "folding oak tables", "vintage lamps"]
     print()
-    for row in zip(special, general, model.score_pairs(special, general), strict=True):
-        print("{} are {}? score {:.2f}".format(*row))
+    for low, high, is_path in zip(special, general, model.predict(special, general), strict=True):
+        print(f"{low} are {high}? {'yes' if is_path else 'no'}")
 
     # A category that is not in the catalogue yet, placed by its links alone.
     source, _ = model.fold_in(out_edges=["oak tables", "garden tables"])

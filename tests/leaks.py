@@ -139,9 +139,15 @@ class LeakCheck:
         self.known: set[Resource] = set()  # open before the tests, or reported
         self.owners: dict[Resource, Owner] = {}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        gc.collect()
+        gc.freeze()  # what imports made is no garbage: looking through it takes a second each time
         self.known = open_resources()
+        try:
+            return (yield)
+        finally:
+            gc.unfreeze()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(

@@ -27,12 +27,12 @@ def test_demo(
         "What does a module need?",
         "Two vectors for every node",
         "Which import is missing?",
-        "A separate part: a community",
+        "Second part: a simulated community",
         "Who should answer?",
         "How good is that?",
     ]
     assert said.count("confidence") == 9  # three people for three questions
-    assert "registered a moment ago" in said
+    assert "has just registered" in said
     assert str(path) in said.replace("\n", "")
     page = path.read_text(encoding="utf-8")
     assert all(title in page for title in titles)

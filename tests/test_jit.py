@@ -15,8 +15,8 @@ import atpgraph
 SCRIPT = """
 from atpgraph import DiGraph, levels
 from atpgraph.graph import traversal
-from atpgraph.util.progress_display import Shown
-with Shown():
+from atpgraph.util.progress import progress_display
+with progress_display():
     assert levels(DiGraph.from_codes([0, 1], [1, 2], 3)).tolist() == [1, 2, 3]
 print(traversal._peel._cache.cache_path)
 """

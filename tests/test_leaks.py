@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ CONFTEST = """
 import pytest
 from tests import leaks
 
-leaks.PATIENCE = 0.5
+leaks.PATIENCE = 0.2
 kept = []
 
 def pytest_configure(config):
@@ -67,52 +66,22 @@ LEAKS = {
 }  # fmt: skip
 
 
-def run(folder: Path, modules: dict[str, str], *options: str) -> str:
-    """Run tests under the leak check and return what pytest says."""
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    (folder / "conftest.py").write_text(CONFTEST)
-    for name, leak in modules.items():
-        (folder / f"test_{name}.py").write_text(MODULE.format(leak=leak))
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env=environment
-    )
-    return done.stdout
+FIXTURES = {
+    "closed_later": """
+@pytest.fixture(scope="module", autouse=True)
+def closing(shared):
+    yield
+    for file in shared: file.close()
 
-
-def failures(said: str) -> list[str]:
-    return sorted(re.findall(r"^(?:ERROR|FAILED) (\S+)", said, re.MULTILINE))
-
-
-@pytest.mark.parametrize(
-    ("kinds", "options"), [(LEAKS.keys(), ()), (("file", "thread"), ("-n", "2"))]
-)
-def test_each_kind_fails_the_test_that_left_it(
-    kinds: Collection[str], options: Sequence[str], tmp_path: Path
-) -> None:
-    pytest.importorskip("distributed")
-    modules = {kind: f"def test_leaks(tmp_path):\n    {LEAKS[kind][0]}" for kind in kinds}
-    said = run(tmp_path, modules, *options)
-    assert failures(said) == sorted(f"test_{kind}.py::test_leaks" for kind in kinds)
-    for kind in kinds:
-        assert re.search(LEAKS[kind][1], said), (kind, said)
-
-
-def test_a_fixture_may_keep_things_open_until_it_ends(tmp_path: Path) -> None:
-    opens = "def test_lazy(shared, tmp_path):\n    shared.append(open(tmp_path / 'more', 'w'))"
-    closes = (
-        "@pytest.fixture(scope='module', autouse=True)\n"
-        "def closing(shared):\n    yield\n    for file in shared: file.close()\n\n" + opens
-    )
-    leaks = opens.replace("shared.append", "kept.append")
-    said = run(tmp_path, {"closed": closes, "open": leaks})
-    assert failures(said) == ["test_open.py::test_after"]
-    assert re.search(r"file /.*/more \(by test_open.py::test_lazy\)", said)
-
-
-def test_fixtures_that_never_end_are_named(tmp_path: Path) -> None:
-    leak = """
+def test_lazy(shared, tmp_path):
+    shared.append(open(tmp_path / "more", "w"))
+""",
+    "never_closed": """
+def test_lazy(shared, tmp_path):
+    kept.append(open(tmp_path / "more", "w"))
+""",
+    **{
+        f"{scope}_scope": f"""
 @pytest.fixture(scope="{scope}")
 def careless(tmp_path_factory):
     kept.append(open(tmp_path_factory.mktemp("careless") / "{scope}", "w"))
@@ -120,9 +89,47 @@ def careless(tmp_path_factory):
 def test_with(careless):
     pass
 """
-    scopes = ("module", "session")
-    modules = {f"{scope}_scope": leak.format(scope=scope) for scope in scopes}
-    said = run(tmp_path, modules | {"z_last": "def test_nothing(): pass"})
-    assert failures(said) == ["test_module_scope.py::test_after", "test_z_last.py::test_after"]
-    for scope in scopes:
+        for scope in ("module", "session")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pytest says of all these tests, run by one process of pytest-xdist."""
+    pytest.importorskip("distributed")
+    folder = tmp_path_factory.mktemp("leaks")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "conftest.py").write_text(CONFTEST)
+    modules = {kind: f"def test_leaks(tmp_path):\n    {LEAKS[kind][0]}" for kind in LEAKS}
+    for name, leak in {**modules, **FIXTURES, "z_last": ""}.items():
+        (folder / f"test_{name}.py").write_text(MODULE.format(leak=leak))
+    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-n", "1"]
+    done = subprocess.run(
+        [*command, f"--basetemp={folder / 'base'}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    return done.stdout
+
+
+def test_what_leaks_fails_and_nothing_else(said: str) -> None:
+    failed = re.findall(r"^(?:ERROR|FAILED) (\S+)", said, re.MULTILINE)
+    # What a fixture leaves open fails the last test before the end of its scope.
+    late = [f"test_{name}.py::test_after" for name in ("never_closed", "module_scope", "z_last")]
+    assert sorted(failed) == sorted([*late, *(f"test_{kind}.py::test_leaks" for kind in LEAKS)])
+    assert said.count("PASSED") == 3 * len([*LEAKS, *FIXTURES]) + 2
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_each_kind_is_named(kind: str, said: str) -> None:
+    assert re.search(LEAKS[kind][1], said), said
+
+
+def test_fixtures_that_never_end_are_named(said: str) -> None:
+    assert re.search(r"file /.*/more \(by test_never_closed.py::test_lazy\)", said)
+    for scope in ("module", "session"):
         assert re.search(rf"file /.*/{scope} \(by fixture careless\)", said)

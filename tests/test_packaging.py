@@ -160,14 +160,14 @@ def test_commands_of_the_other_distribution_say_what_to_install(command: str) ->
     done = without_qa("from atpgraph.cli import main; main()", *command.split())
     assert done.returncode == 2
     assert done.stderr.startswith("atp: error: 'atp ")
-    assert done.stderr.endswith("comes with atpgraph-qa: pip install atpgraph-qa.\n")
+    assert done.stderr.endswith("is part of atpgraph-qa: pip install atpgraph-qa.\n")
     assert done.stdout == ""
 
 
 def test_the_core_works_alone() -> None:
     done = without_qa("from atpgraph.cli import main; main()", "--help")
     assert done.returncode == 0
-    assert "Comes with atpgraph-qa" in done.stdout
+    assert "Part of atpgraph-qa" in done.stdout
 
 
 def test_old_names_lead_to_the_other_distribution() -> None:

@@ -122,7 +122,7 @@ _GENERATED: dict[str, Callable[[], DiGraph]] = {
 
 
 def find(name: str) -> Dataset:
-    """The dataset called `name`, however its letters are cased.
+    """Return the dataset called `name`; case is ignored.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def find(name: str) -> Dataset:
 
 
 def available() -> list[str]:
-    """Names of the datasets that can be loaded without a download."""
+    """Return the names of the datasets that can be loaded without a download."""
     return [d.name for d in DATASETS.values() if d.generated or _local(d) is not None]
 
 
 def path(name: str) -> Path:
-    """The file of a dataset on this machine; an error that tells how to get it if there is none."""
+    """Return the file of a dataset on this machine; an InputError says how to get a missing one."""
     dataset = _with_file(name)
     file = _local(dataset)
     if file is None:
@@ -151,13 +151,13 @@ def path(name: str) -> Path:
 
 
 def fetch(name: str) -> Path:
-    """The file of a dataset, downloaded to the cache if it is not on this machine."""
+    """Return the file of a dataset, downloaded to the cache if it is not on this machine."""
     dataset = _with_file(name)
     return _local(dataset) or _download(dataset)
 
 
 def load(name: str) -> DiGraph:
-    """A dataset as a graph, downloaded first if necessary.
+    """Return a dataset as a graph, downloaded first if necessary.
 
     Examples
     --------

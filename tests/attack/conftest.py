@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,10 @@ if os.name == "nt":
 def world(tmp_path_factory) -> Iterator[Path]:
     for module in ("py7zr", "pyarrow", "matplotlib"):
         pytest.importorskip(module)
+    from .forked import freeze
     from .world import build
 
     root = tmp_path_factory.mktemp("world")
     build(root)
     yield root
-    gc.unfreeze()
+    freeze()  # without what the children needed

@@ -188,6 +188,12 @@ def settle() -> None:
     _built = get_command(app)
     with contextlib.redirect_stderr(io.StringIO()):
         command(["embed", "--dim", "none"])
+    freeze()
+
+
+def freeze() -> None:
+    """Collect garbage, and let the collector leave alone what is in use now."""
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
 

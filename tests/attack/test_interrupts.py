@@ -15,7 +15,7 @@ import pytest
 from .forked import Outcome, command, forked
 from .world import WRITERS
 
-MOMENTS = 6
+MOMENTS = 3
 
 
 def in_a_terminal(typed: list[str], press_after: float) -> tuple[Outcome, bytes]:

@@ -172,8 +172,8 @@ def test_a_folder_of_somebody_else(world, public, name) -> None:
 
 ALONE = """
 from atpgraph import DiGraph, levels
-from atpgraph.util.progress_display import Shown
-with Shown():
+from atpgraph.util.progress import progress_display
+with progress_display():
     assert levels(DiGraph.from_codes([0, 1], [1, 2], 3)).tolist() == [1, 2, 3]
 """
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import networkx as nx
@@ -39,9 +37,7 @@ def planted(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_all_methods_with_truth_as_json(planted: tuple[Path, Path]) -> None:
     graph, truth = planted
-    command = [sys.executable, "-m", "atpgraph", "cycles", str(graph), "--all"]
-    command += ["--truth", str(truth), "--json", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run("cycles", graph, "--all", "--truth", truth, "--json", "--quiet")
     assert done.stderr == ""
     report = json.loads(done.stdout)
     assert list(report) == ["graph", "agony", "methods"]

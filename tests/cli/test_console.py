@@ -22,8 +22,7 @@ from atpgraph.cli._app import app
 from atpgraph.cli.console import json_ready, session, table
 from atpgraph.cli.options import Json, Quiet, Seed
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.util.progress import stage
-from atpgraph.util.progress_display import BarReporter, LogReporter
+from atpgraph.util.progress import BarDisplay, LineDisplay, stage
 
 runner = CliRunner()
 
@@ -131,14 +130,14 @@ def test_stages_are_log_lines_elsewhere_and_nothing_when_quiet(monkeypatch):
         out.note("done")
 
     assert invoke(body).stderr.splitlines() == ["atp: counting …", "atp: done"]
-    monkeypatch.setattr(LogReporter, "pause", 0.0)
+    monkeypatch.setattr(LineDisplay, "pause", 0.0)
     lines = invoke(body).stderr.splitlines()
     assert lines == ["atp: counting …", "atp: counting: 50%", "atp: done"]
     assert invoke(body, "--quiet").stderr == ""
 
 
 def test_threads_left_behind_by_an_interrupt_show_nothing(capsys):
-    bars, lines = BarReporter(), LogReporter()
+    bars, lines = BarDisplay(), LineDisplay()
     bars.console = Console(file=io.StringIO(), force_terminal=True)
     for reporter in (bars, lines):
         first = reporter.start("cut short", 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from atpgraph.util import checkpoints
-from tests.attack.forked import command, run, settle
+from tests.attack.forked import command, freeze, run, settle
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 
@@ -20,23 +19,11 @@ PURPOSES = ("reachability", "paper")
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("graph") / "graph.txt"
-    assert not command(
-        [
-            "data",
-            "generate",
-            "cycles",
-            "-o",
-            str(path),
-            "--nodes",
-            "60",
-            "--edges",
-            "150",
-            "--quiet",
-        ]
-    )
+    typed = f"data generate cycles -o {path} --nodes 40 --edges 90 --planted 9 --quiet"
+    assert not command(typed.split())
     settle()
     yield path
-    gc.unfreeze()
+    freeze()  # without what the children needed
 
 
 def often() -> None:
@@ -48,7 +35,7 @@ def often() -> None:
 def test_killed_before_every_file_operation(purpose: str, graph: Path, tmp_path: Path) -> None:
     def embed(folder: Path, *others: object) -> list[object]:
         typed = ["embed", graph, "-o", folder / "model.npz", "--purpose", purpose]
-        return [*typed, "--dim", 4, "--max-iter", 2, "--quiet", *others]
+        return [*typed, "--dim", 4, "--max-iter", 2, "--json", "--quiet", *others]
 
     assert not command([*map(str, embed(tmp_path))])  # in this process: compiles for all children
     expected = (tmp_path / "model.npz").read_bytes()

@@ -23,7 +23,7 @@ data generate cycles -o h.txt --nodes 20 --edges 40 --planted 2
 data generate dag -o d.txt --nodes 20 --edges 30
 data generate gnm -o e.txt --nodes 20 --edges 30
 data generate citation -o c.txt --nodes 50 --edges 80
-cycles g.txt --truth t.txt --report r1
+cycles g.txt --truth t.txt
 cycles g.txt --all
 levels g.txt
 reach g.txt 1 2 3 4 --path
@@ -58,6 +58,8 @@ links score k.npz --pairs unknown.txt
 links recommend k.npz 1 --top 3 --explain
 links recommend k.npz 1 --top 3 --sources
 links top k.npz --top 5
+data imports -o imports.tsv
+data imports -o packages.tsv --packages
 data list
 data path cit-HepTh
 data fetch cit-HepTh

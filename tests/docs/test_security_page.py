@@ -21,7 +21,7 @@ def test_every_test_it_names_is_there() -> None:
 
 
 def test_every_promise_names_a_test() -> None:
-    hostile = PAGE.partition("## What is handled as hostile")[2].partition("\n## ")[0]
+    hostile = PAGE.partition("## Untrusted input")[2].partition("\n## ")[0]
     promises = hostile.split("\n- **")[1:]
     assert len(promises) > 8
     for promise in promises:

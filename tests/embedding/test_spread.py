@@ -179,8 +179,8 @@ def test_a_run_that_ends_while_it_removes_parts_can_be_resumed(
     model = ATP(**PARAMS)
     model.fit(GRAPH, work=tmp_path / "counted", client=client)
     count = removals
-    for part in range(1, 6):
-        removals, fatal = 0, part * count // 6
+    for part in (1, 2, 3):
+        removals, fatal = 0, part * count // 4
         with pytest.raises(Ended):
             model.fit(GRAPH, work=tmp_path / f"{part}", client=client)
         fatal = 0

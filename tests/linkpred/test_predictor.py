@@ -317,8 +317,8 @@ def test_a_source_without_edges_gets_popular_nodes() -> None:
     codes = citation_dag(200, 1200, random_state=1)
     graph = DiGraph.from_codes(codes.sources, codes.targets, 201)
     times = np.arange(201.0)
-    plain = LinkPredictor(n_components=4).fit(graph)
-    timed = LinkPredictor(n_components=4).fit(graph, times=times)
+    plain = LinkPredictor(n_components=4, max_pairs=300).fit(graph)
+    timed = LinkPredictor(n_components=4, max_pairs=300).fit(graph, times=times)
     assert plain.is_cold(200)
     assert not plain.is_cold(150)
     names, rates = plain.recommend(200, 5)
@@ -333,25 +333,26 @@ def test_a_source_without_edges_gets_popular_nodes() -> None:
 
 
 def test_times_of_nodes_and_edges(tmp_path: Path) -> None:
-    graph = citation_dag(300, 2000, random_state=1)
-    times = np.arange(300.0)
-    nodes = LinkPredictor(n_components=4).fit(graph, times=times)
+    graph = citation_dag(200, 1200, random_state=1)
+    times = np.arange(200.0)
+    model = LinkPredictor(n_components=4, max_pairs=300)
+    nodes = clone(model).fit(graph, times=times)
     assert "recency" in nodes.evidence_.kinds
-    same = LinkPredictor(n_components=4).fit(graph, times=dict(enumerate(times)))
-    assert np.array_equal(same.recommend(299)[0], nodes.recommend(299)[0])
-    edges = LinkPredictor(n_components=4).fit(graph, times=times[graph.sources])
+    same = clone(model).fit(graph, times=dict(enumerate(times)))
+    assert np.array_equal(same.recommend(199)[0], nodes.recommend(199)[0])
+    edges = clone(model).fit(graph, times=times[graph.sources])
     edges.save(tmp_path / "timed.npz")
     again = LinkPredictor.load(tmp_path / "timed.npz")
-    assert again.recommend(299)[0].tolist() == edges.recommend(299)[0].tolist()
-    newer = again.with_node(300, [1, 2])
+    assert again.recommend(199)[0].tolist() == edges.recommend(199)[0].tolist()
+    newer = again.with_node(200, [1, 2])
     assert (
-        newer.recommend(300, 3)[0].tolist()
-        == edges.with_node(300, [1, 2]).recommend(300, 3)[0].tolist()
+        newer.recommend(200, 3)[0].tolist()
+        == edges.with_node(200, [1, 2]).recommend(200, 3)[0].tolist()
     )
-    with pytest.raises(InputError, match="7 times for 300 nodes"):
+    with pytest.raises(InputError, match="7 times for 200 nodes"):
         LinkPredictor().fit(graph, times=np.ones(7))
     with pytest.raises(InputError, match="No time is a finite number"):
-        LinkPredictor().fit(graph, times=np.full(300, np.nan))
+        LinkPredictor().fit(graph, times=np.full(200, np.nan))
 
 
 def _out(graph: DiGraph, u: int) -> np.ndarray:

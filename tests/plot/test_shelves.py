@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from atpgraph import DiGraph, levels, random_dag
 from atpgraph.plot import plot_hierarchy
-from atpgraph.plot._layout import GAP
-from atpgraph.plot._shelves import PAGES, Sheet, arranged
+from atpgraph.plot._layout import GAP, PAGES, Sheet, arranged
 
 few = settings(max_examples=25)  # a drawing takes its time, and has up to 60 nodes
 HEIGHT = 0.27  # of a node's box

@@ -13,7 +13,7 @@ import pytest
 
 from atpgraph_qa import Site, ingest
 from atpgraph_qa.advisor.newcomers import welcome
-from atpgraph_qa.baselines.registry import METHODS
+from atpgraph_qa.baselines import METHODS
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.features import Features
 from atpgraph_qa.ranking.names import NAMES

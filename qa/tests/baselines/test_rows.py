@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from atpgraph_qa import Site
-from atpgraph_qa.baselines.registry import METHODS
+from atpgraph_qa.baselines import METHODS
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records

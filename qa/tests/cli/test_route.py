@@ -53,7 +53,7 @@ def model(dump: Path) -> Path:
     run("qa", "ingest", dump, "-o", site, "-q")
     found = json.loads(run("qa", "train", site, "-o", model, "--dim", 4, "--json", "-q"))
     assert found["questions"] > 100
-    assert found["learnt_from"] > 50
+    assert found["learned_from"] > 50
     return model
 
 
@@ -222,14 +222,13 @@ def test_site_without_answers(dump: Path, tmp_path: Path) -> None:
     assert "Nobody has answered a question on this site yet." in said
 
 
-def test_load(dump: Path, tmp_path: Path) -> None:
+def test_load(dump: Path) -> None:
     site = dump.parent / "site"
     options = ("--spread", "1", "--per-week", 2, "--newcomers", 0.3, "--top", 3, "-q")
-    found = json.loads(run("qa", "load", site, *options, "--json", "--report", tmp_path / "report"))
+    found = json.loads(run("qa", "load", site, *options, "--json"))
     assert list(found["policies"]) == ["no policy", "spread 1", "at most 2 a week", "30% newcomers"]
     for row in found["policies"].values():
         assert {"mrr", "mrr_cost", "hits@3", "people", "busiest_ten"} <= set(row)
-    assert "<table" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "cost in MRR" in run("qa", "load", site, *options)
 
 

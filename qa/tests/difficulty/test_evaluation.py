@@ -19,7 +19,6 @@ from atpgraph_qa import (
 )
 from atpgraph_qa.difficulty.methods import METHODS
 from atpgraph_qa.difficulty.signal_model import number_of_answers
-from atpgraph_qa.reports import write_difficulty
 
 from ..dumps import question, write
 
@@ -33,7 +32,7 @@ def community(tmp_path_factory):
     return made, folder / "dump", Site(folder / "site")
 
 
-def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
+def test_the_methods_on_a_community_with_known_truth(community):
     _, dump, site = community
     report = evaluate_site(site, n_bootstrap=50)
     assert list(report.methods) == list(METHODS)
@@ -51,12 +50,9 @@ def test_the_methods_on_a_community_with_known_truth(community, tmp_path):
     assert all(row.questions >= 20 for row in report.tags)
     assert by_tag(site, truth, {"m": counts}, min_questions=10_000) == []
 
-    write_difficulty(report, tmp_path / "report", "atp qa difficulty <site>")
-    stored = json.loads((tmp_path / "report/report.json").read_text())
-    assert stored == report.to_dict()
+    stored = json.loads(json.dumps(report.to_dict()))
     assert set(stored["site"]) == {"questions", "answers", "users", "bounties", "nodes", "edges"}
     assert stored["pairs"] == truth.n_pairs()
-    assert "| qdee |" in (tmp_path / "report/report.md").read_text()
     assert evaluate_site(site, n_bootstrap=50).to_dict() == stored
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import rank_of
-from atpgraph_qa.baselines.oracle import Oracle
-from atpgraph_qa.baselines.registry import METHODS
+from atpgraph_qa.baselines import METHODS
+from atpgraph_qa.baselines.rivals import Oracle
 from atpgraph_qa.evaluation.evaluation import evaluate_routing, run
 from atpgraph_qa.evaluation.protocols import make_protocol
 from atpgraph_qa.ranking.router import Router
@@ -44,6 +44,28 @@ def test_ranks_are_those_of_single_questions(records: Records) -> None:
     assert found.activity[0] == np.count_nonzero(
         first.answers.owner == first.codes([cases[0].truth])[0]
     )
+
+
+def test_how_often_somebody_among_the_first_answered(records: Records) -> None:
+    protocol = make_protocol(records, "time-all")
+    method = METHODS["bm25"]("all")
+    found = run(protocol, [method])
+    ranks = []
+    for case in (case for _, part in protocol.periods() for case in part):
+        scores = method.score(case.query, case.candidates)
+        right = np.isin(case.candidates, case.answerers)
+        best = scores[right].max(initial=-np.inf)
+        ranks.append(
+            (1 + np.sum(scores > best), np.sum(scores >= best)) if right.any() else (np.inf,) * 2
+        )
+    low, high = np.array(ranks).T
+    answered = found.ranks["bm25"].answered
+    assert ((low <= answered) & (answered <= high)).all()
+    assert (low == high).mean() > 0.3
+    row = found.to_dict()["methods"]["bm25"]
+    assert row["hits@10"] < row["answered@10"] < 1
+    own = run(make_protocol(records, "time-own"), [METHODS["answers"]("own")])  # all have answered
+    assert own.to_dict()["methods"]["answers"]["answered@1"] == 1
 
 
 def test_nobody_beats_the_oracle_by_much(dump: Path, records: Records) -> None:

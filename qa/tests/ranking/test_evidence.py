@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.baselines.open_places import open_places
+from atpgraph_qa.baselines.simple import open_places
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import AXES, FEW, MEANING

@@ -29,7 +29,8 @@ def test_the_dump_holds_the_community(tmp_path):
     truth = np.load(tmp_path / "dump/truth.npz")
     assert report.missing == {}
     assert all(file.unreadable == file.duplicates == 0 for file in report.files.values())
-    assert (summary.questions, summary.answers) == (len(site.questions), len(site.answers))
+    assert summary["questions"] == len(site.questions)
+    assert summary["answers"] == len(site.answers)
     assert site.questions.id.tolist() == sorted(truth["question_id"].tolist())
     assert site.questions.created_ms.tolist() == made.asked_ms.tolist()
     known = site.questions.asker >= 0

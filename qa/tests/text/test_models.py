@@ -13,8 +13,7 @@ import pytest
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph_qa.text import choice
-from atpgraph_qa.text.axes import N_AXES, Axes, shared_axes
-from atpgraph_qa.text.choice import text_model
+from atpgraph_qa.text.choice import shared_axes, text_model
 from atpgraph_qa.text.model import TextModel, read_matrix
 from qa.tests.text.tiny import WORDS, onnx_bytes, write_model
 
@@ -64,8 +63,8 @@ def test_axes_in_the_package(name: str) -> None:
     model = shipped(name)
     axes = shared_axes(model)
     assert axes is not None
-    assert axes.basis.shape == (model.size, N_AXES)
-    np.testing.assert_allclose(axes.basis.T @ axes.basis, np.eye(N_AXES), atol=0.01)
+    assert axes.basis.shape == (model.size, 128)
+    np.testing.assert_allclose(axes.basis.T @ axes.basis, np.eye(128), atol=0.01)
     turned = axes(model.encode(TITLES))
     np.testing.assert_allclose(np.linalg.norm(turned[:4], axis=1), 1.0, rtol=1e-5)
     assert not turned[4].any()  # no token, no direction
@@ -148,19 +147,6 @@ def test_damaged_token_vectors(tmp_path: Path) -> None:
         file.write_bytes(damage)
         with pytest.raises(InputError, match=r"is not a file of token vectors"):
             read_matrix(file)
-
-
-def test_principal_axes() -> None:
-    rng = np.random.default_rng(0)
-    spread = np.array([3.0, 0.5, 2.0, 0.1])
-    vectors = rng.normal(size=(400, 4)) * spread + 1.0
-    axes = Axes.principal(vectors, 2)
-    np.testing.assert_allclose(np.abs(axes.basis).round(0), [[1, 0], [0, 0], [0, 1], [0, 0]])
-    assert (axes.basis.max(axis=0) > 0.9).all()  # the sign is fixed
-    turned = axes(vectors)
-    plain = (vectors - vectors.mean(axis=0))[:, [0, 2]]
-    plain /= np.linalg.norm(plain, axis=1, keepdims=True)
-    assert np.mean(np.sum(turned * plain, axis=1)) > 0.97
 
 
 def test_nothing_is_reported_to_the_makers_of_onnxruntime(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def main() -> None:
         sys.exit(130)
     except OSError as error:  # help or version into a full disk
         from atpgraph.cli.console import drop_output
-        from atpgraph.util.progress_display import say
+        from atpgraph.util.progress import say
 
         drop_output()  # else the interpreter tries once more when it ends
         say(f"atp: error: Cannot write to standard output: {error.strerror}.")

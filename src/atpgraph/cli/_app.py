@@ -15,7 +15,7 @@ app = Commands(
     name="atp",
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 done, 1 a bug, 2 bad input or usage, 3 too large for the memory budget, "
-    "130 interrupted, 141 the reader of the output went away.",
+    "130 interrupted, 141 output closed by its reader.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -33,9 +33,9 @@ _version = typer.Option(
 
 @app.callback()
 def _atp(version: Annotated[bool, _version] = False) -> None:
-    """Break cycles, find levels and paths, embed and predict links in directed graphs.
+    """Break cycles, find levels and paths, embed nodes and predict links in directed graphs.
 
-    Start with 'atp FILE', which describes any graph or any file that atp wrote.
+    Start with 'atp FILE', which describes a graph or any file that atp wrote.
     """
 
 
@@ -57,7 +57,7 @@ def _add_registered(groups: dict[str, Commands]) -> None:
             package = ELSEWHERE[name]
             groups[inside].command(
                 last,
-                help=f"Comes with {package}: pip install {package}.",
+                help=f"Part of {package}: pip install {package}.",
                 add_help_option=False,
                 context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
                 **settings,
@@ -72,7 +72,7 @@ def _not_installed(command: str, package: str) -> Any:
     """Return a command that says which distribution has it."""
 
     def say_so() -> None:
-        message = f"atp: error: 'atp {command}' comes with {package}: pip install {package}."
+        message = f"atp: error: 'atp {command}' is part of {package}: pip install {package}."
         typer.echo(message, err=True)
         raise typer.Exit(2)
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from atpgraph.cli.options import with_session
-from atpgraph.util.progress_display import say
+from atpgraph.util.progress import say
 
 LARGEST = 2**63 - 1  # the largest integer that arrays hold
 
@@ -132,6 +132,6 @@ def _current_names(args: list[str]) -> list[str]:
         if old == "serve" and "--check" in rest:
             new, rest = "server check", [word for word in rest if word != "--check"]
         if not {"-q", "--quiet"} & set(rest):
-            say(f"atp: 'atp {old}' is now 'atp {new}'; the old name goes away in 0.4")
+            say(f"atp: 'atp {old}' is now 'atp {new}'; the old name will be removed in 0.4")
         return [*new.split(), *rest]
     return args

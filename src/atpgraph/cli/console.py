@@ -21,8 +21,8 @@ import typer
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph.util.files import output_taken
-from atpgraph.util.interrupts import undisturbed
-from atpgraph.util.progress_display import Shown, say
+from atpgraph.util.progress import progress_display, say
+from atpgraph.util.threads import undisturbed
 from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """
     held = Session(json=json, quiet=quiet)
     output_taken.set(False)
-    display = None if quiet else Shown()
+    display = None if quiet else progress_display()
     notes, logger = _Notes(held), logging.getLogger("atpgraph")
     logger.addHandler(notes)
     try:

@@ -32,23 +32,25 @@ def cycles(
     graph: opts.Graph,
     reading: Reading,
     method: opts.Method = "auto",
-    every: Annotated[bool, opt("Run every method.", "--all")] = False,
+    every: Annotated[bool, opt("Compare all methods.", "--all")] = False,
     truth: Annotated[
-        Path | None, opt("Edge list of the edges that should go, to score by.")
+        Path | None, opt("Edge list of the edges that should be removed, to score by.")
     ] = None,
-    weights: Annotated[bool, opt("Take the weights of the file as costs of removal.")] = False,
-    keep: Annotated[Path | None, opt("Edge list of the edges that must stay.")] = None,
+    weights: Annotated[bool, opt("Use the weights in the file as costs of removal.")] = False,
+    keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
     reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
-    time_limit: Annotated[float, opt("Seconds that minimum may spend on its proof.", min=0)] = 10.0,
+    time_limit: Annotated[
+        float, opt("Seconds that the method minimum may take for its proof.", min=0)
+    ] = 10.0,
     output: Annotated[Path | None, output("Write the acyclic graph to this file.")] = None,
-    removed: Annotated[Path | None, opt("Write the removed edges and their scores.")] = None,
-    report: opts.Report = None,
+    removed: Annotated[
+        Path | None, opt("Write the removed edges and their scores to this file.")
+    ] = None,
     memory: opts.Memory = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Find the edges that close cycles, and remove them."""
     from atpgraph.cycles import METHODS, CycleBreaker
-    from atpgraph.report.pages.cycles import render
 
     if every and (output or removed):
         raise InputError("--all compares methods; to write a file, name one with --method instead.")
@@ -63,11 +65,10 @@ def cycles(
         "time_limit": time_limit,
     }
     names = [name for name in METHODS if METHODS[name].weighted or not weights]
-    results, rows = [], {}
+    rows: dict[str, Any] = {}
     for name in names if every else [method]:
         # A breaker of its own for each, so that the seconds are those of that method alone.
         found, row = _timed(CycleBreaker(read, seed, **options), name, reverse, right)
-        results.append(found)
         rows[found.method] = row
     if output is not None:
         atpgraph.write_edgelist(found.dag, output)
@@ -100,13 +101,6 @@ def cycles(
             shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
         if more := len(found.removed) - len(reasons):
             shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
-    payload |= out.report(
-        report,
-        lambda command: render(
-            results, command, name=graph.name, agony=agony,
-            seconds=[row["seconds"] for row in rows.values()], truth=right,
-        ),
-    )  # fmt: skip
     if removed is not None:
         shown.append(f"{removed}: written")
     if output is not None:
@@ -164,12 +158,12 @@ def levels(
     graph: opts.Graph,
     reading: Reading,
     output: Annotated[
-        Path | None, output("Write node and level, a line each (.tsv, .csv).")
+        Path | None, output("Write a line with node and level for each node (.tsv, .csv).")
     ] = None,
     method: opts.Method = "auto",
     seed: opts.Seed = 0,
 ) -> None:
-    """Level of each node once the cycles are broken: 1 + the longest path into it."""
+    """Find the level of each node: 1 + the longest path into it, after breaking cycles."""
     import numpy as np
 
     if output is not None:
@@ -182,7 +176,7 @@ def levels(
     widest = int(width.argmax()) + 1 if len(width) else 0
     if output is not None:
         _write_levels(output, read.labels.tolist(), level.tolist())
-    payload = {
+    payload: dict[str, Any] = {
         "nodes": read.n_nodes,
         "edges": read.n_edges,
         "removed": len(result.removed),
@@ -191,6 +185,9 @@ def levels(
         "widest_size": int(width.max(initial=0)),
         "sizes": width,
     }
+    if out.json:
+        pairs = zip(read.labels.tolist(), level.tolist(), strict=True)
+        payload["node_levels"] = [{"node": node, "level": at} for node, at in pairs]
     rows: list[Any] = list(enumerate(width, start=1))
     if len(rows) > 24:
         rows[12:-12] = [("…", None)]

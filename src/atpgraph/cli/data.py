@@ -1,4 +1,4 @@
-"""``atp data``: public graphs by name, and random ones."""
+"""``atp data``: public graphs by name, your own imports, and random graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import Reading, Seed, arg, opt, output
 from atpgraph.errors import InputError
 
-app = Commands(help="Get graphs: list and download public ones, or generate random ones.")
+app = Commands(
+    help="Get graphs: download public ones, write your Python's imports, or generate random ones."
+)
 generate = Commands(help="Generate random graphs, or a simulated community.")
 
 Name = Annotated[str, arg("Name of the dataset, as 'atp data list' shows it.")]
@@ -65,6 +67,22 @@ def path(out: Session, name: Name) -> None:
     _located(out, name, "path")
 
 
+@app.command()
+def imports(
+    out: Session,
+    output: Output,
+    packages: Annotated[bool, opt("Write the requirements of installed packages instead.")] = False,
+) -> None:
+    """Write the import graph of your Python's standard library."""
+    from atpgraph import datasets
+
+    graph = datasets.installed_packages() if packages else datasets.python_imports()
+    atpgraph.write_edgelist(graph, output)
+    sizes = {"nodes": graph.n_nodes, "edges": graph.n_edges}
+    written = f"{output}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+    out.result(sizes | {"output": output}, written, f"next: atp {output}")
+
+
 def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> None:
     """Add a command for a random graph that is described by its size alone."""
 
@@ -90,7 +108,7 @@ def cycles(
     max_length: Annotated[
         int | None, opt("Close only paths of at most this many edges.", min=1)
     ] = None,
-    dag: Annotated[Path | None, opt("Plant them into this DAG, not into a random one.")] = None,
+    dag: Annotated[Path | None, opt("Plant them in this DAG instead of a random one.")] = None,
     truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
     seed: Seed = 0,
 ) -> None:

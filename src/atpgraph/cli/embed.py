@@ -30,18 +30,20 @@ def embed(
     graph: opts.Graph,
     reading: Reading,
     output: Annotated[Path | None, output("Model file to write (.npz).")] = None,
-    estimate: Annotated[bool, opt("Only estimate memory and time.")] = False,
-    dim: Annotated[int, opt("Length of the vectors.", min=1)] = 128,
+    estimate: Annotated[bool, opt("Only estimate the memory and time of a fit.")] = False,
+    dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 128,
     purpose: opts.Purpose = "reachability",
     kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
     method: opts.Method = "auto",
     zero_weight: Annotated[
-        str, opt("For the paper's method: weight of unreachable pairs, 0 to 1 or auto.")
+        str, opt("With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.")
     ] = "0",
     regularization: Annotated[
         float | None, opt("Penalty on long vectors.", show_default="by purpose")
     ] = None,
-    max_iter: Annotated[int | None, opt("Rounds or iterations.", show_default="by size")] = None,
+    max_iter: Annotated[
+        int | None, opt("Number of rounds or iterations.", show_default="by size")
+    ] = None,
     memory: opts.Memory = None,
     threads: opts.Threads = None,
     work: Annotated[

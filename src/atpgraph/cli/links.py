@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
 
-app = Commands(help="Predict links: learn from a graph, then ask for what is missing.")
+app = Commands(help="Predict missing links: learn from a graph, then get suggestions.")
 
 Model = Annotated[Path, arg("File that 'atp links fit' wrote.")]
 Density = Annotated[
@@ -98,7 +98,7 @@ def score(
         float, opt("Share of links among the pairs you ask about, in (0, 1).")
     ] = 0.5,
 ) -> None:
-    """How likely is a link from U to V, and does it point this way?"""
+    """Estimate how likely a link from U to V is, and which way it points."""
     import numpy as np
 
     loaded = atpgraph.LinkPredictor.load(model)
@@ -125,7 +125,7 @@ def recommend(
     include_known: Annotated[bool, opt("List nodes that have the link already, too.")] = False,
     base_rate: Density = None,
 ) -> None:
-    """The likeliest targets of a node, best first."""
+    """List the likeliest targets of a node, best first."""
     loaded = atpgraph.LinkPredictor.load(model)
     (label,) = known_labels(loaded.graph_, [node])
     direction = "sources" if sources else "targets"
@@ -157,7 +157,7 @@ def recommend(
 
 @app.command()
 def top(out: Session, model: Model, top: opts.Top = 100, base_rate: Density = None) -> None:
-    """The likeliest links of the whole graph that are not there."""
+    """List the likeliest missing links of the whole graph."""
     loaded = atpgraph.LinkPredictor.load(model)
     sources, targets, rates = loaded.top_links(top, base_rate=base_rate)
     rows = [

@@ -15,7 +15,7 @@ from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt,
 from atpgraph.util.files import check_writable
 from atpgraph.util.registry import unknown_name
 
-app = Commands(help="Use a saved embedding: describe it, ask it, add edges, export vectors.")
+app = Commands(help="Use a saved embedding: describe, query, add edges, export vectors.")
 app.command("info")(info)
 
 Model = Annotated[Path, arg("Model file that 'atp embed' wrote.")]
@@ -25,19 +25,23 @@ Model = Annotated[Path, arg("Model file that 'atp embed' wrote.")]
 def top(
     out: Session,
     model: Model,
-    nodes: Annotated[list[str], arg("Labels of nodes.", metavar="NODE...")],
+    nodes: Annotated[list[str], arg("Labels of one or more nodes.", metavar="NODE...")],
     direction: Annotated[
-        str, opt("targets: what nodes lead to; sources: what leads to them.", choices=DIRECTIONS)
+        str,
+        opt(
+            "targets: nodes that they lead to; sources: nodes that lead to them.",
+            choices=DIRECTIONS,
+        ),
     ] = "targets",
     top: opts.Top = 10,
     order: Annotated[
-        str, opt("nearest: next levels first; score: largest score first.", choices=ORDERS)
+        str, opt("nearest: nearest levels first; score: largest scores first.", choices=ORDERS)
     ] = "nearest",
     all_: Annotated[
-        bool, opt("Also nodes below the threshold; with --order score.", "--all")
+        bool, opt("With --order score, include nodes below the threshold.", "--all")
     ] = False,
     approximate: Annotated[
-        bool, opt("By score from an index, with its recall: for many queries to a large model.")
+        bool, opt("Search an index by score and report its recall; for many queries.")
     ] = False,
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
@@ -84,7 +88,7 @@ def score(
         opt("Share of paths among the pairs you ask about.", show_default="that among all pairs"),
     ] = None,
 ) -> None:
-    """Is there a path from U to V? In the graph, exactly, and as the vectors predict."""
+    """Predict whether there is a path from U to V, and compare with the graph."""
     loaded = atpgraph.ATP.load(model)
     ask = {
         "path": loaded.reaches,
@@ -113,7 +117,7 @@ def add(
     model: Model,
     edges: opts.Graph,
     reading: Reading,
-    output: Annotated[Path, output("Model file to write; may be the same.")],
+    output: Annotated[Path, output("Model file to write; may be the same file.")],
 ) -> None:
     """Add edges and nodes to a model without fitting it again."""
     check_writable(output)
@@ -133,7 +137,9 @@ def add(
 def export(
     out: Session,
     model: Model,
-    output: Annotated[Path, output("File, - for standard output; or folder (word2vec, npy).")],
+    output: Annotated[
+        Path, output("File (- writes to standard output), or folder for word2vec and npy.")
+    ],
     format: Annotated[
         str | None,
         opt(
@@ -143,7 +149,7 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write the vectors for other programs."""
+    """Export the vectors for other programs."""
     from atpgraph.embedding.export import export as write
 
     if format is None:

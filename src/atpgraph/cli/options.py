@@ -73,11 +73,11 @@ def values(name: str, text: str, convert: Callable[[str], T], takes: str) -> lis
     return [value(name, part.strip(), convert, takes) for part in text.split(",")]
 
 
-Graph = Annotated[Path, arg("Edge list, .gz or not; - for standard input.")]
+Graph = Annotated[Path, arg("Edge list: text, .gz, .zst or .parquet; - reads standard input.")]
 Pairs = Annotated[list[str] | None, arg("Pairs of nodes: U V [U V …].")]
 PairsFile = Annotated[
     Path | None,
-    opt("File of pairs, one per line, - for standard input. Unknown nodes are marked.", "--pairs"),
+    opt("File with a pair per line; - reads standard input. Unknown nodes are marked.", "--pairs"),
 ]
 Method = Annotated[
     str,
@@ -90,19 +90,19 @@ Method = Annotated[
 Purpose = Annotated[
     str,
     opt(
-        "reachability preserves the paths of the graph; paper is the paper's method.",
+        "reachability: preserve the paths of the graph; paper: the paper's method.",
         "--purpose", "-p", choices=PURPOSES,
     ),
 ]  # fmt: skip
 Memory = Annotated[
     str | None, opt("Memory budget, such as 4GB.", show_default="half of what is free")
 ]
-Threads = Annotated[int | None, opt("Threads.", min=1, show_default="all cores")]
-Report = Annotated[Path | None, opt("Write an HTML report into this folder.", metavar="DIR")]
-Top = Annotated[int, opt("How many, at most.", min=1)]
-Seed = Annotated[int, opt("Same seed, same result.", min=0)]
+Threads = Annotated[int | None, opt("Number of threads.", min=1, show_default="all cores")]
+Report = Annotated[Path | None, opt("Write an HTML report to this folder.", metavar="DIR")]
+Top = Annotated[int, opt("Maximum number of results.", min=1)]
+Seed = Annotated[int, opt("Random seed; the same seed gives the same result.", min=0)]
 Json = Annotated[bool, opt("Print one JSON object instead of text.", "--json")]
-Quiet = Annotated[bool, opt("No progress or notes.", "--quiet", "-q")]
+Quiet = Annotated[bool, opt("Print no progress or notes.", "--quiet", "-q")]
 
 _column = functools.partial(opt, show_default=False, rich_help_panel="How to read the graph")
 
@@ -111,13 +111,15 @@ _column = functools.partial(opt, show_default=False, rich_help_panel="How to rea
 class Reading:
     """How to read a graph, as typed."""
 
-    source: Annotated[str | None, _column("Column of the sources: name, or number from 1.")] = None
-    target: Annotated[str | None, _column("Column of the targets.")] = None
+    source: Annotated[
+        str | None, _column("Column with the sources: a name, or a number from 1.")
+    ] = None
+    target: Annotated[str | None, _column("Column with the targets.")] = None
     weight: Annotated[
-        str | None, _column("Column of the weights; by default the one named weight.")
+        str | None, _column("Column with the weights; by default the one named weight.")
     ] = None
     no_weight: Annotated[bool, _column("Ignore weights.")] = False
-    type: Annotated[str | None, _column("Column of the edge types, such as is_a.")] = None
+    type: Annotated[str | None, _column("Column with the types of edges, such as is_a.")] = None
     delimiter: Annotated[str | None, _column("Column separator: one character, or tab.")] = None
     header: Annotated[
         bool | None, _column("Whether the first line names the columns.", "--header/--no-header")

@@ -13,13 +13,15 @@ from atpgraph.util.progress import stage
 
 def plot(
     out: Session,
-    file: Annotated[Path, arg("Edge list, or model of 'atp embed'.", metavar="GRAPH|MODEL")],
+    file: Annotated[
+        Path, arg("Edge list, or model that 'atp embed' wrote.", metavar="GRAPH|MODEL")
+    ],
     reading: Reading,
     output: Annotated[Path, output("Picture to write (.png or .svg).")],
     kind: Annotated[
         str | None,
         opt(
-            "hierarchy or levels; map or objective of a model.",
+            "hierarchy or levels; for a model also map or objective.",
             "--kind",
             "-k",
             choices=KINDS,

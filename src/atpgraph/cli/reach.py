@@ -21,14 +21,18 @@ _Nodes = list[str] | None
 def reach(
     out: Session,
     graph: Annotated[
-        Path, arg("Edge list, .gz or not; - for standard input; a model, or what --output wrote.")
+        Path, arg("Edge list (- reads standard input), model, or index that --output wrote.")
     ],
     reading: Reading,
     nodes: opts.Pairs = None,
     pairs: opts.PairsFile = None,
-    descendants: Annotated[_Nodes, opt("List what this node reaches.", metavar="NODE")] = None,
-    ancestors: Annotated[_Nodes, opt("List what reaches this node.", metavar="NODE")] = None,
-    count: Annotated[bool, opt("Only count the descendants or ancestors.")] = False,
+    descendants: Annotated[
+        _Nodes, opt("List the nodes that this node reaches.", metavar="NODE")
+    ] = None,
+    ancestors: Annotated[
+        _Nodes, opt("List the nodes that reach this node.", metavar="NODE")
+    ] = None,
+    count: Annotated[bool, opt("Print only the number of descendants or ancestors.")] = False,
     path: Annotated[bool, opt("Show a shortest path for every pair.")] = False,
     types: Annotated[
         str | None, opt("Follow only edges of these types, separated by commas.", metavar="NAMES")
@@ -38,14 +42,14 @@ def reach(
     index: Annotated[
         str,
         opt(
-            "Kind of index: forest (fastest answers), labels (64 bytes a node) or auto.",
+            "Kind of index: forest (fastest answers), labels (64 bytes per node) or auto.",
             choices=("auto", "forest", "labels"),
             metavar="KIND",
         ),
     ] = "auto",
-    estimate: Annotated[bool, opt("Only estimate what an index would take.")] = False,
+    estimate: Annotated[bool, opt("Only estimate the memory and time of an index.")] = False,
 ) -> None:
-    """Is there a path from U to V? Exact, cycles or not.
+    """Find out exactly whether there is a path from U to V, with or without cycles.
 
     A node reaches itself, but is not listed among its own descendants or ancestors.
 

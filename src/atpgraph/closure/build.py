@@ -21,8 +21,7 @@ from atpgraph.closure.sketch import sketch_nodes
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
-from atpgraph.util.bits import popcount
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import kernel, popcount
 from atpgraph.util.memory import budget_bytes, human_bytes
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator

@@ -119,7 +119,7 @@ class ClosureForest:
         return indptr, holders
 
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
-        """Whether a path of at least one edge leads from each source to its target.
+        """Return whether a path of at least one edge leads from each source to its target.
 
         O(log n) for a pair. The first call indexes the extras once (4 bytes each).
         """
@@ -150,7 +150,7 @@ class ClosureForest:
         return bool(place < top + self.subtree[self.order[top]])
 
     def descendants(self, nodes: npt.ArrayLike) -> Int32Array:
-        """All nodes reachable from any of `nodes` (a node or several), ascending."""
+        """Return all nodes reachable from any of `nodes` (a node or several), ascending."""
         reached = np.zeros(self.n_nodes, dtype=np.bool_)
         for node in self._nodes(nodes).reshape(-1).tolist():
             above = path_from_root(node, self.parent)  # the node last
@@ -160,7 +160,7 @@ class ClosureForest:
         return np.flatnonzero(reached).astype(np.int32)
 
     def ancestors(self, nodes: npt.ArrayLike) -> Int32Array:
-        """All nodes that reach any of `nodes` (a node or several), ascending."""
+        """Return all nodes that reach any of `nodes` (a node or several), ascending."""
         indptr, holders = self.holders
         change = np.zeros(self.n_nodes + 1, dtype=np.int64)
         for v in self._nodes(nodes).reshape(-1).tolist():
@@ -258,7 +258,7 @@ def _preorder(
 def depth_first(
     parents_first: Int32Array, parent: Int32Array
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
-    """The nodes in preorder, and `start`, `size` and `slot` of the preorder."""
+    """Return the nodes in preorder, and `start`, `size` and `slot` of the preorder."""
     n = len(parent)
     start, size, slot = (np.empty(n, dtype=np.int32) for _ in range(3))
     _preorder(parents_first, parent, start, size, slot)
@@ -269,7 +269,7 @@ def depth_first(
 
 @compiled
 def path_from_root(node: int, parent: Int32Array) -> Int32Array:
-    """The nodes from the root of the forest down to `node`; empty for −1."""
+    """Return the nodes from the root of the forest down to `node`; empty for −1."""
     depth = 0
     u = node
     while u >= 0:
@@ -318,7 +318,7 @@ def _reaches(
     holders: Int32Array,
     answer: BoolArray,
 ) -> None:
-    """Whether each source reaches its target, by one binary search."""
+    """Return whether each source reaches its target, by one binary search."""
     for q in range(len(sources)):
         v = targets[q]
         place = start[sources[q]]

@@ -17,9 +17,7 @@ from atpgraph.closure.forest import depth_first
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import peel
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
-from atpgraph.util.bits import popcount
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.jit import NEAR, kernel, popcount, prefetch
 from atpgraph.util.random import generator
 
 # The words of a line.

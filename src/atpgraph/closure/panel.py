@@ -11,8 +11,7 @@ import numpy as np
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels as levels_of
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.jit import NEAR, kernel, prefetch
 from atpgraph.util.threads import Workers, checkpoint
 
 WORDS = 8  # of a row: one line of the cache
@@ -110,7 +109,7 @@ class Panel:
             pass
 
     def joined(self, u: IntArray, v: IntArray) -> BoolArray:
-        """Whether each `u` reaches its `v`, a node of the panel, or is it."""
+        """Return whether each `u` reaches its `v`, a node of the panel, or is it."""
         return has_bit(self.bits, self.view.position[u], self.slot[v])
 
     def sizes(self) -> Int64Array:
@@ -127,7 +126,7 @@ def bit(at: IntArray) -> UInt64Array:
 
 
 def has_bit(bits: UInt64Array, positions: AnyArray, columns: AnyArray) -> BoolArray:
-    """Whether the bits of a panel are set at these positions and columns."""
+    """Return whether the bits of a panel are set at these positions and columns."""
     words = bits[columns // COLUMNS, positions, (columns >> 6) % WORDS]
     return np.asarray(words & bit(columns) != 0)
 

@@ -14,8 +14,8 @@ from atpgraph.closure.sketch import ReachSketch, popularity, sketch_nodes, sketc
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt64Array
-from atpgraph.util.bits import popcount
 from atpgraph.util.jit import kernel as compiled
+from atpgraph.util.jit import popcount
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import Registry
 from atpgraph.util.threads import Workers, interruptible

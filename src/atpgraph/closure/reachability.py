@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +21,8 @@ from atpgraph.graph.scc import condense
 from atpgraph.graph.traversal import TwoWayRows, meet, reachable
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
-from atpgraph.util.bits import popcount
 from atpgraph.util.frames import html_table
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import kernel, popcount
 from atpgraph.util.memory import budget_bytes
 
 FORMAT = "atpgraph-reachability"
@@ -217,10 +217,11 @@ class Reachability:
         nodes, _ = _shortest(self.graph, self.component, *ends)
         return None if nodes is None else list(self.graph.labels[nodes].tolist())
 
-    def add_edges(self, edges: Any) -> Reachability:
-        """Add edges between pairs of labels, new nodes included; change this object and return it.
+    def add_edges(self, edges: Any, *, inplace: bool = False) -> Reachability:
+        """Return the reachability with more edges, given as pairs of labels; nodes may be new.
 
-        The index stays if the new edges only repeat what paths said already.
+        This object does not change unless `inplace`, which returns it. The index is kept if a path
+        already joins the ends of every new edge.
 
         Examples
         --------
@@ -233,13 +234,14 @@ class Reachability:
         added = np.setdiff1d(np.arange(graph.n_edges), fresh, assume_unique=True)
         u, v = graph.sources[added], graph.targets[added]
         same = graph.n_nodes == self.graph.n_nodes
-        self._change(graph, same and all(map(self._one_reaches, u.tolist(), v.tolist())))
-        return self
+        same = same and all(map(self._one_reaches, u.tolist(), v.tolist()))
+        return self._changed(graph, same, inplace)
 
-    def remove_edges(self, edges: Any) -> Reachability:
-        """Remove edges between pairs of labels; change this object and return it.
+    def remove_edges(self, edges: Any, *, inplace: bool = False) -> Reachability:
+        """Return the reachability without some edges, given as pairs of labels.
 
-        The index stays if other paths replace every edge. An edge that is not there is an error.
+        This object does not change unless `inplace`, which returns it. The index is kept if other
+        paths replace every edge. Raises an InputError if there is no such edge.
         """
         pairs = list(edges)
         u, v = (self.graph.codes([pair[side] for pair in pairs]) for side in (0, 1))
@@ -253,18 +255,18 @@ class Reachability:
             _shortest(graph, self.component, a, b)[0] is not None
             for a, b in zip(u.tolist(), v.tolist(), strict=True)
         )
-        self._change(graph, others)
-        return self
+        return self._changed(graph, others, inplace)
 
-    def _change(self, graph: DiGraph, same_paths: bool) -> None:
+    def _changed(self, graph: DiGraph, same_paths: bool, inplace: bool) -> Reachability:
+        result = self if inplace else copy(self)
         if not same_paths:
-            self._set_graph(graph)
-            return
-        self._by_type = {}
+            result._set_graph(graph)
+            return result
         a, b = self.component[graph.sources], self.component[graph.targets]
         n = self.condensation.n_nodes
-        self.condensation = DiGraph.from_codes(a[a != b], b[a != b], n)
-        self.graph = graph
+        result._by_type, result.graph = {}, graph
+        result.condensation = DiGraph.from_codes(a[a != b], b[a != b], n)
+        return result
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -443,7 +445,7 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
 def _restored(
     dag: DiGraph, parent: AnyArray, extras_indptr: AnyArray, extras: AnyArray
 ) -> ClosureForest:
-    """The forest that a file holds; a ``ValueError`` if it cannot be that of the graph."""
+    """Return the forest that a file holds; a ``ValueError`` if it cannot be that of the graph."""
     n, numbers = dag.n_nodes, np.arange(dag.n_nodes, dtype=np.int32)
     check_pointers(extras_indptr, len(extras))
     if len(parent) != n or not (

@@ -17,8 +17,7 @@ from atpgraph.closure.panel import Positions
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from atpgraph.util.checks import whole_number
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import prefetch
+from atpgraph.util.jit import kernel, prefetch
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers, checkpoint
 

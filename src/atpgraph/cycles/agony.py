@@ -119,7 +119,7 @@ def _lower(
     some: Any,
     least: Any,
 ) -> None:
-    """The least ranks that meet the constraints, given some that do; self-loops are none.
+    """Return the least ranks that meet the constraints, given some that do; self-loops are none.
 
     Measured by what `some` has to spare, no constraint is negative, so the distance that a node
     keeps to its rank in `some` is a shortest path: Dial's algorithm from all nodes at once, each

@@ -104,7 +104,7 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
 
 
 def degree_ratio(out_degree: AnyArray, in_degree: AnyArray) -> Float64Array:
-    """How one-sided each node is: the larger of in/out and out/in."""
+    """Return how one-sided each node is: the larger of in/out and out/in."""
     low = np.minimum(out_degree, in_degree)
     high = np.maximum(out_degree, in_degree)
     return np.asarray(high / np.maximum(low, 1))

@@ -98,7 +98,7 @@ class Workspace:
         return chosen
 
     def rng(self, name: str) -> np.random.Generator:
-        """A generator of its own for each purpose, whatever else runs before it."""
+        """Return a separate generator for each purpose, independent of what ran before."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     @cached_property
@@ -153,7 +153,7 @@ class Workspace:
         return score[self.core_nodes]
 
     def drop(self, score: FloatArray) -> FloatArray:
-        """How far core edges go down: score of the source minus score of the target."""
+        """Return how far core edges go down: score of the source minus score of the target."""
         return np.asarray(score[self.core.sources] - score[self.core.targets])
 
     def removed_by(self, kind: str, rule: str) -> BoolArray:
@@ -231,7 +231,7 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
 
 
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
-    """The edge that most strategies of the given kinds of score remove goes first.
+    """Remove edges in order of votes: by how many strategies of these kinds of score remove them.
 
     Ties go by how far the edge goes down, each score measured in its own standard deviations.
     """
@@ -268,7 +268,7 @@ def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _shuffled(space: Workspace, name: str) -> tuple[DiGraph, Int64Array]:
-    """The core with its nodes in random order, and the new index of each node."""
+    """Return the core with its nodes in random order, and the new index of each node."""
     core = space.core
     number = space.rng(name).permutation(core.n_nodes)
     return DiGraph.from_codes(number[core.sources], number[core.targets], core.n_nodes), number
@@ -366,7 +366,7 @@ class Method:
 
 
 def _strategies(kind: str, what: str) -> list[Method]:
-    """The three strategies over one node score."""
+    """Return the three strategies over one node score."""
 
     def method(rule: str, summary: str) -> Method:
         def run(space: Workspace) -> tuple[BoolArray, FloatArray]:

@@ -43,8 +43,7 @@ from atpgraph.util.arrays import (
 )
 from atpgraph.util.checks import whole_number
 from atpgraph.util.frames import KINDS, frame, html_table, ranking_frame
-from atpgraph.util.progress import stage
-from atpgraph.util.progress_display import Shown
+from atpgraph.util.progress import progress_display, stage
 from atpgraph.util.random import RandomState
 from atpgraph.util.registry import unknown_name
 from atpgraph.util.threads import thread_count
@@ -239,7 +238,7 @@ class ATP(Estimator):
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
         with (
-            Shown() if self.verbose else contextlib.nullcontext(),
+            progress_display() if self.verbose else contextlib.nullcontext(),
             open_run(work, client, given, params) as run,
         ):
             self._fit(given, run)
@@ -463,7 +462,7 @@ class ATP(Estimator):
         return self._reachability
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
-        """Whether a path of the graph, cycles included, leads from u to v: exact, no vectors.
+        """Return whether the graph has a path from u to v: exact, cycles included, without vectors.
 
         See :class:`~atpgraph.Reachability`, which `reachability_` is, for more such questions.
         """
@@ -656,7 +655,7 @@ class ATP(Estimator):
         return made.set_index(graph.labels[codes]) if kind == "pandas" else made
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
-        """Names of the columns of :meth:`transform`, for scikit-learn."""
+        """Return the names of the columns of :meth:`transform`, for scikit-learn."""
         self._fitted()
         k = self.source_.shape[1]
         return np.array([f"{side}{at}" for side in ("source", "target") for at in range(k)], object)

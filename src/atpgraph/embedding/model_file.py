@@ -75,7 +75,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
 
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a model file does; an edge list does not."""
+    """Return whether a file begins like a model file; an edge list does not."""
     return archive_format(path) is not None
 
 

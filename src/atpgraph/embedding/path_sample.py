@@ -23,8 +23,7 @@ from atpgraph.util.arrays import (
     IntArray,
     UInt64Array,
 )
-from atpgraph.util.bits import popcount
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import kernel, popcount
 from atpgraph.util.threads import Workers, checkpoint, interruptible
 
 DISTANCES = {  # 1 is an edge
@@ -77,7 +76,7 @@ class Side(NamedTuple):
     reached: UInt64Array  # of shape (nodes, words): which rows reach a node, a bit for each row
 
     def joined(self, bits: IntArray, nodes: IntArray) -> BoolArray:
-        """Whether the row with each bit reaches each node."""
+        """Return whether the row with each bit reaches each node."""
         return np.asarray(self.reached[nodes, bits >> 6] & bit(bits) != 0)
 
 
@@ -197,7 +196,7 @@ def _side(
 def _draw(
     sheets: UInt64Array, view: Positions, drawn: _Drawn, rng: np.random.Generator
 ) -> tuple[Int64Array, WeightedPairs]:
-    """Number of nodes in every column of the bits, and some of these nodes, weighted."""
+    """Return the number of nodes in every column of the bits, and some of these nodes, weighted."""
     width = 64 * sheets.shape[2]
     sizes = [np.zeros(0, dtype=np.int64)]
     parts: list[tuple[AnyArray, AnyArray, AnyArray]] = []

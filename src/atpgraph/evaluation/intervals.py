@@ -24,7 +24,7 @@ class Interval:
     high: float
 
     def to_json(self) -> dict[str, float | None]:
-        """The three numbers, None for ends that are not known."""
+        """Return the mean and both ends, None for unknown ends."""
         known = bool(np.isfinite(self.low))
         return {
             "mean": self.mean,
@@ -39,7 +39,7 @@ def interval(
     *,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    """Mean and Student's t interval of independent runs.
+    """Return the mean and Student's t interval of independent runs.
 
     The ends are cut to `within`, the range of the quantity. The t interval suits a handful of
     seeds, where a bootstrap over five values would be far too narrow. It covers the randomness of

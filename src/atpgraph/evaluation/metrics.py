@@ -55,7 +55,7 @@ def hits_at(ranks: npt.ArrayLike, k: int) -> float:
 
 
 def mean_reciprocal_rank(ranks: npt.ArrayLike) -> float:
-    """Mean of 1 / rank.
+    """Return the mean of 1 / rank.
 
     Examples
     --------

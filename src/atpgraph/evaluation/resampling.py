@@ -15,7 +15,7 @@ _NUMBERS = 2_000_000  # drawn at a time
 def bootstrap(
     values: Float64Array, *, n: int = 2000, level: float = 0.95, random_state: RandomState = 0
 ) -> Interval:
-    """Mean of one value per case, with its percentile interval over resampled cases.
+    """Return the mean of one value per case, with its percentile interval over resampled cases.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def bootstrap(
 def paired_bootstrap(
     first: Float64Array, second: Float64Array, *, n: int = 10_000, random_state: RandomState = 0
 ) -> Comparison:
-    """How far one method is above another on the same cases, which are resampled together.
+    """Return the mean lead of one method over another on the same cases, resampled together.
 
     The p-value is one-sided: the share of resamples in which the first is not above the second.
 
@@ -47,7 +47,7 @@ def paired_bootstrap(
 
 
 def resample_counts(cases: int, *, n: int = 1000, random_state: RandomState = 0) -> Float32Array:
-    """How often each case is in each resample, for statistics that are not plain means.
+    """Return how often each case is in each resample, for statistics that are not plain means.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def resample_counts(cases: int, *, n: int = 1000, random_state: RandomState = 0)
 
 
 def percentile_interval(value: float, resampled: Float64Array, level: float = 0.95) -> Interval:
-    """A statistic with the interval that holds this share of its resampled values.
+    """Return a statistic with the interval that contains this share of its resampled values.
 
     Resamples in which the statistic is not defined (NaN) do not count.
 

@@ -21,8 +21,7 @@ from atpgraph.util.arrays import (
     Int32Array,
     UInt64Array,
 )
-from atpgraph.util.bits import popcount
-from atpgraph.util.jit import fast_kernel, inlined_kernel
+from atpgraph.util.jit import fast_kernel, inlined_kernel, popcount
 
 GROUP = 8  # rivals that a row meets at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)

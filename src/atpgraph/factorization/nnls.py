@@ -254,7 +254,7 @@ def gram_of(vectors: FloatArray) -> Float64Array:
 
 
 def padded(vectors: FloatArray, kind: np.dtype[Any]) -> FloatArray:
-    """A copy with zero columns added up to the width that the kernels want."""
+    """Return a copy with zero columns added up to the width that the kernels want."""
     n, k = vectors.shape
     wide = np.zeros((n, -(-k // TILE) * TILE), dtype=kind)
     wide[:, :k] = vectors

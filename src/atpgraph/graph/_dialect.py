@@ -150,7 +150,7 @@ def ambiguous(what: str, names: Sequence[str], remedy: str = OPTIONS) -> InputEr
 
 
 def are_words(ids: Sequence[str]) -> bool:
-    """Whether none of the ids is a number, so that they may be names of columns.
+    """Return whether none of the ids is a number, so that they may be names of columns.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def check_delimiter(delimiter: str | None) -> None:
 
 
 def first_record(data: bytes | bytearray, start: int, comments: str) -> tuple[int, bytes]:
-    """Where the first record begins, and its bytes; comments and blank lines are skipped."""
+    """Return where the first record begins, and its bytes; comments and blank lines are skipped."""
     marks = comments.encode()
     n = len(data)
     while start < n:
@@ -194,7 +194,7 @@ def first_record(data: bytes | bytearray, start: int, comments: str) -> tuple[in
 
 
 def line_end(data: bytes | bytearray, start: int) -> int:
-    """Where the line that begins at `start` ends."""
+    """Return where the line that begins at `start` ends."""
     end = data.find(b"\n", start)
     end = len(data) if end < 0 else end
     before = data.find(b"\r", start, end)
@@ -202,7 +202,7 @@ def line_end(data: bytes | bytearray, start: int) -> int:
 
 
 def split_record(record: bytes, delimiter: str | None, quotes: bool) -> tuple[str, list[str]]:
-    """The delimiter (found, if not given) and the fields of the first record.
+    """Return the delimiter (found, if not given) and the fields of the first record.
 
     A tab outside quotes separates; else the more frequent of comma and semicolon; else blanks.
     """
@@ -231,7 +231,7 @@ def split_record(record: bytes, delimiter: str | None, quotes: bool) -> tuple[st
 
 
 def _outside_quotes(text: str) -> str:
-    """The first record without what is inside its quoted fields."""
+    """Return the first record without what is inside its quoted fields."""
     kept = []
     quoted = False
     field_start = True

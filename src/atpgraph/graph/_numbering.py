@@ -27,9 +27,8 @@ from atpgraph.util.arrays import (
     Int64Array,
     IntArray,
 )
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import NEAR, kernel, prefetch
 from atpgraph.util.memory import human_bytes
-from atpgraph.util.prefetch import NEAR, prefetch
 from atpgraph.util.threads import checkpoint
 
 _FIRST_SIZE = 1 << 12

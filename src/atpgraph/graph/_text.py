@@ -367,7 +367,7 @@ class TextReader:
 
 
 def _last_line(buffer: bytearray) -> int:
-    """Where the last whole line ends; 0 if there is none."""
+    """Return where the last whole line ends; 0 if there is none."""
     end = buffer.rfind(b"\n") + 1
     # A return at the very end may be half of an end of line.
     return end or buffer.rfind(b"\r", 0, len(buffer) - 1) + 1
@@ -383,7 +383,7 @@ def _number(text: bytearray) -> tuple[int, float]:
 
 
 def _bad_byte(text: bytearray) -> int:
-    """Where a NUL or the first byte is that is not UTF-8; −1 if all is text."""
+    """Return where a NUL or the first byte is that is not UTF-8; −1 if all is text."""
     where = text.find(b"\0")
     if where < 0 and not text.isascii():
         try:

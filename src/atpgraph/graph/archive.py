@@ -35,7 +35,7 @@ GRAPH_FIELDS = {
 
 
 def graph_arrays(graph: DiGraph) -> dict[str, AnyArray]:
-    """The arrays that hold a graph; :func:`graph_from` reads them.
+    """Return the arrays that hold a graph; :func:`graph_from` reads them.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _types_from(arrays: Mapping[str, AnyArray]) -> tuple[UInt64Array | None, tup
 
 
 def _plain(label: Any) -> Any:
-    """A label as JSON; a tuple as an object, so that it comes back as a tuple."""
+    """Return a label as JSON; a tuple as an object, so that it comes back as a tuple."""
     if isinstance(label, np.generic):
         label = label.item()
     if label is None or isinstance(label, (str, int, float, bool)):

@@ -126,7 +126,7 @@ def _libraries(obj: Any) -> set[str]:
 
 
 def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
-    """The graph as a ``networkx.DiGraph``: the same labels, ``weight`` if there are weights.
+    """Return the graph as a ``networkx.DiGraph``: the same labels, ``weight`` if there are weights.
 
     Parameters
     ----------

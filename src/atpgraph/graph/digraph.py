@@ -248,7 +248,7 @@ class DiGraph:
         return np.bincount(self.targets, minlength=self.n_nodes).astype(np.int64)
 
     def edges(self) -> Iterable[tuple[Any, Any]]:
-        """All edges as pairs of labels."""
+        """Return all edges as pairs of labels."""
         names = self.labels.tolist()
         for u, v in zip(self.sources.tolist(), self.targets.tolist(), strict=True):
             yield names[u], names[v]
@@ -306,7 +306,7 @@ class DiGraph:
         return list(labels)
 
     def codes(self, labels: Hashable | Sequence[Hashable] | AnyArray) -> IntArray:
-        """Indices of the nodes with these labels; an unknown label is an error."""
+        """Return the indices of the nodes with these labels; an unknown one is an InputError."""
         several = self.several(labels)
         names = _label_array([labels] if several is None else several)
         codes = self.codes_or_minus_one(names)
@@ -333,7 +333,7 @@ class DiGraph:
         return first, second
 
     def codes_or_minus_one(self, labels: Sequence[Hashable] | AnyArray) -> IntArray:
-        """Indices of the nodes with these labels, −1 where the graph has no such node."""
+        """Return the indices of the nodes with these labels, −1 for unknown ones."""
         given = labels if isinstance(labels, np.ndarray) else None
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
@@ -342,7 +342,7 @@ class DiGraph:
         return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
-        """Indices of the edges between pairs of node indices, −1 where there is no such edge."""
+        """Return the indices of the edges between pairs of node indices, −1 for missing ones."""
         u = np.asarray(sources, dtype=np.int64)
         v = np.asarray(targets, dtype=np.int64)
         keys = self.sources.astype(np.int64) * self.n_nodes + self.targets
@@ -354,7 +354,7 @@ class DiGraph:
         return np.where(known, at, -1).astype(np.int64)
 
     def keep_edges(self, mask: npt.ArrayLike) -> DiGraph:
-        """The same nodes with only the edges where `mask` is true."""
+        """Return a graph with the same nodes and the edges where `mask` is true."""
         keep = np.asarray(mask, dtype=bool)
         weights = None if self.weights is None else self.weights[keep]
         types = None if self.edge_types is None else self.edge_types[keep]
@@ -362,7 +362,7 @@ class DiGraph:
         return DiGraph(indptr, self.targets[keep], self.labels, weights, types, self.type_names)
 
     def without_edges(self, edges: npt.ArrayLike) -> DiGraph:
-        """The same nodes without the edges of these indices.
+        """Return a graph with the same nodes and without the edges of these indices.
 
         Examples
         --------
@@ -420,7 +420,7 @@ class DiGraph:
         return DiGraph(indptr, targets, self.labels, weights, types, self.type_names)
 
     def reverse(self) -> DiGraph:
-        """The graph with every edge reversed."""
+        """Return the graph with every edge reversed."""
         return self._reversed
 
     def incoming(self, values: AnyArray) -> tuple[Int64Array, Int32Array, AnyArray]:
@@ -435,7 +435,7 @@ class DiGraph:
         return turned_rows(self.indptr, self.targets, values)
 
     def to_scipy(self) -> sp.csr_array:
-        """The adjacency matrix, with the weights or ones."""
+        """Return the adjacency matrix, with the weights or ones."""
         data = np.ones(self.n_edges) if self.weights is None else self.weights
         shape = (self.n_nodes, self.n_nodes)
         return sp.csr_array((data, self.targets, self.indptr), shape=shape)
@@ -479,7 +479,7 @@ def sorted_unique(values: Int64Array) -> Int64Array:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label stands for none: None, NaN, pandas.NA, NaT.
+    """Return whether a label means a missing value: None, NaN, pandas.NA, NaT.
 
     Examples
     --------

@@ -270,7 +270,7 @@ def _quoted(text: str, delimiter: str) -> bytes:
 
 
 def _mistakable(texts: list[str], codes: AnyArray) -> bool:
-    """Whether a reader would take the first edge for a header."""
+    """Return whether a reader would take the first edge for a header."""
     if not len(codes):
         return False
     first = [texts[code] for code in codes[0]]

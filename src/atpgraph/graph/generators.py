@@ -120,7 +120,7 @@ def plant_cycles(
 def noisy_hierarchy(
     n: int, m: int, k: int, max_length: int | None = None, random_state: RandomState = None
 ) -> PlantedCycles:
-    """A random DAG of n nodes and m edges, with k planted edges against its order.
+    """Return a random DAG of n nodes and m edges, with k planted edges against its order.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def noisy_hierarchy(
 
 
 def citation_dag(n: int, m: int, random_state: RandomState = None) -> DiGraph:
-    """A shallow DAG shaped like a citation network: newer papers cite older ones.
+    """Return a shallow DAG shaped like a citation network: newer papers cite older ones.
 
     Papers belong to fields of bounded size and arrive one after another. A paper cites earlier
     papers of its field, the first ones most (so in-degrees are skewed and paths are short), and
@@ -287,7 +287,7 @@ def _distinct(population: int, count: int, rng: np.random.Generator) -> Int64Arr
 
 
 def _triangle(index: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The pair (i, j), i < j, of index j (j − 1) / 2 + i."""
+    """Return the pair (i, j), i < j, of index j (j − 1) / 2 + i."""
     j = ((1 + np.sqrt(8.0 * index + 1)) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > index  # the square root is rounded
     j += j * (j + 1) // 2 <= index

@@ -9,8 +9,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import NEAR, prefetch
+from atpgraph.util.jit import NEAR, kernel, prefetch
 
 
 @kernel
@@ -81,7 +80,7 @@ def tarjan(
 
 
 def strongly_connected_components(graph: DiGraph) -> Int32Array:
-    """Number of the strongly connected component of every node.
+    """Return the number of the strongly connected component of every node.
 
     Components are numbered in reverse topological order.
 
@@ -122,7 +121,7 @@ class CyclicCore:
 
 
 def cyclic_core(graph: DiGraph) -> CyclicCore:
-    """The edges on cycles, and their ends.
+    """Return the edges on cycles, and their ends.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def cyclic_core(graph: DiGraph) -> CyclicCore:
 
 
 def condense(graph: DiGraph) -> tuple[Int32Array, DiGraph]:
-    """The component of every node, and the acyclic graph of the components.
+    """Return the component of every node, and the acyclic graph of the components.
 
     Edges of the acyclic graph go from the higher number to the lower.
 

@@ -9,8 +9,7 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import FAR, NEAR, prefetch
+from atpgraph.util.jit import FAR, NEAR, kernel, prefetch
 
 
 class TwoWayRows(NamedTuple):
@@ -55,7 +54,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 
 
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
-    """The nodes of `start` and all that they reach, ascending.
+    """Return the nodes of `start` and all nodes that they reach, ascending.
 
     Parameters
     ----------

@@ -16,7 +16,6 @@ from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.judging import (
     PROTOCOLS,
-    Curves,
     Protocol,
     choose_protocols,
     fit_method,
@@ -50,7 +49,7 @@ class MethodResult:
     runs: list[Run]
     failure: str = ""  # why there is no result
     headlines: dict[str, str] = field(default_factory=dict)  # the metric of each protocol
-    curves: dict[str, Curves] = field(default_factory=dict)  # of the first seed, by protocol
+    curves: dict[str, Any] = field(default_factory=dict)  # ROC of the first seed
     note: str = ""  # what a reader of the table has to know
 
     def values(self, protocol: str, metric: str) -> list[float]:

@@ -28,8 +28,7 @@ from atpgraph.linkpred.ranking import Ranker, largest, source_features, targets_
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
-from atpgraph.util.progress import stage
-from atpgraph.util.progress_display import Shown
+from atpgraph.util.progress import progress_display, stage
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.registry import Registry
 from atpgraph.util.threads import thread_count
@@ -134,7 +133,7 @@ class LinkPredictor(Estimator):
         """
         self._check()
         given = as_graph(graph)
-        with Shown() if self.verbose else contextlib.nullcontext():
+        with progress_display() if self.verbose else contextlib.nullcontext():
             self._fit(given, attributes, times)
         return self
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atpgraph.errors import InputError
-from atpgraph.plot._shelves import Row, arranged
+from atpgraph.plot._layout import Row, arranged
 from atpgraph.plot.figures import counted, levelled, new_figure
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.palette import BLUE, INK, LINE, PALE_BLUE, QUIET, RED
@@ -166,7 +166,7 @@ def _spread_ends(
 
 
 def _way(route: Float64Array, width: float) -> Path:
-    """A curve through the points of a route that leaves and enters boxes vertically."""
+    """Return a curve through the points of a route that leaves and enters boxes vertically."""
     from matplotlib.path import Path
 
     points = route.copy()

@@ -17,7 +17,7 @@ from atpgraph.util.palette import N_COLORS
 Values = Sequence[float] | AnyArray
 Color = int | str | None  # number of a color, name of a CSS variable, or None for grey
 
-_WIDTH = 440
+_WIDTH, _HEIGHT = 440, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
 _LABELS, _ROW = 160, 22  # of a bar chart: width of the labels, height of a row
 
@@ -37,8 +37,7 @@ class Bar:
 class Line:
     """One series: label, coordinates, color (grey ones are thin and lie below the others).
 
-    ``markers`` adds a mark at each point. ``style`` is a line through the points, a cloud of dots,
-    or an area in steps, where ``x`` has one more entry than ``y``: the ends of the steps.
+    ``markers`` adds a mark at each point. ``style`` is a line through the points, or dots.
     """
 
     label: str
@@ -46,7 +45,7 @@ class Line:
     y: Values
     color: Color = 0
     markers: bool = False
-    style: Literal["line", "dots", "area"] = "line"
+    style: Literal["line", "dots"] = "line"
 
 
 class _Axis:
@@ -126,40 +125,34 @@ def line_chart(
     x_log: bool = False,
     y_log: bool = False,
     diagonal: bool = False,
-    x_ticks: Sequence[float] | None = None,
-    height: int = 330,
-    small: bool = False,
 ) -> str:
-    """Draw lines, dots or areas over common axes, with a legend if there are several.
+    """Draw lines or dots over common axes, with a legend if there are several.
 
-    `diagonal` is where y = x. A `small` chart has half the width and no y axis.
+    `diagonal` adds the line y = x.
     """
     xs = [x for line in lines for x in line.x] + list(x_range)
     ys = [y for line in lines for y in line.y]
     if diagonal and y_range is not None:
         xs += y_range  # so that the diagonal is that of the drawing
-    if x_ticks is None and x_log and len(set(xs)) < 8:
-        x_ticks = sorted(set(xs))
-    left, right, bottom = _LEFT, _WIDTH - _RIGHT, height - _BOTTOM
-    if small:
-        left, right, bottom = 0, _WIDTH // 2, height - 18
+    left, right, bottom = _LEFT, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     low, high = min(xs, default=0.0), max(xs, default=1.0)
     if x_log:
         low, high = max(low, 1e-4) / 1.3, max(high, 1e-4) * 1.3
     x_at = _Axis(low, high, left, right, x_log)
     low, high = min(ys, default=0.0), max(ys, default=1.0)
     margin = 0.06 * (high - low) or 0.05
-    if any(line.style == "area" for line in lines):
-        y_range = (0.5 if y_log else 0.0, (1.1 if y_log else 1.05) * high or 1.0)
+    if y_log:
+        y_range = (low / 1.3, high * 1.3)
     y_at = _Axis(*(y_range or (low - margin, high + margin)), bottom, _TOP, y_log)
-    parts = [_x_grid(x_at, [] if small else x_ticks or x_at.ticks(), bottom)]
-    for value in [] if small else y_at.ticks():
+    few = sorted(set(xs)) if x_log and len(set(xs)) < 8 else None
+    parts = [_x_grid(x_at, few or x_at.ticks(), bottom)]
+    for value in y_at.ticks():
         y = y_at(value)
         parts.append(
             f'<path class="axis" d="M{left} {y:.1f}H{right}"/><text class="soft" x="{left - 5}" '
             f'y="{y + 4:.1f}" text-anchor="end">{_number(value)}</text>'
         )
-    parts.append(_x_label((left + right) / 2, height - 5, x_label))
+    parts.append(_x_label((left + right) / 2, _HEIGHT - 5, x_label))
     parts.append(
         f'<text class="soft" text-anchor="middle" transform="translate(11 {(_TOP + bottom) / 2}) '
         f'rotate(-90)">{escape(y_label)}</text>'
@@ -172,8 +165,8 @@ def line_chart(
         )
     for line in sorted(lines, key=lambda line: line.color is not None):
         parts += _series(line, x_at, y_at)
-    drawing = _svg("lines", title, right + (0 if small else _RIGHT), height, parts)
-    if small or len(lines) == 1:
+    drawing = _svg("lines", title, _WIDTH, _HEIGHT, parts)
+    if len(lines) == 1:
         return drawing
     named = [(line.label, line.color) for line in lines if line.color is not None]
     grey = [("others", None)] if len(named) < len(lines) else []
@@ -183,16 +176,6 @@ def line_chart(
 def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
     """Return the marks of one series."""
     color, name = _css(line.color), f"<title>{escape(line.label)}</title>"
-    if line.style == "area":
-        steps = "".join(
-            f"L{x_at(left):.1f} {y_at(y):.1f}H{x_at(right):.1f}"
-            for left, right, y in zip(line.x[:-1], line.x[1:], line.y, strict=True)
-        )
-        start, end, floor = x_at(line.x[0]), x_at(line.x[-1]), y_at(y_at.low)
-        return [
-            f'<path class="area" fill="{color}" fill-opacity=".35" stroke="{color}" '
-            f'd="M{start:.1f} {floor:.1f}{steps}L{end:.1f} {floor:.1f}Z">{name}</path>'
-        ]
     places = [f"{x_at(x):.1f} {y_at(y):.1f}" for x, y in zip(line.x, line.y, strict=True)]
     if line.style == "dots":  # lines of no length with round ends: a few bytes each
         width = 5.2 if len(places) <= 400 else 3.4
@@ -218,9 +201,9 @@ def figure(title: str, chart: str, note: str = "") -> str:
     return f"<figure><h3>{escape(title)}</h3>{chart}{note}</figure>"
 
 
-def grid(figures: Sequence[str], *, small: bool = False) -> str:
+def grid(figures: Sequence[str]) -> str:
     """Return figures side by side where there is room."""
-    return f'<div class="grid{" small" if small else ""}">{"".join(figures)}</div>'
+    return f'<div class="grid">{"".join(figures)}</div>'
 
 
 def legend(entries: Iterable[tuple[str, Color]]) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 from atpgraph.errors import InputError
-from atpgraph.util.interrupts import undisturbed
+from atpgraph.util.threads import undisturbed
 
 fcntl: ModuleType | None
 try:
@@ -37,13 +37,6 @@ output_taken: ContextVar[bool] = ContextVar("output_taken", default=False)
 _living: dict[Path, int] = {}  # temporary neighbors of this process, and its number
 _MARK = ".atp-"  # in the name of every temporary neighbor
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -56,7 +49,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         return Path(path)
     target, mode = _resolved(path)
     if mode is not None and not stat.S_ISREG(mode):
-        kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
         raise InputError(f"{path} is {kind}; name a file to write.")
     return target
 

@@ -1,39 +1,40 @@
-"""Progress of long work, separate from how it is shown.
+"""Show the progress of long work.
 
-Library code opens a :func:`stage` and advances it. It is shown where :func:`report_to` installed a
-reporter, as the command line does.
+Library code opens a :func:`stage` and advances it. A stage is shown only inside the block of a
+display, which commands open, and estimators with ``verbose=True``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from atpgraph.util.threads import undisturbed
+from atpgraph.util.visible import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_display: ContextVar[Any] = ContextVar("display", default=None)
 
 
-class Reporter(Protocol):
-    """Shows stages, each by the number that its start returned."""
-
-    def start(self, name: str, total: float | None) -> int: ...
-    def advance(self, stage: int, amount: float) -> None: ...
-    def finish(self, stage: int) -> None: ...
-
-
-_reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
-
-
+@dataclass
 class Stage:
-    """Handle of one running stage."""
+    """A running stage, and its number on the display that shows it."""
 
-    def __init__(self, reporter: Reporter | None, number: int) -> None:
-        self._reporter = reporter
-        self._number = number
+    display: Any
+    number: int = 0
 
     def advance(self, amount: float = 1.0) -> None:
         """Advance the stage by `amount`."""
-        if self._reporter is not None:
-            self._reporter.advance(self._number, amount)
+        if self.display is not None:
+            self.display.advance(self.number, amount)
 
 
 @contextlib.contextmanager
@@ -46,24 +47,170 @@ def stage(name: str, total: float | None = None) -> Iterator[Stage]:
     ...     for _ in range(3):
     ...         step.advance()
     """
-    reporter = _reporter.get()
-    if reporter is None:
-        yield Stage(None, 0)
+    display = _display.get()
+    if display is None:
+        yield Stage(None)
         return
     number = None
     try:
-        number = reporter.start(name, total)
-        yield Stage(reporter, number)
+        number = display.start(name, total)
+        yield Stage(display, number)
     finally:
         if number is not None:
-            reporter.finish(number)
+            display.finish(number)
 
 
 @contextlib.contextmanager
-def report_to(reporter: Reporter) -> Iterator[None]:
-    """Show the stages of the block through `reporter`."""
-    token = _reporter.set(reporter)
+def report_to(display: Any) -> Iterator[None]:
+    """Show the stages of the block on `display`, which has start, advance and finish."""
+    token = _display.set(display)
     try:
         yield
     finally:
-        _reporter.reset(token)
+        _display.reset(token)
+
+
+def say(text: str) -> None:
+    """Print a line to standard error; errors of the stream are ignored."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(visible(text, keep="\n"), file=sys.stderr, flush=True)
+
+
+@dataclass
+class _Running:
+    name: str
+    total: float | None
+    started: float
+    printed: float
+    done: float = 0.0
+
+
+class LineDisplay:
+    """Print stages to standard error: their start, the share done now and then, their time.
+
+    As a context manager, it shows the stages of the block and announces a compilation of kernels.
+    Once closed it prints nothing: a thread that Ctrl-C left behind may still begin a stage.
+    """
+
+    pause = 10.0  # seconds between two lines
+
+    def __init__(self) -> None:
+        self._stages: list[_Running] = []
+        self._closed = False
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        from atpgraph.util.jit import compilation_note, on_compilation
+
+        watch = on_compilation(lambda: self.announce(f"atp: {compilation_note()} …"))
+        self._stack.callback(self.close)
+        self._stack.enter_context(watch)
+        self._stack.enter_context(report_to(self))
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def start(self, name: str, total: float | None) -> int:
+        """Begin a stage and return its number."""
+        now = time.perf_counter()
+        self._stages.append(_Running(name, total, now, now))
+        self.announce(f"atp: {name} …")
+        return len(self._stages) - 1
+
+    def advance(self, stage: int, amount: float) -> None:
+        """Advance a stage."""
+        running, now = self._stages[stage], time.perf_counter()
+        running.done += amount
+        if running.total and now - running.printed >= self.pause:
+            running.printed = now
+            self.announce(f"atp: {running.name}: {running.done / running.total:.0%}")
+
+    def finish(self, stage: int) -> None:
+        """End a stage."""
+        running = self._stages[stage]
+        seconds = time.perf_counter() - running.started
+        if seconds >= 1:
+            self.announce(f"atp: {running.name}: {seconds:.1f} s")
+
+    def announce(self, text: str) -> None:
+        """Print a line."""
+        if not self._closed:
+            say(text)
+
+    def close(self) -> None:
+        """Print nothing from now on."""
+        self._closed = True
+
+
+class BarDisplay(LineDisplay):
+    """Show stages as bars on a terminal; they disappear when the work is done.
+
+    Bars hide the cursor, so Ctrl-C waits while they are being started or stopped.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        super().__init__()
+        self.console = Console(file=sys.stderr)
+        self._bars: Progress | None = None
+        self._lock = threading.RLock()
+
+    def start(self, name: str, total: float | None) -> int:
+        """Begin a stage and return its number."""
+        with undisturbed(), self._lock:
+            if self._closed:
+                return 0
+            if self._bars is None:
+                self._bars = self._new_bars()
+                self._bars.start()
+            return self._bars.add_task(visible(name), total=total)
+
+    def advance(self, stage: Any, amount: float) -> None:
+        """Advance a stage."""
+        if (bars := self._bars) is not None:
+            bars.advance(stage, amount)
+
+    def finish(self, stage: Any) -> None:
+        """End a stage."""
+        with undisturbed(), self._lock:
+            if self._bars is not None and len(self._bars.task_ids) > 1:
+                self._bars.remove_task(stage)
+            else:
+                # Stopped with its last bar on the screen: before 14.3, Rich leaves an empty line
+                # where it stops a display that shows nothing.
+                self._stop()
+
+    def announce(self, text: str) -> None:
+        """Print a line above the bars."""
+        self.console.print(text)
+
+    def close(self) -> None:
+        """Remove the bars, and show none from now on."""
+        with undisturbed(), self._lock:
+            super().close()
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+    def _new_bars(self) -> Progress:
+        from rich import progress
+
+        return progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+
+def progress_display() -> LineDisplay:
+    """Return a display for standard error: bars on a terminal, else lines."""
+    return BarDisplay() if sys.stderr.isatty() else LineDisplay()

@@ -8,8 +8,10 @@ after the kernel, or with the process.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
@@ -137,3 +139,21 @@ def interruptible(work: Callable[..., R], *arguments: Any) -> R:
         return work(*arguments)
     with Workers(1) as workers:
         return result_of(workers.submit(work, *arguments))
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Postpone Ctrl-C until the end of the block."""
+    handler = signal.getsignal(signal.SIGINT)
+    # Other threads never see it, and where it is ignored there is nothing to postpone.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pressed = []
+    signal.signal(signal.SIGINT, lambda *arguments: pressed.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if pressed:
+            handler(*pressed[0])

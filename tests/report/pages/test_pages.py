@@ -12,22 +12,20 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from atpgraph import ATP, DiGraph, LinkPredictor, break_cycles, noisy_hierarchy, write_edgelist
+from atpgraph import ATP, DiGraph, LinkPredictor, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
-from atpgraph.cycles import METHODS
 from atpgraph.linkpred.benchmark import run
 from atpgraph.report import Section, table, write_index, write_page
 from atpgraph.report import page as whole_page
-from atpgraph.report.pages import cycles, embedding, linkpred, links
+from atpgraph.report.pages import embedding, linkpred, links
 from atpgraph_qa import (
     Site,
     evaluate_routing,
-    evaluate_site,
     ingest,
     simulate_community,
     write_dump,
 )
-from atpgraph_qa.reports import write_difficulty, write_routing
+from atpgraph_qa.reports import write_routing
 from tests.report.browser import Browser, browser, find_chromium
 
 
@@ -45,15 +43,12 @@ def planted() -> tuple[DiGraph, np.ndarray]:
 @pytest.fixture(scope="module")
 def pages(planted, tmp_path_factory) -> dict[str, Path]:
     """Every report of both distributions, small."""
-    graph, truth = planted
+    graph, _ = planted
     root = tmp_path_factory.mktemp("reports")
     model = ATP(n_components=6).fit(graph)
-    several = [break_cycles(graph, method) for method in ("dfs", "sa-g", "h-voting")]
     lab = run(graph, "trivial,nrp,hope-katz,svd", dim=[8, 4], seeds=2, name="a graph")
     made = {
         "embed": embedding.render(model, "atp embed g.txt", name="g.txt"),
-        "break-cycles": cycles.render(several, "atp", agony=9, truth=truth),
-        "break-cycles-one": cycles.render(several[2:], "atp"),
         "linkpred": linkpred.render(lab, "atp links compare"),
         "links": links.render(LinkPredictor(n_components=4).fit(graph)),
     }
@@ -62,8 +57,6 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
     write_dump(community, root / "dump")
     ingest(root / "dump", root / "site")
     site = Site(root / "site")
-    found = evaluate_site(site, n_bootstrap=50, min_tag_questions=10)
-    made["difficulty"] = write_difficulty(found, root / "difficulty", "atp qa difficulty")
     routed = evaluate_routing(site, protocols=["time"], methods=["answers", "bm25", "random"])
     made["routing"] = write_routing(routed, root / "routing", "atp qa evaluate")
     return made
@@ -108,8 +101,8 @@ def test_embedding_says_what_the_model_says(planted, pages) -> None:
         assert f"{name} {value:,}" in text
     source = pages["embed"].read_text(encoding="utf-8")
     assert source.count('class="bar"') == len(model.timings_)
-    (area,) = re.findall(r'class="area"[^>]* d="([^"]*)"', source)
-    assert area.count("H") == len(np.unique(model.levels_))
+    points = source[source.index("<h2>Levels") : source.index("<h2>Map")].count("<circle")
+    assert points == model.levels_.max()
     # Every node is a dot on each side: a step of no length.
     dots = re.findall(r'class="dots"[^>]* d="([^"]*)"', source)
     assert sum(way.count("h0") for way in dots) == 2 * graph.n_nodes
@@ -117,33 +110,13 @@ def test_embedding_says_what_the_model_says(planted, pages) -> None:
     assert f"from to {u} {v}" in text
 
 
-def test_cycles_say_what_the_methods_did(planted, pages) -> None:
-    graph, truth = planted
-    text = text_of(pages["break-cycles"])
-    votes = np.zeros(graph.n_edges, dtype=int)
-    for method in ("dfs", "sa-g", "h-voting"):
-        result = break_cycles(graph, method)
-        votes[result.removed] += 1
-        found = result.agreement(truth)
-        share = 100 * len(result.removed) / graph.n_edges
-        assert f"{method} {len(result.removed):,} {share:.2f} %" in text
-        assert f"{found.precision:.3f} {found.recall:.3f} {found.f1:.3f}" in text
-    for count in (1, 2, 3):
-        assert f"{count} of 3 {np.count_nonzero(votes == count):,}" in text
-    single = break_cycles(graph)
-    worst = single.removed_edges[int(np.lexsort((single.removed, -single.scores))[0])]
-    assert f"from to score {worst[0]} {worst[1]}" in text_of(pages["break-cycles-one"])
-
-
 def test_odd_graphs_have_reports_too(tmp_path) -> None:
     for edges in ([], [("<a>", "<a>")], [("a", "b")]):
-        graph = DiGraph.from_edges(edges)
-        made = cycles.render([break_cycles(graph)], name="<odd>")
-        page = write_index(tmp_path / "cycles", made)
+        model = ATP(n_components=1, purpose="paper").fit(DiGraph.from_edges(edges))
+        page = write_index(tmp_path / "embed", embedding.render(model, name="<odd>"))
         assert "<odd>" in text_of(page)
+        assert "Settings" in text_of(page)
         assert "<a>" not in page.read_text(encoding="utf-8")
-    model = ATP(n_components=1, purpose="paper").fit([("a", "b")])
-    assert "Settings" in text_of(write_index(tmp_path / "embed", embedding.render(model)))
 
 
 def test_commands_write_reports(planted, tmp_path) -> None:
@@ -156,12 +129,8 @@ def test_commands_write_reports(planted, tmp_path) -> None:
     page = Path(json.loads(done.stdout)["report"])
     assert page == tmp_path / "a" / "b" / "index.html"
     assert "Embedding of g.txt" in text_of(page)
-    typed = ["cycles", str(tmp_path / "g.txt"), "--all", "--report", str(tmp_path / "c")]
-    done = runner.invoke(app, typed)
-    assert done.exit_code == 0, done.stderr
-    assert f"{len(METHODS)} methods compared" in text_of(tmp_path / "c" / "index.html")
     (tmp_path / "file").write_text("")
-    done = runner.invoke(app, [*typed[:2], "--report", str(tmp_path / "file" / "x"), "-q"])
+    done = runner.invoke(app, [*typed, "--report", str(tmp_path / "file" / "x"), "-q"])
     assert done.exit_code == 2
     assert "Cannot make the folder" in done.stderr
 
@@ -171,7 +140,7 @@ _MEASURE = """(() => {
   const charts = [...document.querySelectorAll("svg.chart")];
   const drawn = charts.filter(s => {
     const box = s.getBoundingClientRect(), ink = s.getBBox();
-    const marks = [...s.querySelectorAll(".bar, .line, .point, .area, .dots")];
+    const marks = [...s.querySelectorAll(".bar, .line, .point, .dots")];
     const inside = marks.every(m => {
       const b = m.getBBox(); return Number.isFinite(b.x + b.y) && b.x >= -1 && b.y >= -1; });
     return box.width > 50 && box.height > 30 && ink.width > 0 && marks.length && inside; });

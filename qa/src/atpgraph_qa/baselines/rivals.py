@@ -1,99 +1,28 @@
-"""Published rivals that are more than one formula: CQARank and ColdRoute."""
+"""ColdRoute, a published rival, and the oracle of simulated communities."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import ndtr
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.method import Baseline
-from atpgraph_qa.baselines.text import TopicSpace
+from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.data.site import DAY_MS, NOBODY, find_ids
+from atpgraph_qa.simulation import community as rules
+from atpgraph_qa.simulation.dump import read_truth
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.query import Pool, Query
 
-STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
-_DAMPING, _ROUNDS = 0.85, 30  # of PageRank
 MACHINES: Shelf[Any] = Shelf("factorization machines", keep=2)
-
-
-class CqaRank(Baseline):
-    """Topics of the people times their standing in every topic.
-
-    Topics come from LDA over the questions. The standing is a PageRank for every topic on the graph
-    asker → answerer, an edge weighing as much as its questions are about the topic, restarts going
-    to people by how much they answer about it. A person scores
-    (1 − JS(θ_u, θ_q)) · Σ_z θ_q(z) R_z(u), JS being the Jensen–Shannon divergence.
-    """
-
-    name = "cqarank"
-
-    def fit(self, history: History) -> Self:
-        """Topics, then :meth:`update`."""
-        self._topics = TopicSpace.of(history, self.random_state)
-        return self.update(history)
-
-    def update(self, history: History) -> Self:
-        """Interests and standings from all that is known; topics stay."""
-        seen_topics = self._topics.of_questions(history)
-        if seen_topics.shape[1]:
-            self._interest, self._standing = history.remember(
-                STANDINGS, self._topics, lambda: _stand(history, seen_topics)
-            )
-            self._entropies = _entropy(self._interest)
-        return self
-
-    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Baseline.score`; people never seen before get 0."""
-        codes, theta = query.history.codes(candidates), self._topics.of_question(query)
-        scores, known = np.zeros(len(codes)), codes >= 0
-        if theta is None:
-            return scores
-        interest = self._interest[codes[known]]
-        # The divergence is the entropy of the mean less the mean entropy.
-        middle = _entropy((interest + theta) / 2)
-        apart = middle - (self._entropies[codes[known]] + _entropy(theta)) / 2
-        scores[known] = (1.0 - apart) * (self._standing[codes[known]] @ theta)
-        return scores
-
-
-def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return the interest and the standing of every user in every topic."""
-    theta = topics[history.answers.question]
-    owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
-    known, n = owner >= 0, history.n_users
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
-    interest = np.full((n, topics.shape[1]), 1e-3)
-    np.add.at(interest, owner[known], theta[known])
-    edge = known & (asker >= 0) & (asker != owner)
-    standing = np.zeros_like(interest)
-    for z in range(topics.shape[1]):
-        flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
-        standing[:, z] = _pagerank(flow, interest[:, z] * seen)
-    return interest / interest.sum(axis=1, keepdims=True), standing
-
-
-def _entropy(shares: Float64Array) -> Float64Array:
-    """Of every row, in bits; no share is 0."""
-    return np.asarray(-np.einsum("...i,...i", shares, np.log2(shares)))
-
-
-def _pagerank(flow: Any, restart: Float64Array) -> Float64Array:
-    """Power iteration; column j of `flow` says where j's weight goes."""
-    restart = restart / max(float(restart.sum()), 1e-300)
-    out = np.asarray(flow.sum(axis=0)).reshape(-1)
-    rank = restart
-    for _ in range(_ROUNDS):
-        moved = flow @ np.divide(rank, out, out=np.zeros_like(rank), where=out > 0)
-        rank = _DAMPING * moved + (1.0 - _DAMPING * moved.sum()) * restart
-    return rank
+_ROOMS = np.arange(1, 7)
 
 
 class ColdRoute(Baseline):
@@ -179,7 +108,6 @@ class ColdRoute(Baseline):
         return self.fit(history)
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Baseline.score`."""
         n = len(candidates)
         if self._machine is None or not n:
             return np.zeros(n)
@@ -188,3 +116,60 @@ class ColdRoute(Baseline):
             np.full(n, NOBODY), np.full(n, query.asker), people, [query.tag_codes] * n
         )
         return np.asarray(self._machine.predict(rows), dtype=np.float64)
+
+
+class Oracle(UserScore):
+    """Knows expertise, interests and helpfulness of everybody, topic and difficulty of questions.
+
+    Among people who answered, the most expert one is the likeliest to be accepted. Among all, a
+    person's chance is that of seeing the question, of answering it before the room is full, and of
+    being the best of those who answer; competitors are taken at their mean.
+
+    Parameters
+    ----------
+    truth : path
+        ``truth.npz`` of :func:`~atpgraph_qa.write_dump`.
+    """
+
+    name = "oracle"
+
+    def __init__(
+        self, truth: str | os.PathLike[str], pool: Pool = "all", random_state: int = 0
+    ) -> None:
+        super().__init__(pool, random_state)
+        planted = read_truth(truth)
+        self._user = planted["user_id"]
+        self._expertise: Float64Array = planted["expertise"]
+        self._attention: Float64Array = planted["interest"] * planted["helpfulness"][:, None]
+        self._row = {q: place for place, q in enumerate(planted["question_id"].tolist())}
+        self._topic, self._difficulty = planted["topic"], planted["difficulty"]
+
+    def all_scores(self, query: Query) -> Float64Array:
+        users = query.history.users
+        row = self._row.get(query.question.id, -1)
+        if row < 0:
+            return np.full(len(users), -1.0)
+        planted = self._chance(int(self._topic[row]), float(self._difficulty[row]))
+        return np.append(planted, -1.0)[find_ids(self._user, users)]
+
+    def _chance(self, topic: int, difficulty: float) -> Float64Array:
+        """For every planted user, a number that grows with the chance to be accepted."""
+        skill = self._expertise[:, topic]
+        if self.pool == "own":
+            return skill
+        lead = skill - difficulty
+        seen = rules.AUDIENCE * self._attention[:, topic] / self._attention[:, topic].sum()
+        pull = seen * np.exp(rules.EAGERNESS * np.minimum(lead, rules.REACH))
+        share = pull / pull.sum()
+        noise = float(np.hypot(rules.QUALITY_NOISE, rules.LOOKS_NOISE))
+        order = np.argsort(lead)
+        grid = np.quantile(lead, np.linspace(0.0, 1.0, 60))
+        beaten = ndtr((grid[:, None] - lead[None, order]) / (np.sqrt(2.0) * noise)) @ share[order]
+        beats = np.interp(lead, grid, beaten)
+        good = ndtr((lead - rules.LEAST_LOOKS) / noise)
+        mean = rules.mean_room(difficulty)
+        weight = np.exp(-mean) * np.cumprod(mean / _ROOMS)
+        chance = np.zeros(len(lead))
+        for room, odds in zip(_ROOMS.tolist(), weight.tolist(), strict=True):
+            chance += odds * -np.expm1(-room * share) * beats ** (room - 1)
+        return np.asarray(chance * good)

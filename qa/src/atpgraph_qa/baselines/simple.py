@@ -1,16 +1,61 @@
-"""What a practitioner tries first: one formula each, nothing is learned, and little beats it."""
+"""The interface of all rows, and what a practitioner tries first: one formula each."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar, Self
 
 import numpy as np
 
-from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array
 from atpgraph.util.random import generator
-from atpgraph_qa.baselines.method import Baseline, UserScore
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.ranking.router import Router
+from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.query import Pool, Query
+
+EVERY = 5
+MOST_ANSWERS = 10
+
+
+class Baseline(ABC):
+    """A way of ranking people that has nothing to learn, unless a subclass says otherwise.
+
+    Only methods that learn what to do care for the `pool`: whom they will rank.
+    """
+
+    name: ClassVar[str]  # its row in tables
+
+    def __init__(self, pool: Pool = "all", random_state: int = 0) -> None:
+        self.pool = pool
+        self.random_state = random_state
+
+    def fit(self, history: History) -> Self:
+        """Learn from what is known."""
+        return self
+
+    def update(self, history: History) -> Self:
+        """Take in what has become known since; by default by learning again."""
+        return self.fit(history)
+
+    @abstractmethod
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        """One number per candidate (user id), larger for who should be asked first."""
+
+
+class UserScore(Baseline):
+    """A method that scores every user of the question's history at once."""
+
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        return np.append(self.all_scores(query), 0.0)[query.history.codes(candidates)]
+
+    @abstractmethod
+    def all_scores(self, query: Query) -> Float64Array:
+        """One number per user code of the query's history."""
+
+
+Method = Baseline | Router
 
 
 class Chance(Baseline):
@@ -19,7 +64,6 @@ class Chance(Baseline):
     name = "random"
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """See :meth:`Baseline.score`."""
         seed = [self.random_state, abs(query.question.id), query.asked_ms]
         return generator(np.random.SeedSequence(seed)).random(len(candidates))
 
@@ -91,3 +135,44 @@ SIMPLE: tuple[type[Baseline], ...] = (
     _row("tag-experts", tag_experts),
     Chance,
 )
+
+
+class RouterWithNewcomers(Router):
+    """The router, every fifth place being for somebody with at most ten answers.
+
+    Sorted by probability, people with few answers come last: there are thousands of them, and each
+    is unlikely. A :class:`~atpgraph_qa.Policy` with a share of 0.2 and five suggestions does this.
+    """
+
+    name: ClassVar[str] = "router-newcomers"
+
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        """Return minus the place of every candidate."""
+        scores = super().score(query, candidates)
+        if self.pool != "all":
+            return scores
+        given = np.append(query.history.n_given, 0.0)[query.history.codes(candidates)]
+        return -open_places(scores, given <= MOST_ANSWERS, EVERY).astype(np.float64)
+
+
+def open_places(scores: Float64Array, few: BoolArray, every: int) -> Int64Array:
+    """Return the places, from 1, when each `every`-th is for the best of `few` not yet listed.
+
+    Equal scores keep their order.
+
+    Examples
+    --------
+    >>> scores, few = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False] * 3 + [True] * 2)
+    >>> open_places(scores, few, 2)
+    array([1, 3, 5, 2, 4])
+    """
+    order = np.argsort(-scores, kind="stable")
+    others, open_to = order[~few[order]], order[few[order]]
+    natural = np.flatnonzero(few[order]) + 1
+    number = np.arange(1, len(open_to) + 1)
+    # The j-th of the few has a place at every · j at the latest, unless the others run out.
+    wanted = np.minimum(natural, every * number)
+    places = np.empty(len(scores), dtype=np.int64)
+    places[open_to] = number + np.minimum(wanted - number, len(others))
+    places[others] = np.setdiff1d(np.arange(1, len(scores) + 1), places[open_to])
+    return places

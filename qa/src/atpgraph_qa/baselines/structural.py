@@ -14,7 +14,7 @@ from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fold_in import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.method import UserScore
+from atpgraph_qa.baselines.simple import UserScore
 from atpgraph_qa.baselines.text import TopicSpace
 from atpgraph_qa.competition import Competition, Ega, competition_graph
 from atpgraph_qa.data.site import NOBODY
@@ -64,7 +64,6 @@ class Level(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
         return self._levels
 
 
@@ -92,7 +91,6 @@ class Qdee(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
         guesses = self._rank[_recent(query, self._question, 3)].tolist()
         match = query.match[self._resolved]
         if len(match) and match.max() > 0:
@@ -228,7 +226,6 @@ class PaperAtp(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
         topics, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
         if topics is not None and len(self._seen):
             best = np.argsort(-(self._seen @ topics), kind="stable")
@@ -249,5 +246,4 @@ class FoldedAtp(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
         return np.asarray(self._structure.user_target @ self._structure.folded(query))

@@ -14,13 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from atpgraph.errors import MissingDependencyError
-from atpgraph.util.arrays import Float64Array
-from atpgraph_qa.baselines.method import UserScore
+from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 
 _EPOCHS = 20  # of Doc2Vec
+_DAMPING, _ROUNDS = 0.85, 30  # of PageRank
 
 
 class TextSpace(ABC):
@@ -80,6 +81,7 @@ class TextSpace(ABC):
 SPACES: Shelf[Any] = Shelf("text spaces", keep=4)
 VECTORS: Shelf[Float64Array] = Shelf("vectors of a question", keep=3)
 PROFILES: Shelf[Any] = Shelf("profiles by text", keep=64)
+STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
 
 
 class WordSpace(TextSpace):
@@ -92,11 +94,9 @@ class WordSpace(TextSpace):
         return TfidfTransformer(sublinear_tf=True).fit(self.counts(history)) if self.width else None
 
     def vectors(self, counts: Any) -> Any:
-        """See :meth:`TextSpace.vectors`."""
         return self.model.transform(counts).toarray()
 
     def of_questions(self, history: History) -> Any:
-        """See :meth:`TextSpace.of_questions`; the rows are sparse."""
         counts = self.counts(history)
         return counts if self.model is None else self.model.transform(counts)
 
@@ -122,7 +122,6 @@ class TopicSpace(TextSpace):
         return model.fit(counts) if counts.shape[0] else None
 
     def vectors(self, counts: Any) -> Any:
-        """See :meth:`TextSpace.vectors`."""
         return self.model.transform(counts)
 
 
@@ -162,7 +161,6 @@ class DocumentSpace(TextSpace):
         return model
 
     def vectors(self, counts: Any) -> Any:
-        """See :meth:`TextSpace.vectors`."""
         return np.array([self.inferred(words) for words in _words(counts)])
 
     def inferred(self, words: list[str]) -> Float64Array:
@@ -231,7 +229,6 @@ class Profile(UserScore):
         return normalize(profiles) if profiles.shape[1] else profiles
 
     def all_scores(self, query: Query) -> Float64Array:
-        """See :meth:`UserScore.all_scores`."""
         vector = self._space.of_question(query)
         if vector is None or not self._profiles.shape[1]:
             return np.zeros(query.history.n_users)
@@ -257,3 +254,75 @@ class Doc2Vec(Profile):
 
     name = "doc2vec"
     space = DocumentSpace
+
+
+class CqaRank(Baseline):
+    """Topics of the people times their standing in every topic.
+
+    Topics come from LDA over the questions. The standing is a PageRank for every topic on the graph
+    asker → answerer, an edge weighing as much as its questions are about the topic, restarts going
+    to people by how much they answer about it. A person scores
+    (1 − JS(θ_u, θ_q)) · Σ_z θ_q(z) R_z(u), JS being the Jensen–Shannon divergence.
+    """
+
+    name = "cqarank"
+
+    def fit(self, history: History) -> Self:
+        """Topics, then :meth:`update`."""
+        self._topics = TopicSpace.of(history, self.random_state)
+        return self.update(history)
+
+    def update(self, history: History) -> Self:
+        """Interests and standings from all that is known; topics stay."""
+        seen_topics = self._topics.of_questions(history)
+        if seen_topics.shape[1]:
+            self._interest, self._standing = history.remember(
+                STANDINGS, self._topics, lambda: _stand(history, seen_topics)
+            )
+            self._entropies = _entropy(self._interest)
+        return self
+
+    def score(self, query: Query, candidates: Int64Array) -> Float64Array:
+        codes, theta = query.history.codes(candidates), self._topics.of_question(query)
+        scores, known = np.zeros(len(codes)), codes >= 0
+        if theta is None:
+            return scores
+        interest = self._interest[codes[known]]
+        # The divergence is the entropy of the mean less the mean entropy.
+        middle = _entropy((interest + theta) / 2)
+        apart = middle - (self._entropies[codes[known]] + _entropy(theta)) / 2
+        scores[known] = (1.0 - apart) * (self._standing[codes[known]] @ theta)
+        return scores
+
+
+def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return the interest and the standing of every user in every topic."""
+    theta = topics[history.answers.question]
+    owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
+    known, n = owner >= 0, history.n_users
+    seen = history.n_given > 0
+    seen[history.questions.asker[history.questions.asker >= 0]] = True
+    interest = np.full((n, topics.shape[1]), 1e-3)
+    np.add.at(interest, owner[known], theta[known])
+    edge = known & (asker >= 0) & (asker != owner)
+    standing = np.zeros_like(interest)
+    for z in range(topics.shape[1]):
+        flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
+        standing[:, z] = _pagerank(flow, interest[:, z] * seen)
+    return interest / interest.sum(axis=1, keepdims=True), standing
+
+
+def _entropy(shares: Float64Array) -> Float64Array:
+    """Of every row, in bits; no share is 0."""
+    return np.asarray(-np.einsum("...i,...i", shares, np.log2(shares)))
+
+
+def _pagerank(flow: Any, restart: Float64Array) -> Float64Array:
+    """Power iteration; column j of `flow` says where j's weight goes."""
+    restart = restart / max(float(restart.sum()), 1e-300)
+    out = np.asarray(flow.sum(axis=0)).reshape(-1)
+    rank = restart
+    for _ in range(_ROUNDS):
+        moved = flow @ np.divide(rank, out, out=np.zeros_like(rank), where=out > 0)
+        rank = _DAMPING * moved + (1.0 - _DAMPING * moved.sum()) * restart
+    return rank

@@ -43,8 +43,8 @@ def ingest(
 ) -> None:
     """Read a data dump into a site that the other commands use.
 
-    No name, biography or location of a user is stored. A site that is there is replaced at the end;
-    until then, and if anything goes wrong, it stays as it was.
+    Names, biographies and locations of users are not stored. An existing site is replaced only
+    once the new one is complete.
     """
     from atpgraph_qa.data.ingest import ingest as run
 
@@ -72,15 +72,15 @@ def stats(
     ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.none,
     tau: Tau = 30.0,
 ) -> None:
-    """Size of a site and of its competition graph."""
+    """Count the posts, users and edges of a site and its competition graph."""
     from atpgraph_qa.competition import competition_graph, site_statistics
     from atpgraph_qa.data.site import Site
 
     opened = Site(site)
     competition = competition_graph(opened, ega=ega.value, tau_days=tau)
-    counted = site_statistics(opened, competition).to_dict()
-    payload = {"site": site, "ega": ega.value, "tau_days": tau, **counted}
-    payload["edge_types"] = competition.counts
+    counted = site_statistics(opened, competition)
+    settings = {"site": site, "ega": ega.value, "tau_days": tau}
+    payload = {**settings, **counted, "edge_types": competition.counts}
     rows = [(what.replace("_", " "), n) for what, n in counted.items() if not what.endswith("_ms")]
     rows += [(f"edges {kind.replace('_', ' → ')}", n) for kind, n in competition.counts.items()]
     out.result(payload, table(("what", "number"), rows))
@@ -93,7 +93,7 @@ def train(
     output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
     ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.consecutive,
     tau: Tau = 30.0,
-    dim: Annotated[int, opt("Length of the vectors.", min=1)] = 64,
+    dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
     kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
     method: Annotated[
         str, opt("How to break cycles.", "--method", "-m", choices=METHODS)
@@ -103,9 +103,9 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    It is one folder that does not need the site any more. The options are those of the embedding
-    that expertise and difficulty come from; routing has its own, chosen on several sites. A model
-    that is there is replaced at the end.
+    The model is one folder, which no longer needs the site. The options are those of the embedding
+    that gives expertise and difficulty; they do not affect routing. An existing model is replaced
+    only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
     from atpgraph_qa.advisor.advisor import Advisor
@@ -136,7 +136,7 @@ def train(
         "edges": model.graph_.n_edges,
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
-        "learnt_from": advisor.router.questions_,
+        "learned_from": advisor.router.questions_,
         "seconds": round(time.perf_counter() - started, 3),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
@@ -163,12 +163,14 @@ def route(
     ] = 0.01,
     opt_out: Annotated[str, opt("User ids, separated by commas, never to ask.")] = "",
     inactive_days: Annotated[
-        float | None, opt("Leave out users who have not answered for this many days.")
+        float | None, opt("Exclude users who have not answered for this many days.")
     ] = None,
     per_day: Annotated[
-        int | None, opt("Ask nobody more often than this in 24 hours; see --log.")
+        int | None, opt("Ask each person at most this often in 24 hours; see --log.")
     ] = None,
-    per_week: Annotated[int | None, opt("The same for seven days.")] = None,
+    per_week: Annotated[
+        int | None, opt("Ask each person at most this often in seven days.")
+    ] = None,
     spread: Annotated[
         float, opt("Log-odds lost when the times asked in a week double; see 'atp qa load'.")
     ] = 0.0,
@@ -180,7 +182,9 @@ def route(
             'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
         ),
     ] = None,
-    log: Annotated[Path | None, opt("File of who was asked, for caps and spread.")] = None,
+    log: Annotated[
+        Path | None, opt("File that records who was asked, for limits and --spread.")
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
@@ -230,7 +234,7 @@ def experts(
     top: Top = 20,
     seed: Seed = 0,
 ) -> None:
-    """The users with the most expertise, overall or in a tag."""
+    """List the users with the most expertise, overall or in a tag."""
     from atpgraph_qa.advisor.model_folder import ModelFolder
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import is_site

@@ -22,9 +22,7 @@ def community(
     bounties: Annotated[float, opt("Share of questions with a bounty.")] = 0.08,
     seed: Seed = 0,
 ) -> None:
-    """A simulated question-and-answer site, as a data dump with ground truth beside it."""
-    from dataclasses import asdict
-
+    """Simulate a question-and-answer site: a data dump, and a file with the ground truth."""
     from atpgraph.util.random import generator
     from atpgraph_qa.simulation.community import simulate_community
     from atpgraph_qa.simulation.dump import write_dump
@@ -34,7 +32,7 @@ def community(
     made = simulate_community(
         users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
     )
-    summary = asdict(write_dump(made, output, random_state=rng))
+    summary = write_dump(made, output, random_state=rng)
     payload = {"model": "community", **summary, "output": output, "seed": seed}
     payload["seconds"] = round(time.perf_counter() - started, 3)
     out.result(

@@ -79,7 +79,6 @@ def difficulty(
     ] = HalvesMode.random,
     bootstrap: Annotated[int, opt("Resamples.", min=1)] = 1000,
     min_tag: Annotated[int, opt("Least questions of a tag in the tag table.", min=2)] = 20,
-    report: Report = None,
     output: Annotated[
         Path | None,
         opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
@@ -89,14 +88,11 @@ def difficulty(
     seed: Seed = 0,
 ) -> None:
     """Which questions are harder, by several methods; with --evaluate, how often they are right."""
-    from atpgraph.errors import InputError
     from atpgraph_qa.advisor.model_folder import ModelFolder
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import write_columns
-    from atpgraph_qa.difficulty.evaluation import COLUMNS, evaluate_site, question_scores
+    from atpgraph_qa.difficulty.methods import COLUMNS, evaluate_site, question_scores
 
-    if report is not None and not evaluate:
-        raise InputError("--report needs --evaluate: there is nothing to report without it.")
     opened = Site(site)
     options: dict[str, Any] = {
         "methods": None if methods is None else names(methods),
@@ -119,10 +115,6 @@ def difficulty(
         min_tag_questions=min_tag,
         **options,
     )
-    if report is not None:
-        from atpgraph_qa.reports import write_difficulty
-
-        out.note(f"report: {write_difficulty(found, report, typed_command())}")
     shown = [table(COLUMNS, rows, title) for title, rows in reversed(found.tables())]
     if found.tags:
         tags = [
@@ -204,10 +196,18 @@ def _ordered(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return sorted(result["methods"].items(), key=lambda item: -(item[1]["mrr"]["mean"] or 0))
 
 
-_SHOWN = {"p@1": "P@1", "p@3": "P@3", "answered@3": "answered@3", "accuracy": "accuracy"}
+_SHOWN = {
+    "answered@1": "answered@1",
+    "answered@3": "@3",
+    "answered@5": "@5",
+    "answered@10": "@10",
+    "p@1": "P@1",
+    "accuracy": "accuracy",
+}
 
 
 def _methods(name: str, result: dict[str, Any]) -> Any:
+    """Return MRR, and how often somebody among the first 1, 3, 5 and 10 answered at all."""
     rows = []
     for method, row in _ordered(result):
         above = row.get("router_above", {})
@@ -244,7 +244,6 @@ def load(
     newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
     top: Top = 5,
     test_share: TestShare = 0.2,
-    report: Report = None,
     seed: Seed = 0,
 ) -> None:
     """What spreading the load, caps and newcomers cost in MRR, on the last questions of a site."""
@@ -269,9 +268,5 @@ def load(
     if newcomers:
         tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
     found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
-    if report is not None:
-        from atpgraph_qa.reports import write_load
-
-        out.note(f"report: {write_load(found, report, str(site), typed_command())}")
     title = f"{found.n_questions:,} questions, {top} people asked each"
     out.result(found.to_dict(), table(COLUMNS, found.rows(), title))

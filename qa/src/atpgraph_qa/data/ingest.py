@@ -1,26 +1,34 @@
-"""Read a Stack Exchange data dump into a site's store: streaming, checked, all or nothing."""
+"""Read a Stack Exchange data dump into a site's store: streaming, checked, all or nothing.
+
+A dump is a folder of XML files or the site's 7z archive. Nothing is extracted to disk: the members
+of an archive are decompressed in memory, piece by piece, and matched by their file name alone, so
+no name in an archive can point outside of anything.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter, deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import pyarrow as arrow
 
-from atpgraph.errors import InputError
+from atpgraph.errors import AtpError, InputError
 from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.progress import Stage, stage
-from atpgraph_qa.data.dump import Sink, stream
 from atpgraph_qa.data.rows import Batch
 from atpgraph_qa.data.schema import FILES, LARGEST_ID
-from atpgraph_qa.data.store import StoreWriter, load_arrow, new_version
+from atpgraph_qa.data.store import StoreWriter, new_version
 from atpgraph_qa.data.xml import RowBlocks
 
+_READ_BYTES = 1 << 20
+_COMPRESSED_BYTES = 1 << 16  # read at a time: a small piece becomes a much larger one
 BAD_ROWS_LIMIT = 0.01
 _SAMPLES = 5
 
@@ -96,19 +104,16 @@ def ingest(
     left out and counted.
     """
     threads = max(1, min(4, os.cpu_count() or 1) if workers is None else workers)
-    files: dict[str, FileReport] = {}
     with new_version(site) as writer, ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(threads, "atp-ingest"))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-
-        def opener(name: str, size: int) -> Sink:
-            files[name] = FileReport()
-            return _FileReader(name, size, files[name], writer, pool, threads + 1, allow_bad_rows)
-
-        stream(Path(dump), opener)
-        missing = {name: file.without for name, file in FILES.items() if name not in files}
+        reader = _DumpReader(writer, pool, threads + 1, allow_bad_rows)
+        stack.enter_context(reader.progress)
+        reader.read(Path(dump))
         if writer.rows["questions"] == 0:
             raise InputError("Posts.xml holds no question, so there is nothing to store.")
+        files = reader.reports
+        missing = {name: file.without for name, file in FILES.items() if name not in files}
         kept = {name: asdict(file) for name, file in files.items()}
         for file in kept.values():
             del file["samples"]
@@ -116,58 +121,144 @@ def ingest(
     return IngestReport(writer.rows, files, missing)
 
 
-class _FileReader:
-    """Cut one file into blocks, parse them in threads, drop duplicates, write the rows."""
+def _known_files(paths: Iterable[str], where: Path) -> dict[str, str]:
+    """Return the path of every known file, matched by its last part without regard to case."""
+    wanted = {name.lower(): name for name in FILES}
+    found: dict[str, str] = {}
+    for path in paths:
+        known = wanted.get(PurePosixPath(path.replace("\\", "/")).name.lower())
+        if known in found:
+            raise InputError(
+                f"{where} holds {known} twice ({found[known]!r} and {path!r}); "
+                "give the dump of one site."
+            )
+        if known is not None:
+            found[known] = path
+    if "Posts.xml" not in found:
+        raise InputError(f"{where} holds no Posts.xml, so it is not the dump of a site.")
+    return {name: found[name] for name in FILES if name in found}
+
+
+class _DumpReader:
+    """Read the files of a dump one by one: cut them, parse in threads, drop duplicates, store.
+
+    py7zr writes the members of an archive to it: it is a ``WriterFactory`` and a ``Py7zIO``.
+    """
 
     def __init__(
-        self,
-        name: str,
-        size: int,
-        report: FileReport,
-        writer: StoreWriter,
-        pool: ThreadPoolExecutor,
-        most_waiting: int,
-        allow_bad_rows: bool,
+        self, writer: StoreWriter, pool: ThreadPoolExecutor, most_waiting: int, allow_bad_rows: bool
     ) -> None:
-        self.name, self.file = name, FILES[name]
-        self.report, self.writer, self.pool = report, writer, pool
+        self.writer, self.pool = writer, pool
         self.most_waiting, self.allow_bad_rows = most_waiting, allow_bad_rows
-        self.blocks = RowBlocks(name, self.file.root)
+        self.reports: dict[str, FileReport] = {}
+        self.progress = ExitStack()
+        self.members: dict[str, tuple[str, int]] = {}  # of an archive: known name and size
+        self.failure: Exception | None = None  # of ours while py7zr called
         self.waiting: deque[Future[Batch]] = deque()
-        self.seen = _SeenIds()
-        self.counts: Counter[str] = Counter()
-        self._stage = ExitStack()
-        self._progress: Stage = self._stage.enter_context(stage(f"reading {name}", size))
+        # Of the current file:
+        self.name = ""
+        self.report: FileReport
+        self.blocks: RowBlocks
+        self.seen: _SeenIds
+        self.stage: Stage
 
-    def write(self, data: bytes | bytearray) -> None:
-        """Take the next bytes."""
+    def read(self, dump: Path) -> None:
+        """Read every known file of a folder or an archive."""
+        if dump.is_file():
+            self._read_7z(dump)
+        elif dump.is_dir():
+            found = _known_files((entry.name for entry in sorted(dump.iterdir())), dump)
+            for name, path in found.items():
+                try:
+                    with (dump / path).open("rb") as file:
+                        self._start(name, os.fstat(file.fileno()).st_size)
+                        while data := file.read(_READ_BYTES):
+                            self.write(data)
+                except OSError as error:
+                    raise InputError(f"Cannot read {dump / path}: {error.strerror}.") from error
+        else:
+            raise InputError(
+                f"There is no dump at {dump}: give a folder of XML files or a .7z file."
+            )
+        self._finish()
+
+    def _read_7z(self, path: Path) -> None:
+        import py7zr
+
+        try:
+            # A file object, not a path, makes py7zr decompress in this thread, one by one.
+            with (
+                path.open("rb") as file,
+                py7zr.SevenZipFile(file, blocksize=_COMPRESSED_BYTES) as archive,
+            ):
+                entries = [entry for entry in archive.list() if entry.is_file]
+                found = _known_files((entry.filename for entry in entries), path)
+                sizes = {entry.filename: int(entry.uncompressed) for entry in entries}
+                self.members = {member: (name, sizes[member]) for name, member in found.items()}
+                archive.extract(targets=list(self.members), factory=self)
+        except AtpError:
+            raise
+        except OSError as error:
+            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+        except Exception as error:
+            # py7zr raises whatever its parts raise on a damaged archive: its own errors, lzma's,
+            # struct's, IndexError, … All of them mean the same thing to whoever gave the file.
+            if self.failure is not None:
+                raise self.failure from None
+            raise InputError(
+                f"{path} cannot be read as a 7z archive: {str(error) or type(error).__name__}."
+            ) from error
+
+    def create(self, filename: str) -> _DumpReader:
+        """Take the next member (py7zr)."""
+        self._start(*self.members[filename])
+        return self
+
+    def write(self, data: bytes | bytearray) -> int:
+        """Take the next bytes of the current file."""
         try:
             for block in self.blocks.feed(data):
                 self._submit(block)
-        except BaseException:
-            self._stage.close()
+        except Exception as error:
+            self.failure = error
             raise
         self.report.bytes += len(data)
-        self._progress.advance(len(data))
+        self.stage.advance(len(data))
+        return len(data)
+
+    def seek(self, offset: int) -> int:
+        """Do nothing: py7zr rewinds what it has written."""
+        return 0
 
     def close(self) -> None:
-        """Read the rest, and raise an error for a file too damaged to be trusted."""
-        with self._stage:
-            for block in self.blocks.finish():
-                self._submit(block)
-            while self.waiting:
-                self._store(self.waiting.popleft().result())
+        """Do nothing: py7zr closes damaged members, too; the next file finishes a sound one."""
+
+    def _start(self, name: str, size: int) -> None:
+        self._finish()
+        self.name, self.report = name, FileReport()
+        self.reports[name] = self.report
+        self.blocks, self.seen = RowBlocks(name, FILES[name].root), _SeenIds()
+        self.stage = self.progress.enter_context(stage(f"reading {name}", size))
+
+    def _finish(self) -> None:
+        """Read the rest of the current file; raise if it is too damaged to be trusted."""
+        if not self.name:
+            return
+        for block in self.blocks.finish():
+            self._submit(block)
+        while self.waiting:
+            self._store(self.waiting.popleft().result())
+        self.progress.close()
+        self._note_broken(["a row is larger than 64 MiB"] * self.blocks.oversized)
         report = self.report
         report.truncated = self.blocks.truncated
-        report.notes = dict(sorted(self.counts.items()))
-        if self.blocks.oversized:
-            self._note_broken(["a row is larger than 64 MiB"] * self.blocks.oversized)
+        report.notes = dict(sorted(report.notes.items()))
         if self.allow_bad_rows:
             return
         if report.truncated:
             raise InputError(
-                f"{self.name} is cut off: </{self.file.root}> is missing at its end. Get the "
-                "file again, or pass --allow-bad-rows to use what is there."
+                f"{self.name} is cut off: </{FILES[self.name].root}> is missing at its end. Get "
+                "the file again, or pass --allow-bad-rows to use what is there."
             )
         total = report.rows + report.unreadable
         if report.unreadable > BAD_ROWS_LIMIT * total:
@@ -178,18 +269,18 @@ class _FileReader:
             )
 
     def _submit(self, block: bytes) -> None:
-        self.waiting.append(self.pool.submit(Batch, block, self.file))
+        self.waiting.append(self.pool.submit(Batch, block, FILES[self.name]))
         while len(self.waiting) > self.most_waiting:
             self._store(self.waiting.popleft().result())
 
     def _store(self, batch: Batch) -> None:
         self.report.rows += batch.read
         self._note_broken(batch.broken)
-        self.counts.update(batch.counts)
+        self.report.notes = Counter(self.report.notes) + batch.counts
         for table, rows in batch.tables.items():
             new = self.seen.add(rows["id"].to_numpy())
             self.report.duplicates += len(new) - int(np.count_nonzero(new))
-            self.writer.write(table, rows if new.all() else rows.filter(load_arrow()[0].array(new)))
+            self.writer.write(table, rows if new.all() else rows.filter(arrow.array(new)))
 
     def _note_broken(self, messages: list[str]) -> None:
         self.report.unreadable += len(messages)

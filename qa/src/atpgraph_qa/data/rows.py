@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow as arrow
+from pyarrow import compute
 
 from atpgraph.util.arrays import BoolArray
 from atpgraph_qa.data.schema import (
@@ -18,7 +20,7 @@ from atpgraph_qa.data.schema import (
     Column,
     DumpFile,
 )
-from atpgraph_qa.data.store import load_arrow, table_schema
+from atpgraph_qa.data.store import table_schema
 from atpgraph_qa.data.xml import Rows, integer
 
 _FABRICATED_FROM = 1_000_000_000  # 2025 dumps hold made-up posts from here on, owned by Community
@@ -60,7 +62,6 @@ class Batch:
 
     def _typed(self, texts: list[list[str | None]], columns: tuple[Column, ...]) -> Columns:
         """Return typed columns of the sound rows; each other row adds a message to `broken`."""
-        arrow, compute = load_arrow()
         result: Columns = {}
         reasons: dict[int, str] = {}
         for column, text in zip(columns, texts, strict=True):
@@ -85,7 +86,6 @@ class Batch:
 
     def _finished(self, table: str, columns: Columns) -> Any:
         """Return the rows that go to a table, without anything that is not about people."""
-        arrow, compute = load_arrow()
         keep = None
         if table in ("questions", "answers"):
             owner = columns["owner_id"]
@@ -126,7 +126,6 @@ def _mask(column: Any) -> BoolArray:
 
 def _convert(column: Any, kind: str) -> tuple[Any, BoolArray]:
     """Return the integers of a text column, and which values are not what they should be."""
-    arrow, compute = load_arrow()
     wrong = np.zeros(len(column), dtype=np.bool_)
     try:
         values = column.cast(arrow.timestamp("ms")) if kind == "time" else column
@@ -155,13 +154,11 @@ def _time(text: str) -> int | None:
 
 def _person(users: Any) -> Any:
     """Return user ids, with NULL for Community and for anything else that is not a person."""
-    _, compute = load_arrow()
     return compute.if_else(compute.greater(users, 0), users, None)
 
 
 def _tag_lists(texts: Any) -> Any:
     """Return lists of tags from ``<a><b>`` (old dumps) and ``|a|b|`` (new ones)."""
-    arrow, compute = load_arrow()
     plain = compute.replace_substring(texts, "><", "|")
     plain = compute.replace_substring_regex(plain, r"^[<|]+|[>|]+$", "")
     lists = compute.split_pattern(plain, "|")

@@ -23,7 +23,6 @@ from atpgraph_qa.data.store import load_arrow, read_manifest, read_table
 
 NOBODY = -1
 DAY_MS = 24 * 3600 * 1000
-_PART = 1 << 16
 MOST_DAYS = 1e6  # of a setting: more would not fit into milliseconds
 
 
@@ -228,11 +227,7 @@ class Site:
             if len(wanted) and (wanted.min() < 0 or wanted.max() >= len(ids)):
                 raise InputError(f"Positions of {table} go from 0 to {len(ids) - 1:,}.")
             ids = ids[wanted]
-        texts: list[str] = []
-        stored = self._text(table, column, ids)
-        for start in range(0, len(ids), _PART):
-            texts += [text or "" for text in stored[start : start + _PART].to_pylist()]
-        del stored
+        texts: list[str] = load_arrow()[1].fill_null(self._text(table, column, ids), "").to_pylist()
         # Arrow would keep hundreds of megabytes for next time, and there is none.
         load_arrow()[0].default_memory_pool().release_unused()
         return texts

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from lxml import etree
+
 from atpgraph.errors import InputError
 
 BLOCK_BYTES = 4 << 20
@@ -153,9 +155,6 @@ class Rows:
     def __init__(
         self, block: bytes, wanted: Mapping[int, tuple[str, ...]], switch: str = ""
     ) -> None:
-        from lxml import etree
-
-        self._etree = etree
         self._parser = etree.XMLParser(
             resolve_entities=False,
             no_network=True,
@@ -210,8 +209,8 @@ class Rows:
     def _add(self, piece: bytes) -> str:
         """Take the rows of a piece, or none; return why not, never the rows: they hold names."""
         try:
-            root = self._etree.fromstring(b"<rows>" + piece + b"</rows>", self._parser)
-        except self._etree.XMLSyntaxError as error:
+            root = etree.fromstring(b"<rows>" + piece + b"</rows>", self._parser)
+        except etree.XMLSyntaxError as error:
             return re.sub(r"\s+", " ", str(error.msg or "not well formed"))[:80]
         rows = list(root.iterchildren("row"))
         if len(rows) != len(root) or self._nested(root):

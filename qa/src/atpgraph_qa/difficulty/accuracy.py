@@ -20,7 +20,7 @@ from atpgraph.util.arrays import BoolArray, Float64Array, Int8Array, Int64Array
 from atpgraph.util.random import RandomState, generator
 from atpgraph_qa.data.site import Rows, Site
 
-_CHUNK = 1 << 22  # entries of a matrix of pairs that are held at a time
+_CHUNK = 1 << 22  # entries of a matrix of pairs in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +48,12 @@ def bounty_truth(site: Site) -> BountyTruth:
 
 
 def halves(
-    truth: BountyTruth,
-    *,
-    by: Literal["random", "time"] = "random",
-    random_state: RandomState = 0,
+    truth: BountyTruth, *, by: Literal["random", "time"] = "random", random_state: RandomState = 0
 ) -> tuple[BoolArray, BoolArray]:
     """Split the questions into a validation half and a test half, as masks.
 
     Anything that is chosen (a method, a number) is chosen on the first; the second only reports.
-
-    Parameters
-    ----------
-    truth : BountyTruth
-        The questions.
-    by : {"random", "time"}
-        A seeded draw, or the earlier and the later questions.
-    random_state : int or generator
-        Seed of the draw.
+    The validation half is a seeded draw, or the earlier questions.
     """
     if by not in ("random", "time"):
         raise InputError(f"Halves are random or by time, not {by!r}.")
@@ -103,9 +92,7 @@ class Scores:
     def harder(self, rows: Int64Array) -> Int8Array:
         """Compare the numbers."""
         mine = self.values[rows][:, None]
-        result: Int8Array = (mine > self.values).astype(np.int8)
-        result -= (mine < self.values).astype(np.int8)
-        return result
+        return (mine > self.values).astype(np.int8) - (mine < self.values).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -150,7 +137,7 @@ def pairwise_accuracy(
         Use these questions only: a half, or a tag.
     n_bootstrap : int
         Resamples of the questions for the interval. Pairs of a question with itself, which a
-        resample holds, have equal bounties and do not count.
+        resample contains, have equal bounties and do not count.
     random_state : int or generator
         Where the resamples come from; the same for all methods makes their intervals comparable.
 
@@ -171,45 +158,15 @@ def pairwise_accuracy(
         # Each pair once: the row has the larger bounty.
         larger = amount[rows][:, None] > amount
         opinion = comparator.harder(kept[rows])[:, kept]
-        for total, mask in (
-            (right, larger & (opinion > 0)),
-            (tied, larger & (opinion == 0)),
-            (pairs, larger),
-        ):
+        masks = larger & (opinion > 0), larger & (opinion == 0), larger
+        for total, mask in zip((right, tied, pairs), masks, strict=True):
             total += np.einsum("br,br->b", times[:, rows], times @ mask.T.astype(np.float32))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = (right + tied / 2) / pairs
-        skip = right[0] / (pairs[0] - tied[0])
-    interval = percentile_interval(float(shares[0]), shares[1:])
-    return Accuracy(
-        mean=interval.mean,
-        low=interval.low,
-        high=interval.high,
-        skip_ties=float(skip),
-        ties_right=float((right[0] + tied[0]) / pairs[0]) if pairs[0] else float("nan"),
-        pairs=round(float(pairs[0])),
-        ties=round(float(tied[0])),
-    )
-
-
-def evaluate(
-    truth: BountyTruth,
-    comparators: Mapping[str, Comparator],
-    *,
-    which: npt.ArrayLike | None = None,
-    n_bootstrap: int = 1000,
-    random_state: int = 0,
-) -> dict[str, Accuracy]:
-    """Measure several methods, by name, over the same pairs and the same resamples.
-
-    The parameters are those of :func:`pairwise_accuracy`.
-    """
-    return {
-        name: pairwise_accuracy(
-            truth, comparator, which=which, n_bootstrap=n_bootstrap, random_state=random_state
-        )
-        for name, comparator in comparators.items()
-    }
+        skip, ties_right = right[0] / (pairs[0] - tied[0]), (right[0] + tied[0]) / pairs[0]
+    ends = percentile_interval(float(shares[0]), shares[1:])
+    counts = round(float(pairs[0])), round(float(tied[0]))
+    return Accuracy(ends.mean, ends.low, ends.high, float(skip), float(ties_right), *counts)
 
 
 @dataclass(frozen=True)
@@ -228,7 +185,6 @@ def by_tag(
     comparators: Mapping[str, Comparator],
     *,
     min_questions: int = 20,
-    n_bootstrap: int = 200,
     random_state: int = 0,
 ) -> list[TagRow]:
     """Measure methods among the questions of each tag that has enough of them with a bounty.
@@ -245,11 +201,13 @@ def by_tag(
     for code in np.argsort(-counts, kind="stable").tolist():
         if counts[code] < max(2, min_questions):
             break
-        which: BoolArray = np.zeros(len(truth), dtype=np.bool_)
-        which[rows[codes == code]] = True
-        accuracies = evaluate(
-            truth, comparators, which=which, n_bootstrap=n_bootstrap, random_state=random_state
-        )
+        which = np.isin(np.arange(len(truth)), rows[codes == code])
+        found = {
+            name: pairwise_accuracy(
+                truth, each, which=which, n_bootstrap=200, random_state=random_state
+            )
+            for name, each in comparators.items()
+        }
         part = truth.take(which)
-        result.append(TagRow(tags.names[code], len(part), part.n_pairs(), accuracies))
+        result.append(TagRow(tags.names[code], len(part), part.n_pairs(), found))
     return result

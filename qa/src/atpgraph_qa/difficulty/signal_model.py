@@ -67,11 +67,8 @@ def asked_before(site: Site) -> Float64Array:
 
 def simple_signals(site: Site) -> dict[str, Float64Array]:
     """Return what is known of every question without a graph."""
-    return {
-        "answers": number_of_answers(site),
-        "wait": time_to_first_answer(site),
-        "asked-before": asked_before(site),
-    }
+    answers, wait = number_of_answers(site), time_to_first_answer(site)
+    return {"answers": answers, "wait": wait, "asked-before": asked_before(site)}
 
 
 def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
@@ -131,16 +128,11 @@ def fit_weights(matrix: Float64Array, amount: Int64Array, random_state: int = 0)
     return np.asarray(optimum.x, dtype=np.float64)
 
 
-def equal_weights(signals: Signals) -> Float64Array:
-    """Return 1 for position and number of answers, 0 for the rest: for too little to fit to."""
-    return np.array([float(name in _EQUAL) for name in signals])
-
-
 def _weights(
     signals: Signals, matrix: Float64Array, truth: BountyTruth, random_state: int
 ) -> Float64Array:
     if len(truth) < LEAST_QUESTIONS:
-        return equal_weights(signals)
+        return np.array([float(name in _EQUAL) for name in signals])
     return fit_weights(matrix[truth.question], truth.amount, random_state)
 
 
@@ -168,5 +160,4 @@ def fitted_to_all(signals: Signals, truth: BountyTruth, random_state: int = 0) -
             "--methods atp-position, which needs none."
         )
     matrix = signal_matrix(signals)
-    result: Float64Array = matrix @ _weights(signals, matrix, truth, random_state)
-    return result
+    return np.asarray(matrix @ _weights(signals, matrix, truth, random_state))

@@ -15,11 +15,11 @@ from atpgraph.evaluation.calibration import reliability
 from atpgraph.evaluation.comparison import Comparison
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.progress import stage
-from atpgraph_qa.baselines.method import Method
-from atpgraph_qa.baselines.oracle import Oracle
-from atpgraph_qa.baselines.registry import METHODS, QUICK
+from atpgraph_qa.baselines import METHODS, QUICK
+from atpgraph_qa.baselines.rivals import Oracle
+from atpgraph_qa.baselines.simple import Method
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.evaluation.protocols import (
     FAMILIES,
@@ -46,7 +46,7 @@ class Ranks:
 
     rank: Float64Array  # from 1; infinite where the right person was not among the candidates
     candidates: Int64Array  # how many people were ranked
-    answered: Float64Array | None = None  # rank of the first person who answered at all
+    answered: Float64Array  # rank of the first person who answered at all
 
     @property
     def reciprocal(self) -> Float64Array:
@@ -68,23 +68,13 @@ class Ranks:
         that of one relevant person, 1 / log2(1 + rank).
         """
 
-        def within(rank: Float64Array, k: int) -> Float64Array:
-            return (rank <= k).astype(np.float64)
-
-        found = (
-            {}
-            if self.answered is None
-            else {f"answered@{k}": within(self.answered, k) for k in (1, 3, 5, 10)}
-        )
-        return found | {
-            "mrr": self.reciprocal,
-            "p@1": within(self.rank, 1),
-            "p@3": within(self.rank, 3),
-            "accuracy": self.accuracy,
-            "ndcg": 1.0 / np.log2(1.0 + self.rank),
-            "hits@5": within(self.rank, 5),
-            "hits@10": within(self.rank, 10),
-        }
+        within = {"p@1": 1, "p@3": 3, "hits@5": 5, "hits@10": 10}
+        found = {"mrr": self.reciprocal, "accuracy": self.accuracy}
+        found["ndcg"] = 1.0 / np.log2(1.0 + self.rank)
+        found |= {name: (self.rank <= k).astype(np.float64) for name, k in within.items()}
+        for k in (1, 3, 5, 10):
+            found[f"answered@{k}"] = (self.answered <= k).astype(np.float64)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +131,14 @@ class ProtocolResult:
         """
         groups = []
         for least, most in EARLIER:
-            inside = (self.activity >= least) & (
-                self.activity <= (np.inf if most is None else most)
-            )
+            inside = self.activity >= least
+            inside &= self.activity <= (np.inf if most is None else most)
+            n = int(inside.sum())
             mrr = {
-                name: float(ranks.reciprocal[inside].mean()) if inside.any() else None
+                name: float(ranks.reciprocal[inside].mean()) if n else None
                 for name, ranks in self.ranks.items()
             }
-            questions = int(inside.sum())
-            groups.append({"least": least, "most": most, "questions": questions, "mrr": mrr})
+            groups.append({"least": least, "most": most, "questions": n, "mrr": mrr})
         return groups
 
 
@@ -295,17 +284,17 @@ class _Run:
         )
 
 
+@dataclass(eq=False)
 class _Row:
     """One method on its way through the test questions."""
 
-    def __init__(self, method: Method) -> None:
-        self.method = method
-        self.seconds = 0.0
-        self.ranks: list[float] = []
-        self.answered: list[float] = []
-        self.first: list[int] = []
-        self.stated: list[float] = []
-        self.right: list[float] = []
+    method: Method
+    seconds: float = 0.0
+    ranks: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    stated: list[float] = field(default_factory=list)
+    right: list[float] = field(default_factory=list)
 
     def timed(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do the work on this method's clock."""
@@ -316,10 +305,8 @@ class _Row:
 
     def rank(self, case: Case) -> None:
         scores = self.timed(self.method.score, case.query, case.candidates)
-        there = np.flatnonzero(np.isin(case.candidates, case.answerers))
-        best = int(there[np.argmax(scores[there])]) if len(there) else -1
-        for ranks, place in ((self.ranks, case.place), (self.answered, best)):
-            ranks.append(rank_of(scores, place) if place >= 0 else np.inf)
+        self.ranks.append(rank_of(scores, case.place) if case.place >= 0 else np.inf)
+        self.answered.append(first_rank(scores, np.isin(case.candidates, case.answerers)))
         if not len(scores):
             return
         top = int(np.argmax(scores))
@@ -327,6 +314,15 @@ class _Row:
         if isinstance(self.method, Router):
             self.stated.append(float(self.method.confidence(scores)[top]))
             self.right.append(float(top == case.place))
+
+
+def first_rank(scores: Float64Array, wanted: BoolArray) -> float:
+    """Return the mean rank of the first wanted candidate when ties are broken at random."""
+    if not wanted.any():
+        return float("inf")
+    best = scores[wanted].max()
+    above, tied = np.count_nonzero(scores > best), scores == best
+    return float(above + (tied.sum() + 1) / (np.count_nonzero(tied & wanted) + 1))
 
 
 def frequencies(people: Sequence[int]) -> Int64Array:

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int8Array, Int64Array
-from atpgraph.util.jit import kernel
-from atpgraph.util.prefetch import prefetch
+from atpgraph.util.jit import kernel, prefetch
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.names import AXES, FEW_MOST, FEW_OF, NAMES
 from atpgraph_qa.ranking.weekly import (

@@ -6,8 +6,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count, repeat
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -38,21 +38,9 @@ _PLANTED = {  # u users, t topics, q questions
 }
 
 
-@dataclass(frozen=True)
-class DumpSummary:
-    """What :func:`write_dump` wrote: sizes, and the names of the files."""
-
-    users: int
-    questions: int
-    answers: int
-    bounties: int
-    topics: int
-    files: tuple[str, ...]
-
-
 def write_dump(
     community: Community, folder: str | os.PathLike[str], *, random_state: RandomState = 0
-) -> DumpSummary:
+) -> dict[str, Any]:
     """Write a community as the XML files of a data dump.
 
     Beside them go ``truth.npz`` (``user_id, expertise, interest, helpfulness, question_id, topic,
@@ -66,6 +54,12 @@ def write_dump(
         Made if needed; must hold no files but those of an earlier dump.
     random_state : int or generator
         Decides texts, votes on questions, links, and the few posts whose owner is deleted.
+
+    Returns
+    -------
+    dict
+        Numbers of ``users``, ``questions``, ``answers``, ``bounties`` and ``topics``, and the names
+        of the ``files``.
     """
     rng = generator(random_state)
     topics = make_topics(community.n_topics)
@@ -98,14 +92,14 @@ def write_dump(
         described = {"topics": [{"name": topic.tag, "tags": topic.tags} for topic in topics]}
         text = json.dumps(described, indent=2) + "\n"
         (target / DESCRIPTION).write_text(text, encoding="utf-8")
-    return DumpSummary(
-        community.n_users,
-        community.n_questions,
-        len(community.answerer),
-        int(np.count_nonzero(community.bounty)),
-        community.n_topics,
-        (*files, TRUTH, DESCRIPTION),
-    )
+    return {
+        "users": community.n_users,
+        "questions": community.n_questions,
+        "answers": len(community.answerer),
+        "bounties": int(np.count_nonzero(community.bounty)),
+        "topics": community.n_topics,
+        "files": [*files, TRUTH, DESCRIPTION],
+    }
 
 
 def read_truth(path: str | os.PathLike[str]) -> dict[str, AnyArray]:

@@ -10,10 +10,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
 from atpgraph.errors import InputError, MissingDependencyError
+from atpgraph.util.archive import Field, read_archive
+from atpgraph.util.arrays import AnyArray, Float32Array
 from atpgraph_qa.text.model import PURPOSE, OnnxText, StaticText, TextModel, file_digest
 
 BM25, STATIC, DENSE, AUTO = "bm25", "static", "dense", "auto"
@@ -21,6 +26,8 @@ CHOICES = (BM25, STATIC, DENSE, AUTO)
 # A title takes four milliseconds: above this many questions `auto` takes static vectors.
 MOST_DENSE = 50_000
 TOKENIZER = "tokenizer.json"
+AXES, AXES_FORMAT, AXES_VERSION = "axes-{}.npz", "atpgraph-text-axes", 1
+_AXES_FIELDS = {"mean": Field("f", ("d",)), "basis": Field("f", ("d", "k"))}
 
 
 @dataclass(frozen=True)
@@ -145,3 +152,47 @@ def own_model(folder: Path, name: str | None = None) -> TextModel:
     if not (folder / TOKENIZER).is_file():
         raise InputError(f"{folder} has no {TOKENIZER}; a text model comes with one.")
     return OnnxText(plain[0], folder / TOKENIZER, name or folder.resolve().name)
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """A center and directions to which vectors are turned: fewer, and the same on every site.
+
+    Most of what tells questions apart lies along a few directions. Those of ``static`` and
+    ``dense`` are principal components of the titles of one large site, before the split of its
+    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on
+    one site means the same on another; and a fraction of the numbers is read for every question.
+    """
+
+    mean: Float32Array
+    basis: Float32Array  # orthonormal columns, the one with the largest variance first
+
+    def __call__(self, vectors: AnyArray) -> Float32Array:
+        """Return vectors along the axes, of length 1 again; zeros stay zeros."""
+        given = np.asarray(vectors, dtype=np.float32)
+        turned = (given - self.mean) @ self.basis
+        turned[~given.any(axis=1)] = 0.0
+        length = np.linalg.norm(turned, axis=1, keepdims=True)
+        return np.asarray(turned / np.maximum(length, 1e-12), dtype=np.float32)
+
+
+def shared_axes(model: TextModel) -> Axes | None:
+    """Return the axes of a model that comes in a wheel; None for a model of one's own."""
+    found = shipped_axes(model.name)
+    return found[1] if found is not None and found[0] == model.digest else None
+
+
+@cache
+def shipped_axes(name: str) -> tuple[str, Axes] | None:
+    """Return the digest of the model that axes in the package were learned with, and the axes."""
+    resource = files("atpgraph_qa.text").joinpath(AXES.format(name))
+    if not resource.is_file():
+        return None
+
+    def restored(about: dict[str, object], arrays: dict[str, AnyArray]) -> tuple[str, Axes]:
+        mean, basis = (arrays[each].astype(np.float32) for each in ("mean", "basis"))
+        return str(about["model"]), Axes(mean, basis)
+
+    with as_file(resource) as file:
+        hint = "axes of a text model"
+        return read_archive(file, AXES_FORMAT, AXES_VERSION, hint, _AXES_FIELDS, restored)

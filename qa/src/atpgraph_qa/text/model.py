@@ -29,15 +29,16 @@ class TextModel(ABC):
     ----------
     weights, tokenizer : path
         The files; the second is a ``tokenizer.json``.
-    name : str
-        ``static``, ``dense``, or the name of a folder.
+    name : str, optional
+        By default ``static`` or ``dense``; that of a folder for a model of one's own.
     """
 
+    kind: ClassVar[str]
     recipe: ClassVar[str]  # what besides the files decides the vectors, in a few words
     most_tokens: ClassVar[int | None] = None
 
-    def __init__(self, weights: Path, tokenizer: Path, name: str) -> None:
-        self.name, self.files = name, (weights, tokenizer)
+    def __init__(self, weights: Path, tokenizer: Path, name: str = "") -> None:
+        self.name, self.files = name or self.kind, (weights, tokenizer)
 
     @cached_property
     def digest(self) -> str:
@@ -109,10 +110,8 @@ class StaticText(TextModel):
     ``wordllama`` carries it; none of its code is imported.
     """
 
+    kind = "static"
     recipe = "mean of token vectors, 1"
-
-    def __init__(self, weights: Path, tokenizer: Path, name: str = "static") -> None:
-        super().__init__(weights, tokenizer, name)
 
     @cached_property
     def _table(self) -> Float32Array:
@@ -120,17 +119,15 @@ class StaticText(TextModel):
 
     @property
     def size(self) -> int:
-        """See :attr:`TextModel.size`."""
         return int(self._table.shape[1])
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """See :meth:`TextModel.tokens`; no marks of beginning and end, which say nothing."""
+        # No marks of beginning and end, which say nothing.
         encoded = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         last = len(self._table) - 1
         return [[min(number, last) for number in each.ids] for each in encoded]
 
     def pooled(self, tokens: Sequence[Sequence[int]]) -> Float32Array:
-        """See :meth:`TextModel.pooled`."""
         rows = self._table[np.array(tokens, dtype=np.int64)]
         return np.asarray(rows.mean(axis=1), dtype=np.float32)
 
@@ -144,11 +141,9 @@ class OnnxText(TextModel):
     and the sums come out the same everywhere.
     """
 
+    kind = "dense"
     recipe = f"mean over at most {MOST_TOKENS} tokens, 1"
     most_tokens = MOST_TOKENS
-
-    def __init__(self, weights: Path, tokenizer: Path, name: str = "dense") -> None:
-        super().__init__(weights, tokenizer, name)
 
     @cached_property
     def _session(self) -> Any:
@@ -179,17 +174,14 @@ class OnnxText(TextModel):
 
     @cached_property
     def size(self) -> int:
-        """See :attr:`TextModel.size`; found by a trial."""
         return int(self.pooled([[0]]).shape[1])
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """See :meth:`TextModel.tokens`."""
         encoded = self._tokenizer.encode_batch(list(texts))
         # Marks of beginning and end alone are no text.
         return [each.ids if text.strip() else [] for text, each in zip(texts, encoded, strict=True)]
 
     def pooled(self, tokens: Sequence[Sequence[int]]) -> Float32Array:
-        """See :meth:`TextModel.pooled`."""
         session, ids = self._session, np.array(tokens, dtype=np.int64)
         given = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         asked = {entry.name: given[entry.name] for entry in session.get_inputs()}

@@ -13,7 +13,7 @@ import numpy as np
 
 from atpgraph.util.arrays import AnyArray, Float32Array, Int8Array
 from atpgraph.util.jit import kernel
-from atpgraph_qa.text.axes import shared_axes
+from atpgraph_qa.text.choice import shared_axes
 from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.text.store import question_text, text_vectors
 from atpgraph_qa.timeline.memo import Memo, Shelf

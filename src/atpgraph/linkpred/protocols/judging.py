@@ -117,25 +117,15 @@ class EmbeddingMethod:
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
-    """What the report draws of one method under one protocol, for one split."""
-
-    roc: tuple[Float64Array, Float64Array]  # false and true positive rates
-    edges: Float64Array  # of the bins: ranks of all scores, mapped to 0 … 1
-    positives: Float64Array  # share of them in each bin
-    negatives: Float64Array
-
-
-@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics, the one to read first, and curves, by protocol.
+    """Metrics, the one to read first, and ROC curves, by protocol.
 
     ``ranking`` is against all nodes, ``ranking-100`` against a sample.
     """
 
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
     headlines: dict[str, str] = field(default_factory=dict)
-    curves: dict[str, Curves] = field(default_factory=dict)
+    curves: dict[str, tuple[Float64Array, Float64Array]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,20 +146,7 @@ class PairTest:
         values = {"auc": auc(good, bad), "ap": average_precision(good, bad)}
         values |= {f"hits@{k}": hits_at(ranks, k) for k in HITS}
         found.metrics[name] = values | {"mrr": mean_reciprocal_rank(ranks)}
-        found.headlines[name], found.curves[name] = self.headline, _curves(good, bad)
-
-
-def _curves(good: FloatArray, bad: FloatArray) -> Curves:
-    # Raw scores span many orders of magnitude between methods; their ranks do not.
-    ordered = np.sort(np.concatenate([good, bad]))
-    edges = np.linspace(0.0, 1.0, 21)
-
-    def share(scores: FloatArray) -> Float64Array:
-        low, high = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
-        counts, _ = np.histogram((low + high) / (2 * len(ordered)), edges)
-        return counts / len(scores)
-
-    return Curves(roc_curve(good, bad, points=101), edges, share(good), share(bad))
+        found.headlines[name], found.curves[name] = self.headline, roc_curve(good, bad, points=101)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
-from atpgraph.util.bits import popcount
-from atpgraph.util.jit import kernel
+from atpgraph.util.jit import kernel, popcount
 
 _BLOCK_BYTES = 64 * 2**20
 _PICK = 1024

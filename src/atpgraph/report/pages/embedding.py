@@ -11,10 +11,11 @@ from atpgraph import report
 from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.fidelity import Fidelity
 from atpgraph.embedding.projection import projection
-from atpgraph.report.pages.cycles import edge_table, level_figure
+from atpgraph.util.arrays import IntArray
 from atpgraph.util.palette import N_STEPS
 
-_DOTS = 2000
+_DOTS = 2000  # nodes shown of a large graph
+_EDGES = 10  # removed edges shown
 
 
 def render(
@@ -46,7 +47,7 @@ def render(
             report.Section("Fidelity", _fidelity(model.fidelity_, model.settings_.purpose))
         )
     if graph.n_nodes:
-        sections.append(report.Section("Levels", level_figure(model.levels_)))
+        sections.append(report.Section("Levels", _levels(model.levels_)))
         sections.append(report.Section("Map of the vectors", vector_map(model)))
     spent = model.timings_ if seconds is None else seconds
     figures = []
@@ -59,7 +60,7 @@ def render(
     if figures:
         sections.append(report.Section("The fit", report.grid(figures)))
     if len(model.removed_):
-        sections.append(report.Section("Removed edges", edge_table(graph, model.removed_)))
+        sections.append(report.Section("Removed edges", _removed(model)))
     settings = report.facts([(key, str(value)) for key, value in model.get_params().items()])
     subtitle = (
         f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {len(model.removed_):,} edges removed "
@@ -150,16 +151,31 @@ def vector_map(model: ATP) -> str:
     return report.grid(figures) + report.legend(names) + report.quiet(note + part)
 
 
+def _levels(level: IntArray) -> str:
+    """Return a chart of how many nodes each level has."""
+    count = np.bincount(level)[1:]
+    # One level often holds most nodes; on a linear scale the others would be invisible.
+    uneven = bool(count.max() > 40 * np.median(count))
+    chart = report.line_chart(
+        [report.Line("nodes", range(1, len(count) + 1), count, markers=True)],
+        title="Nodes by level",
+        x_label="level",
+        y_label="nodes, logarithmic" if uneven else "nodes",
+        y_log=uneven,
+    )
+    return f"<figure>{chart}</figure>" + report.quiet(
+        "The level of a node is 1 + the length of the longest path into it without the removed "
+        f"edges. Level {int(count.argmax()) + 1:,} is the largest: {int(count.max()):,} nodes."
+    )
+
+
 def _objective(model: ATP) -> str:
     values = model.objective_ / (model.objective_[0] or 1.0)
-    iterations = list(range(1, len(values) + 1))
     chart = report.line_chart(
-        [report.Line("objective", iterations, values, 0, markers=True)],
+        [report.Line("objective", range(1, len(values) + 1), values, markers=True)],
         title="Objective by iteration",
         x_label="iteration",
         y_label="objective, first = 1",
-        x_ticks=iterations[:: -(-len(values) // 10)],
-        height=220,
     )
     first, last = (f"{value:,.4g}" for value in model.objective_[[0, -1]])
     text = f"{first} after the first iteration, {last} after the last; no step raises it."
@@ -168,3 +184,15 @@ def _objective(model: ATP) -> str:
             f"Mean loss for a path, on fresh pairs: {first} in the first round, {last} in the last."
         )
     return report.figure("Objective", chart, report.quiet(text))
+
+
+def _removed(model: ATP) -> str:
+    """Return a table of the first removed edges, and how many more there are."""
+    sources, targets = model.graph_.edge_labels(model.removed_[:_EDGES])
+    rows = [
+        [escape(str(u)), f'<td class="text">{escape(str(v))}</td>']
+        for u, v in zip(sources.tolist(), targets.tolist(), strict=True)
+    ]
+    rest = len(model.removed_) - len(rows)
+    more = report.quiet(f"And {rest:,} more.") if rest else ""
+    return report.table(["from", '<th class="text" scope="col">to</th>'], rows) + more

@@ -37,7 +37,6 @@ class _Page:
         ]
         if self.pairwise:
             sections.append(report.Section("ROC curves", self._rocs()))
-            sections.append(report.Section("Score distributions", self._distributions()))
         if self.done:
             sections.append(report.Section("What a point costs", self._costs()))
         if len(result.dims) > 1 and any(row.runs for row in result.methods if row.dim is not None):
@@ -126,10 +125,10 @@ class _Page:
     def _rocs(self) -> str:
         figures = []
         for protocol in self.pairwise:
-            lines = [
-                report.Line(row.name, *row.curves[protocol].roc, self.colors.get(row.key))
-                for row in self._with_curves(protocol)
-            ]
+            lines = []
+            for row in self._with_curves(protocol):
+                false, true = row.curves[protocol]
+                lines.append(report.Line(row.name, false, true, self.colors.get(row.key)))
             chart = report.line_chart(
                 lines,
                 title=f"ROC curves, {protocol}",
@@ -140,28 +139,6 @@ class _Page:
             )
             figures.append(report.figure(protocol, chart))
         return report.grid(figures) + report.quiet("First seed.")
-
-    def _distributions(self) -> str:
-        note = report.quiet(
-            "Scores of test edges and of negatives, as positions among all scores of the method "
-            "(0 lowest, 1 highest); first seed."
-        )
-        parts = [note, report.legend([("test edges", 0), ("negatives", 1)])]
-        for number, protocol in enumerate(self.pairwise):
-            figures = []
-            for row in self._with_curves(protocol):
-                curves = row.curves[protocol]
-                areas = [
-                    report.Line("negatives", curves.edges, curves.negatives, 1, style="area"),
-                    report.Line("test edges", curves.edges, curves.positives, 0, style="area"),
-                ]
-                title = f"Scores of {row.name}, {protocol}"
-                chart = report.line_chart(
-                    areas, title=title, x_label="score rank", height=110, small=True
-                )
-                figures.append(report.figure(row.name, chart))
-            parts.append(_details(protocol, report.grid(figures, small=True), opened=number == 0))
-        return "".join(parts)
 
     def _charts(self, kind: str, x_label: str, lines: Callable[[str], list[report.Line]]) -> str:
         """Return a chart of the headline metric against something for each protocol."""
@@ -253,9 +230,8 @@ class _Page:
         )
 
 
-def _details(name: str, body: str, *, opened: bool = False) -> str:
-    start = "<details open>" if opened else "<details>"
-    return f"{start}<summary>{escape(name)}</summary>{body}</details>"
+def _details(name: str, body: str) -> str:
+    return f"<details><summary>{escape(name)}</summary>{body}</details>"
 
 
 def _metric(metric: str) -> str:
