@@ -323,7 +323,7 @@ def tell_load(found: dict[str, Any]) -> str:
     used = 1000 * alone["server_cores"] / alone["rate"]
     return (
         f"{found['people']:,} people who answered, those of the last 180 days with three answers "
-        f"are ranked, by {found['readers']} readers; text: {found['text']}; SQLite; "
+        f"are ranked, by {found.get('readers', 0)} readers; text: {found['text']}; SQLite; "
         f"{found.get('past', 0):,} events before the start; "
         f"{run['events']:g} events a second beside the routes: of ten, a question, which is "
         "routed as well, two answers, an acceptance and six votes. The last row is the "

@@ -1,6 +1,6 @@
 """Speed and memory of the embedding, as ratios measured in one run.
 
-Run: python benchmarks/embed.py [--sections gram,iteration,nmf,file,growth,deep,million]
+Run: python benchmarks/embed.py [--sections iteration,nmf,file,growth,deep,million]
      [--output benchmarks/results/embed.md]
 
 iteration: seconds of one alternating iteration (k = 64) against one of implicit's ALS on the same
@@ -37,7 +37,6 @@ from _common import data_dir
 from atpgraph import ATP, DiGraph, __version__, break_cycles, levels
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.factorization import factorize
-from atpgraph.factorization.nnls import gram_of
 from atpgraph.graph import generators, read_edgelist, write_edgelist
 from atpgraph.util.memory import peak_memory
 
@@ -64,21 +63,6 @@ def seconds(work: Callable[[], object], repeat: int = 3) -> float:
         work()
         best = min(best, time.perf_counter() - start)
     return best
-
-
-def gram() -> Iterator[str]:
-    """Share of the machine's sgemm rate that the Gram kernel reaches."""
-    vectors = np.random.default_rng(0).random((50_000, COMPONENTS), dtype=np.float32)
-    gram_of(vectors)
-    blocks = COMPONENTS // 16
-    computed = 16 * 16 * blocks * (blocks + 1) // 2  # blocks on and above the diagonal
-    ours = len(vectors) * computed * 2 / seconds(lambda: gram_of(vectors), 10) / 1e9
-    a = np.random.default_rng(0).random((1500, 1500), dtype=np.float32)
-    blas = 2 * 1500**3 / seconds(lambda: a @ a, 10) / 1e9
-    yield (
-        f"Gram kernel, gathering included, one thread: {ours:.0f} GFLOP/s; sgemm: {blas:.0f} "
-        f"GFLOP/s; share {ours / blas:.0%}."
-    )
 
 
 def implicit_seconds(matrix: sp.csr_matrix) -> float:
@@ -243,7 +227,6 @@ def million() -> Iterator[str]:
 
 
 SECTIONS = {
-    "gram": gram,
     "iteration": iteration,
     "nmf": nmf,
     "file": file,

@@ -17,7 +17,7 @@ from _common import Report, arguments, data_dir, markdown
 
 from atpgraph import ATP, DiGraph, random_dag, read_edgelist
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding.index import NeighborIndex
+from atpgraph.embedding.ranking import NeighborIndex
 
 GRAPHS = ("WordNet", "WordNet reversed", "cit-HepPh", "uniform")
 FILES = {"WordNet": "wordnet-noun-hypernym", "WordNet reversed": "wordnet-noun-hypernym"}

@@ -5,6 +5,8 @@
     python benchmarks/serve.py kills [--kills 100] [--database sqlite] [--readers 2]
     python benchmarks/serve.py outage [--seconds 60]
     python benchmarks/serve.py requests [--requests 5000]
+    python benchmarks/serve.py reports [--suggestions 20000]
+    python benchmarks/serve.py replay [--site opendata.stackexchange.com] [--text static]
 
 Each replaces its section of benchmarks/results/serve.json and writes serve.md anew.
 
@@ -14,7 +16,9 @@ Load: the site of benchmarks/route.py, kept in DIR. Rates of routes are tried fo
 the whole time. At the end far more comes than can be answered. Requests are sent at their times
 whether or not earlier ones have been answered, and a request's time counts from when it should have
 been sent, so that a slow service cannot slow its own load down. The client shares the cores.
-The rest runs on a small simulated site, so that a hundred starts take minutes.
+Replay: a year of a site of ../shared, sent in order in approve mode, with the person who answered
+in the end as the moderator's choice. The rest runs on a small simulated site, so that a hundred
+starts take minutes.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ import httpx2 as httpx
 from _common import ROOT, cpu_model
 from _faults import kills, outage, tell_kills, tell_outage
 from _load import LEAST, load, tell_load
+from _replay import replay, tell_replay
+from _reports import reports, tell_reports
 from _service import service, small_model
 from _stages import stages, tell_stages
 
@@ -98,7 +104,10 @@ SECTIONS: dict[str, tuple[str, Callable[..., dict[str, Any]], Callable[..., str]
     "kills-postgresql": ("`kill -9` at random moments, PostgreSQL", kills, tell_kills),
     "outage": ("The database goes away", outage, tell_outage),
     "requests": ("Schemathesis on the OpenAPI document", fuzz, tell_fuzz),
+    "reports": ("Pages with figures, and forgetting somebody", reports, tell_reports),
+    "replay": ("A year of a real site in approve mode", replay, tell_replay),
 }
+CHOICES = ("load", "stages", "kills", "outage", "requests", "reports", "replay")
 
 
 def _typed(arguments: list[str]) -> list[str]:
@@ -137,7 +146,7 @@ def keep(name: str, found: dict[str, Any], results: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("section", choices=("load", "stages", "kills", "outage", "requests"))
+    parser.add_argument("section", choices=CHOICES)
     parser.add_argument("--folder", type=Path, help="keep the large site here, or find it")
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--text", default="static", help="bm25, static or dense; auto is static")
@@ -152,6 +161,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--requests", type=int, default=5000)
+    parser.add_argument("--suggestions", type=int, default=20_000)
+    parser.add_argument("--site", default="opendata.stackexchange.com", help="for the replay")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", type=Path, help="a small trained model, to save time")
     given = parser.parse_args()

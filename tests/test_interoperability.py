@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from atpgraph import ATP, DiGraph, InputError, as_graph, noisy_hierarchy
-from atpgraph.embedding.export import export
+from atpgraph.embedding.files import export
 from atpgraph.evaluation.metrics import auc
 from atpgraph.linkpred import EdgeSplit, LinkScorer, make_split
 

@@ -90,7 +90,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "work")]
     with folder(tmp_path).held():
         refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "Another run is at work in" in refused.stderr
+    assert "Another run is using" in refused.stderr
     assert subprocess.run(command, check=False).returncode == 0
 
 

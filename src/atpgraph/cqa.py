@@ -1,4 +1,4 @@
-"""Old name of the package ``atpgraph_qa``; it goes with the next release."""
+"""Old name of the package ``atpgraph_qa``; it will be removed in the next release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs to try things on: public ones by name, and two that every reader has installed.
+"""Example graphs: public ones by name, and two that every Python installation has.
 
 :func:`python_imports` reads the imports of the standard library, :func:`installed_packages` the
 requirements of what is installed; neither needs a download.
@@ -39,7 +39,7 @@ _LICENSE = "no license stated; SNAP asks to cite the source"
 
 @dataclass(frozen=True)
 class Dataset:
-    """A graph that can be asked for by name.
+    """A graph that can be loaded by name.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def load(name: str) -> DiGraph:
 
 
 def edge_checksum(graph: DiGraph) -> str:
-    """SHA-256 over the edges of a graph with integer labels, sorted, one ``u<TAB>v`` per line.
+    """Return the SHA-256 of the sorted edges of a graph with integer labels, ``u<TAB>v`` per line.
 
     Examples
     --------

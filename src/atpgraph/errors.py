@@ -1,4 +1,4 @@
-"""Errors meant for the person who typed the command: one sentence, with what to do."""
+"""Errors with a message for users: one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class InputError(AtpError, ValueError):
 
 
 class NotFittedError(InputError, AttributeError):
-    """The model has no vectors yet; what is raised is scikit-learn's NotFittedError too.
+    """The model is not fitted; the error is also a scikit-learn NotFittedError.
 
     An ``AttributeError``, so that ``hasattr(model, "labels_")`` says whether a model is fitted.
     """
 
     def __new__(cls, *args: object) -> NotFittedError:
-        # Whoever catches scikit-learn's class has imported it; nobody else pays for it.
+        # Code that catches scikit-learn's class has imported it; other code does not pay for it.
         other = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
         if other is None or issubclass(cls, other):
             return super().__new__(cls, *args)
@@ -51,6 +51,6 @@ class MissingDependencyError(AtpError, ImportError):
 
 
 class BudgetError(AtpError, MemoryError):
-    """The work would not fit the memory budget; refused before it starts."""
+    """The work would exceed the memory budget; raised before it starts."""
 
     exit_code = 3

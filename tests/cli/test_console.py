@@ -181,7 +181,7 @@ def test_broken_pipe_is_quiet():
     piped.stdout.close()
     errors = piped.stderr.read()
     piped.stderr.close()
-    assert piped.wait(timeout=60) == 141
+    assert piped.wait(timeout=600) == 141
     assert errors == b""
 
 

@@ -19,7 +19,7 @@ from atpgraph.cli import options
 from atpgraph.cli._app import app
 from atpgraph.closure import KERNELS
 from atpgraph.cycles import METHODS
-from atpgraph.embedding.export import FORMATS
+from atpgraph.embedding.files import FORMATS
 from atpgraph.embedding.settings import PURPOSES
 from atpgraph.plot import KINDS
 from tests.attack.forked import run
@@ -139,7 +139,7 @@ def in_terminal(command: list[str], until: bytes = b"", **environment: str) -> t
         env={**os.environ, "TERM": "xterm-256color", **environment},
     )  # fmt: skip
     os.close(slave)
-    shown, pressed, give_up = b"", not until, time.monotonic() + 120
+    shown, pressed, give_up = b"", not until, time.monotonic() + 600
     try:
         while time.monotonic() < give_up:
             if select.select([master], [], [], 0.2)[0]:

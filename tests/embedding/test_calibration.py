@@ -7,7 +7,7 @@ import pytest
 
 from atpgraph import ATP, InputError, citation_dag, random_dag
 from atpgraph.closure import closure_forests
-from atpgraph.embedding.calibration import Calibration, ScoreCounts
+from atpgraph.embedding.fidelity import Calibration, ScoreCounts
 from atpgraph.graph import DiGraph
 
 

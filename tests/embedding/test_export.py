@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from atpgraph import ATP, InputError
-from atpgraph.embedding.export import export
+from atpgraph.embedding.files import export
 from tests.embedding.models import model
 
 

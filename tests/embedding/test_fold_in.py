@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from atpgraph import ATP
 from atpgraph.closure import closure_forest, closure_forests, collect_paths, kernel_table
-from atpgraph.embedding.fold_in import LearnedRows, NnlsRows
+from atpgraph.embedding.growth import LearnedRows, NnlsRows
 from atpgraph.factorization import fit_panels
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag

@@ -69,7 +69,7 @@ def test_an_index_that_misses_too_much_searches_exactly(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     model = ATP(16, max_iter=2).fit(random_dag(2000, 8000, random_state=0))
-    monkeypatch.setattr("atpgraph.embedding.index.LEAST_RECALL", 1.01)  # out of reach
+    monkeypatch.setattr("atpgraph.embedding.ranking.LEAST_RECALL", 1.01)  # out of reach
     index = model.index()
     assert index.exact_
     assert index.recall_ == 1.0

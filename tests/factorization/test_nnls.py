@@ -43,7 +43,7 @@ def test_row_update_is_nnls(
         x = np.zeros_like(wide)
         middle = data.draw(st.integers(1, dag.n_nodes - 1))
         value = 0.0
-        shared = w0 * nnls_module.gram_of(wide)
+        shared = w0 * wide.T @ wide
         sweeps = 20_000 if penalty else 3_000_000  # the last digits take long without a penalty
         how = Solve(k, shared, 1.0 - w0, penalty, sweeps, 0.0)
         for task in ((middle, dag.n_nodes), (0, middle)):  # any cut, any order

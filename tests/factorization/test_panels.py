@@ -204,7 +204,9 @@ def test_kernels_do_what_plain_lines_do(seed: int, edges: int, hard: bool) -> No
         begin = int(place * len(direct))
         targets += [direct[(begin + part) % len(direct)] for part in range(edges)]
         if hard:
-            uniform = panel.columns[groups[:, : GROUP // 2].ravel()].tolist()
+            # The more paths, the more rivals it looks at, of which half are uniform.
+            first = groups.ravel()[: groups.size * len(targets) // (4 + edges)]
+            uniform = panel.columns[first[np.arange(len(first)) % GROUP < GROUP // 2]].tolist()
             scored = {x: source[u] @ far[x] for x in uniform if x != u and not reach[u, x]}
             worst = sorted((x for x in scored if scored[x] > 0), key=scored.get)[-GROUP:]
             assume(len(set(uniform)) == len(uniform))

@@ -1,4 +1,4 @@
-"""The competition graph of a site: who turned out to be harder or more expert than whom.
+"""The competition graph of a site, with edges from the weaker to the stronger.
 
 An edge goes from the weaker to the stronger. A question beats its asker; the owner of the accepted
 answer beats the question, the asker and everybody else who answered. Nothing is said about a

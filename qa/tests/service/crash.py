@@ -32,6 +32,7 @@ from atpgraph_qa.service.settings import Settings
 from qa.tests.service.receiver import Receiver, receiver
 
 ROOT = Path(__file__).resolve().parents[3]
+PATIENCE = 600.0  # seconds; spent in full only where something is wrong
 # Rules wide open: every question leads to a message.
 OPEN = {
     "POLICY_MODE": "automatic", "POLICY_STALE_HOURS": "1000000", "POLICY_INACTIVE_DAYS": "100000",
@@ -187,9 +188,8 @@ def crash(
                     continue
                 assert process.stdout is not None
                 token = json.loads(process.stdout.readline())["token"] or token
-                for _ in range(1000):
-                    if _is_ready(port):
-                        break
+                while not _is_ready(port):
+                    assert time.monotonic() < began + PATIENCE, "the service does not get ready"
                     time.sleep(0.01)
                 starts.append((time.monotonic() - began, _cpu_s(process.pid)))
                 until = rng.uniform(0.05, life_s)
@@ -271,7 +271,8 @@ async def _live(
 
 
 async def _wait_until_idle(client: httpx.AsyncClient) -> None:
-    for _ in range(1200):
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
         text = (await client.get("/metrics")).text
         busy = any(f'atp_messages{{state="{state}"}}' in text for state in ("waiting", "sending"))
         if "atp_events_waiting 0.0" in text and not busy:

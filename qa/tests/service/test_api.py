@@ -71,12 +71,12 @@ def test_people_are_read_changed_and_listed(front: Front) -> None:
     (found,) = front.suggestions()
     best = found["people"][0]["user"]
     path = f"/v1/people/{best}"
-    view = schemas.PersonOut.model_validate(front.call("GET", path).json())
+    view = schemas.PersonOut(**front.call("GET", path).json())
     assert view.answers > 0
     assert view.asked_week == 1
     assert view.may_be_asked
     change = {"opted_out": True, "topics": ["roses"], "capacity": 3, "hours": "09:00-17:00"}
-    view = schemas.PersonOut.model_validate(front.call("PATCH", path, change).json())
+    view = schemas.PersonOut(**front.call("PATCH", path, change).json())
     assert view.opted_out
     assert view.topics == ["roses"]
     assert view.capacity == 3
@@ -253,3 +253,13 @@ def test_no_origin_is_allowed_by_default(make_front: Make) -> None:
     headers["origin"] = "https://site.example"
     answer = opened.client.options("/v1/route", headers=headers)
     assert answer.headers["access-control-allow-origin"] == "https://site.example"
+
+
+def test_the_asker_has_no_place_in_the_ranking(make_front: Make) -> None:
+    front = make_front()
+    front.ask(90_001)
+    best = front.suggestions()[0]["ranking"][0]["person"]
+    front.ask(90_002, asker=best)
+    ranked = [entry["person"] for entry in front.suggestions()[0]["ranking"]]
+    assert ranked
+    assert best not in ranked

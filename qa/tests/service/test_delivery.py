@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from atpgraph_qa.service import outbox, tables
 from atpgraph_qa.service.adapters import base as signing
 from atpgraph_qa.service.database import DatabaseGoneError
-from atpgraph_qa.service.sender import RefusedError, Sender, checked_address, is_public
+from atpgraph_qa.service.outbox import RefusedError, Sender, checked_address, is_public
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.receiver import Receiver, receiver
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from atpgraph_qa import Advisor
 from atpgraph_qa.ranking.weekly import WEEKS
@@ -135,6 +137,11 @@ def test_the_database_goes_away_and_comes_back(make_front: Make) -> None:
     assert front.call("POST", "/v1/questions", body).status_code == 202
     front.service.apply_all()
     assert len(front.suggestions()) == 1
+
+
+def test_a_wrong_statement_is_a_bug_not_a_lost_database(front: Front) -> None:
+    with pytest.raises(DBAPIError, match="nowhere"), front.service.database.read() as connection:
+        connection.execute(text("SELECT * FROM nowhere"))
 
 
 def test_postgres_goes_away_and_comes_back(make_front: Make, cluster: Cluster) -> None:

@@ -18,7 +18,7 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     before = service.engine.model
     assert front.call("POST", "/v1/models/retrain").status_code == 202
     assert front.call("POST", "/v1/models/retrain").status_code == 409
-    service.trainer.wait(120)
+    service.trainer.wait(600)
     found = service.trainer.last
     assert found["questions"] == 40
     better = found["new_mrr"] >= found["old_mrr"]
@@ -30,6 +30,7 @@ def test_a_child_learns_and_is_judged(make_front: Make) -> None:
     with service.database.read() as connection:
         moved = int(get_meta(connection, "trained_ms")) == history.last_ms
     assert moved == better
+    assert service.trainer.file.stat().st_mode & 0o777 == 0o600
     assert front.call("POST", "/v1/route", {"title": "tomatoes"}).json()["people"]
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from atpgraph_qa import Advisor
-from atpgraph_qa.service import monitoring, tables, tokens
+from atpgraph_qa.service import run, tables, tokens
 from atpgraph_qa.service.database import Database
 from atpgraph_qa.service.maintenance import backup
 from atpgraph_qa.service.tables import METADATA
@@ -183,7 +183,7 @@ def test_pages_carry_their_policy_and_load_nothing_from_elsewhere(make_front: Ma
 def test_secrets_and_people_are_not_in_logs_or_pages(make_front: Make) -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(monitoring.JsonLines())
+    handler.setFormatter(run.JsonLines())
     logger = logging.getLogger("atpgraph.serve")
     logger.addHandler(handler)
     logger.setLevel("DEBUG")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,11 @@ from tests.report.browser import Browser, browser, find_chromium
 SHOTS = os.environ.get("ATP_SHOTS", "")  # folder for pictures of every page
 PAGES = (
     "inbox", "inbox/1", "people", "people/3", "quality", "shadow", "tags", "try", "settings",
-    "inbox/999",
+    "inbox/999", "people?find=rosa", "inbox?show=all", "login",
 )  # fmt: skip
+LOOKS = [(1200, "light"), (390, "dark")]
+if SHOTS:
+    LOOKS += [(1200, "dark"), (390, "light")]
 # Contrast of every text with what is behind it, by WCAG's formula; the ten worst.
 CONTRAST = """
 (() => {
@@ -193,10 +197,22 @@ def test_a_moderator_at_work(served: tuple[Front, str], tmp_path: Path) -> None:
             visitor.open("inbox?show=all")
             assert "Another title" in visitor.see("document.querySelector('h2').textContent")
         assert visitor.see("document.querySelector('.chip').textContent") == "closed"
+        gone = {"question": 90_006, "at": front.clock.now / 1000, "state": "deleted"}
+        assert front.call("POST", "/v1/closures", gone).status_code == 202
+        front.service.apply_all()
+        visitor.open("inbox?show=all")
+        assert "Another title" not in visitor.see("document.body.textContent")
+
+        # Search by a part of the name.
+        visitor.open("people")
+        find = "document.querySelector('[name=find]').value = 'ROSA'; "
+        find += "document.querySelector('form[action=\\'/people\\'] button').click()"
+        assert visitor.leads_on(find) == "/people?find=ROSA"
+        assert "rosa-3" in visitor.see("document.querySelector('tbody').textContent")
 
         # Every page at two widths, light and dark.
-        for path in PAGES:
-            for width, scheme in ((1200, "light"), (390, "dark")):
+        for path in (*PAGES, link):
+            for width, scheme in LOOKS:
                 visitor.open(path, width, scheme)
                 room = "document.documentElement.scrollWidth <= innerWidth"
                 assert visitor.see(room), f"{path} is wider than {width}"
@@ -205,7 +221,9 @@ def test_a_moderator_at_work(served: tuple[Front, str], tmp_path: Path) -> None:
                 assert visitor.see(UNNAMED) == [], path
                 assert visitor.see("document.querySelectorAll('h1').length") == 1
                 if SHOTS:
-                    page.screenshot(Path(SHOTS) / f"{path.replace('/', '-')}-{width}-{scheme}.png")
+                    name = re.sub(r"\W", "-", path)[:24]
+                    page.screenshot(Path(SHOTS) / f"{name}-{width}-{scheme}.png")
+        visitor.open("inbox")
         assert visitor.leads_on("document.querySelector('header form button').click()") == "/login"
         # Chromium reports the page that does not exist, and has recommendations for passwords.
         known = ("recommendation", "status of 404")
@@ -228,8 +246,6 @@ def test_charts_have_a_name_and_titles_are_escaped(make_front: Make) -> None:
 
 
 def test_an_administrator_at_work(make_front: Make) -> None:
-    import re
-
     front = make_front()
     front.ask(90_001)
     front.client.post("/login", content=f"token={front.tokens['admin']}")

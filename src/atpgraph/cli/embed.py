@@ -60,7 +60,6 @@ def embed(
     from atpgraph.cycles import METHODS
     from atpgraph.embedding.settings import checked
     from atpgraph.embedding.spread import connected
-    from atpgraph.report.pages.embedding import render
     from atpgraph.util.jit import on_compilation
 
     if output is not None:
@@ -94,8 +93,14 @@ def embed(
         "compile_seconds": round(compiling.seconds, 4),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
-    cost: dict[str, Any] = {"seconds": seconds, "memory_mb": peak_megabytes()}
-    payload |= out.report(report, lambda command: render(model, command, name=graph.name, **cost))
+
+    def page(command: str) -> str:
+        from atpgraph.report.pages.embedding import render
+
+        cost: dict[str, Any] = {"seconds": seconds, "memory_mb": peak_megabytes()}
+        return render(model, command, name=graph.name, **cost)
+
+    payload |= out.report(report, page)
     compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
     out.result(
         payload,

@@ -150,7 +150,7 @@ def export(
     ] = None,
 ) -> None:
     """Export the vectors for other programs."""
-    from atpgraph.embedding.export import export as write
+    from atpgraph.embedding.files import export as write
 
     if format is None:
         suffix = output.suffix.lower().removeprefix(".")

@@ -33,7 +33,7 @@ def plot(
 ) -> None:
     """Draw a graph or a model: its hierarchy, vectors, levels or objective."""
     from atpgraph import plot
-    from atpgraph.embedding.model_file import is_archive
+    from atpgraph.embedding.files import is_archive
 
     plot.check_output(output)
     if kind is not None:

@@ -7,7 +7,7 @@ from atpgraph.closure.build import (
     estimate_closure,
 )
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.closure.panel import Positions
+from atpgraph.closure.panel import Positions, ReachSketch, reach_sketch
 from atpgraph.closure.paths import (
     KERNELS,
     Kernel,
@@ -17,7 +17,6 @@ from atpgraph.closure.paths import (
     collect_paths,
     kernel_table,
 )
-from atpgraph.closure.sketch import ReachSketch, reach_sketch
 
 __all__ = [
     "KERNELS",

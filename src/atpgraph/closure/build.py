@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from atpgraph.closure.forest import ClosureForest, depth_first, path_from_root
-from atpgraph.closure.panel import Panel, Positions
-from atpgraph.closure.sketch import sketch_nodes
+from atpgraph.closure.panel import Panel, Positions, sketch_nodes
 from atpgraph.errors import BudgetError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
-from atpgraph.util.jit import kernel, popcount
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
+from atpgraph.util.jit import kernel
 from atpgraph.util.memory import budget_bytes, human_bytes
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
@@ -39,23 +38,13 @@ _SLICE = 20_000_000  # edges: some tenths of a second
 
 @dataclass(frozen=True)
 class ClosureEstimate:
-    """What the closure forest of a graph would take, from a sample of target columns.
+    """Estimated size of the closure forest of a graph, from a sample of target columns."""
 
-    Attributes
-    ----------
-    pairs, extras : float
-        Estimated numbers of reachable pairs and of extras.
-    bytes_held, bytes_peak : int
-        Estimated size of the forest, and of the memory needed while building it.
-    seconds : float
-        Estimated building time on one thread.
-    """
-
-    pairs: float
+    pairs: float  # reachable pairs
     extras: float
-    bytes_held: int
-    bytes_peak: int
-    seconds: float
+    bytes_held: int  # size of the forest,
+    bytes_peak: int  # and memory needed while building it
+    seconds: float  # building time on one thread
 
 
 def closure_forest(
@@ -130,7 +119,14 @@ def _forests(
         estimates = [_estimate(view, threads) for view in views]
         held = 0
         for view, (estimate, _) in zip(views, estimates, strict=True):
-            _refuse_if_too_large(view, estimate, budget, held)
+            needed = estimate.bytes_peak + held
+            if needed > budget:
+                raise BudgetError(
+                    f"The closure of this graph ({view.n:,} nodes, {view.dag.n_edges:,} edges) "
+                    f"needs about {human_bytes(needed)} ({estimate.pairs:,.0f} reachable pairs, "
+                    f"{estimate.extras:,.0f} extras) but the budget is {human_bytes(budget)}; "
+                    "raise the memory budget, or embed a smaller or sparser graph."
+                )
             held += estimate.bytes_held
         both = zip(views, estimates, strict=True)
         return [_build(view, parent, threads) for view, (_, parent) in both]
@@ -154,7 +150,9 @@ def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Arra
         # The sample that judges the parents is not the one that chose them.
         bits = Panel(view, columns[1], workers).bits
     at = np.where(parent >= 0, view.position[parent], -1)[view.nodes]
-    new = int(_count_new(bits, at)) - int(np.count_nonzero(parent[columns[1]] >= 0))
+    has, new = at >= 0, -int(np.count_nonzero(parent[columns[1]] >= 0))
+    for words in (words for sheet in bits for words in sheet.T):  # new, compared to the parent
+        new += int(np.bitwise_count(words[has] & ~words[at[has]]).sum())
     pairs, extras = float(counts.sum()) * scale, new * scale
     held = int(_EXTRA_BYTES * extras + _NODE_BYTES * n)
     seconds = 2 * _SECONDS * (extras * (1 + m / max(n, 1)) + n + m)
@@ -162,29 +160,18 @@ def _estimate(view: Positions, threads: int) -> tuple[ClosureEstimate, Int32Arra
     return ClosureEstimate(pairs, extras, held, peak, seconds), parent
 
 
-def _refuse_if_too_large(
-    view: Positions, estimate: ClosureEstimate, budget: int, held: int
-) -> None:
-    needed = estimate.bytes_peak + held
-    if needed <= budget:
-        return
-    raise BudgetError(
-        f"The closure of this graph ({view.n:,} nodes, {view.dag.n_edges:,} edges) needs "
-        f"about {human_bytes(needed)} ({estimate.pairs:,.0f} reachable pairs, "
-        f"{estimate.extras:,.0f} extras) but the budget is {human_bytes(budget)}; "
-        "raise the memory budget, or embed a smaller or sparser graph."
-    )
-
-
 def _build(view: Positions, guessed: Int32Array, threads: int) -> ClosureForest:
     """Search with guessed parents for the sizes, then with the parents that the sizes name."""
     n = view.n
-    counts, sizes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    nothing = np.zeros(0, dtype=np.int32)
-    order = depth_first(view.nodes, guessed)[0]
+    counts, nothing = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    order, start, subtree, _ = depth_first(view.nodes, guessed)
     walk = Walk(view.dag.indptr, view.dag.targets, guessed, counts, counts, nothing)
     _walk("closure: sizes", walk, order, threads)
-    _add_up(view.nodes, guessed, counts, sizes)
+    # What is new at a node counts for all nodes below it: an interval of the order.
+    new, change = np.where(guessed >= 0, counts + 1, 0), np.zeros(n + 1, dtype=np.int64)
+    change[start] = new
+    np.subtract.at(change, start + subtree, new)
+    sizes = np.cumsum(change)[start]
     parent = _largest_successors(view, sizes)
     # The sizes tell how many extras each node will have, so every search knows where its own go.
     counts = np.where(parent >= 0, sizes - sizes[parent] - 1, 0)
@@ -202,13 +189,16 @@ def _largest_successors(view: Positions, sizes: Int64Array) -> Int32Array:
 
     Of equals the one farthest from the sinks: with estimated sizes it is the safer one.
     """
-    parent = np.full(view.n, -1, dtype=np.int32)
-    _choose_parents(view.dag.indptr, view.dag.targets, sizes, view.position, parent)
+    dag, parent = view.dag, np.full(view.n, -1, dtype=np.int32)
+    inner = dag.out_degree > 0
+    keys = sizes[dag.targets] * view.n + view.position[dag.targets]
+    if len(keys):
+        parent[inner] = view.nodes[np.maximum.reduceat(keys, dag.indptr[:-1][inner]) % view.n]
     return parent
 
 
 class Walk(NamedTuple):
-    """What searches read, and where their results go."""
+    """Input and output arrays of the searches."""
 
     indptr: Int64Array
     targets: Int32Array
@@ -304,41 +294,3 @@ def search(nodes: Int32Array, first: int, walk: Walk, marks: Marks, limit: int) 
         i += 1
     state[0], state[1] = depth, top
     return i
-
-
-@kernel
-def _add_up(
-    parents_first: Int32Array, parent: Int32Array, counts: Int64Array, sizes: Int64Array
-) -> None:
-    """Compute |R(u)| of every node from the number of extras."""
-    for u in parents_first:
-        if parent[u] >= 0:
-            sizes[u] = sizes[parent[u]] + 1 + counts[u]
-
-
-@kernel
-def _choose_parents(
-    indptr: Int64Array,
-    targets: Int32Array,
-    sizes: Int64Array,
-    position: Int32Array,
-    parent: Int32Array,
-) -> None:
-    for u in range(len(parent)):
-        for e in range(indptr[u], indptr[u + 1]):
-            v, p = targets[e], parent[u]
-            more = p < 0 or sizes[v] > sizes[p]
-            if more or (sizes[v] == sizes[p] and position[v] > position[p]):
-                parent[u] = v
-
-
-@kernel
-def _count_new(bits: UInt64Array, parent: Int64Array) -> np.int64:
-    """Count the bits of every position that its parent, a position, does not have."""
-    total = np.uint64(0)
-    for sheet in range(bits.shape[0]):
-        for u in range(bits.shape[1]):
-            if parent[u] >= 0:
-                for w in range(bits.shape[2]):
-                    total += popcount(bits[sheet, u, w] & ~bits[sheet, parent[u], w])
-    return np.int64(total)

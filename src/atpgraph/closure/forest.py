@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from atpgraph.closure.paths import Kernel, kernel_table
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
 from atpgraph.util.jit import kernel as compiled
 
 
@@ -68,19 +68,11 @@ class ClosureForest:
 
     @classmethod
     def assemble(
-        cls,
-        parent: Int32Array,
-        extras_indptr: Int64Array,
-        extras: Int32Array,
-        sizes: Int64Array,
+        cls, parent: Int32Array, indptr: Int64Array, extras: Int32Array, sizes: Int64Array,
         parents_first: Int32Array,
-    ) -> ClosureForest:
-        """Add the depth-first order to parents and extras.
-
-        `parents_first` lists all nodes so that every parent stands before its children.
-        """
-        placed = depth_first(parents_first, parent)
-        return cls(parent, extras_indptr, extras, sizes, *placed)
+    ) -> ClosureForest:  # fmt: skip
+        """Add the depth-first order; `parents_first` has every parent before its children."""
+        return cls(parent, indptr, extras, sizes, *depth_first(parents_first, parent))
 
     def __repr__(self) -> str:
         return f"ClosureForest(nodes={self.n_nodes}, pairs={self.n_pairs}, extras={self.n_extras})"
@@ -113,10 +105,10 @@ class ClosureForest:
         intervals of the preorder, because R only grows down the forest and an extra is new where it
         is listed.
         """
-        indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
-        holders = np.empty(self.n_extras, dtype=np.int32)
-        _transpose(self.order, self.extras_indptr, self.extras, indptr, holders)
-        return indptr, holders
+        n = self.n_nodes
+        listed = (np.ones(self.n_extras, dtype=np.int8), self.extras, self.extras_indptr)
+        columns = sp.csr_array(listed, shape=(n, n))[self.order].tocsc()
+        return columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
 
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
         """Return whether a path of at least one edge leads from each source to its target.
@@ -174,7 +166,7 @@ class ClosureForest:
     def to_sparse(self, levels: npt.ArrayLike, kernel: Kernel = "log") -> sp.csr_array:
         """Write the matrix M out: f(Δ) at every reachable pair.
 
-        Needs 12 bytes for each reachable pair; everything else in the package works without it.
+        Needs about 40 bytes for each reachable pair; nothing else in the package writes it out.
 
         Parameters
         ----------
@@ -183,25 +175,19 @@ class ClosureForest:
         kernel
             The weight function; see :func:`~atpgraph.closure.kernel_table`.
         """
-        level = np.ascontiguousarray(levels, dtype=np.int32)
-        span = int(level.max() - level.min()) + 1 if len(level) else 1
-        table = kernel_table(kernel, span)
-        indptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
-        np.cumsum(self.sizes, out=indptr[1:])
-        columns = np.empty(self.n_pairs, dtype=np.int32)
-        values = np.empty(self.n_pairs, dtype=np.float64)
-        _fill_rows(
-            self.order,
-            self.start,
-            self.subtree,
-            self.holders,
-            level,
-            table,
-            indptr[:-1].copy(),
-            (columns, values),
-        )
-        shape = (self.n_nodes, self.n_nodes)
-        return sp.csr_array((values, columns, indptr), shape=shape)
+        level = np.asarray(levels, dtype=np.int64)
+        table, n = kernel_table(kernel, int(np.ptp(level)) + 1 if len(level) else 1), self.n_nodes
+        # Intervals of the preorder for each column: below its holders, and below itself.
+        indptr, holders = self.holders
+        first = np.concatenate([holders, self.start + 1])
+        count = np.concatenate([self.subtree[self.order[holders]], self.subtree - 1])
+        column = np.concatenate([np.repeat(np.arange(n), np.diff(indptr)), np.arange(n)])
+        place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        rows, columns = self.order[place], np.repeat(column, count)
+        values = table[level[columns] - level[rows]]
+        matrix = sp.csr_array((values, (rows, columns)), shape=(n, n))
+        matrix.sum_duplicates()  # there are none: this sorts the columns
+        return matrix
 
     def _nodes(self, nodes: npt.ArrayLike) -> Int64Array:
         numbers = np.asarray(nodes, dtype=np.int64)
@@ -285,29 +271,6 @@ def path_from_root(node: int, parent: Int32Array) -> Int32Array:
 
 
 @compiled
-def _transpose(
-    order: Int32Array,
-    indptr: Int64Array,
-    extras: Int32Array,
-    holders_indptr: Int64Array,
-    holders: Int32Array,
-) -> None:
-    """For every node the nodes that list it as an extra, by place in the preorder."""
-    n = len(order)
-    for e in range(len(extras)):
-        holders_indptr[extras[e] + 1] += 1
-    for v in range(n):
-        holders_indptr[v + 1] += holders_indptr[v]
-    cursor = holders_indptr[:-1].copy()
-    for i in range(n):
-        u = order[i]
-        for e in range(indptr[u], indptr[u + 1]):
-            v = extras[e]
-            holders[cursor[v]] = i
-            cursor[v] += 1
-
-
-@compiled
 def _reaches(
     sources: Int64Array,
     targets: Int64Array,
@@ -336,33 +299,3 @@ def _reaches(
         if low > holders_indptr[v]:
             top = holders[low - 1]
             answer[q] = place < top + size[order[top]]
-
-
-@compiled
-def _fill_rows(
-    order: Int32Array,
-    start: Int32Array,
-    size: Int32Array,
-    listed: tuple[Int64Array, Int32Array],
-    levels: Int32Array,
-    table: Float64Array,
-    cursor: Int64Array,
-    matrix: tuple[Int32Array, Float64Array],
-) -> None:
-    """Write the matrix out row by row; columns come out ascending in every row."""
-    (holders_indptr, holders), (columns, values) = listed, matrix
-    n = len(order)
-    for v in range(n):
-        for h in range(holders_indptr[v], holders_indptr[v + 1] + 1):
-            if h < holders_indptr[v + 1]:
-                first = holders[h]
-                end = first + size[order[first]]
-            else:
-                first = start[v] + 1
-                end = start[v] + size[v]
-            for place in range(first, end):
-                u = order[place]
-                at = cursor[u]
-                columns[at] = v
-                values[at] = table[levels[v] - levels[u]]
-                cursor[u] = at + 1

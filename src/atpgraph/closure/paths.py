@@ -9,8 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.closure.panel import COLUMNS, WORDS, Panel, Positions
-from atpgraph.closure.sketch import ReachSketch, popularity, sketch_nodes, sketch_ranks
+from atpgraph.closure.panel import (
+    COLUMNS,
+    WORDS,
+    Panel,
+    Positions,
+    ReachSketch,
+    popularity,
+    sketch_nodes,
+    sketch_ranks,
+)
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt64Array
@@ -190,7 +198,7 @@ class Paths:
 
     @property
     def sides(self) -> tuple[PanelSource, PanelSource]:
-        """What source vectors, and what target vectors learn from."""
+        """Return the samples that source vectors and target vectors learn from."""
         ahead, back = self.views
         return (
             PanelSource(ahead, self.sizes, self.back_sizes, self.popularity),

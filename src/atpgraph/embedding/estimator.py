@@ -18,15 +18,12 @@ from scipy.special import expit
 from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
-from atpgraph.embedding import model_file
-from atpgraph.embedding.base import Estimator
-from atpgraph.embedding.calibration import Calibration
-from atpgraph.embedding.fidelity import Fidelity, best_zero, evaluate
-from atpgraph.embedding.fold_in import FoldIn
-from atpgraph.embedding.growth import grown, learn_changes, longer_table
+from atpgraph.embedding import files
+from atpgraph.embedding.fidelity import Calibration, Fidelity, best_zero, evaluate
+from atpgraph.embedding.growth import FoldIn, grown, learn_changes
 from atpgraph.embedding.path_sample import PathSample
 from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
-from atpgraph.embedding.settings import Settings, checked, settle, without_removed
+from atpgraph.embedding.settings import Estimator, checked, settle, without_removed
 from atpgraph.embedding.spread import Run, open_run
 from atpgraph.errors import BudgetError, InputError, NotFittedError
 from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
@@ -38,7 +35,6 @@ from atpgraph.util.arrays import (
     BoolArray,
     Float64Array,
     FloatArray,
-    Int32Array,
     Int64Array,
 )
 from atpgraph.util.checks import whole_number
@@ -49,7 +45,7 @@ from atpgraph.util.registry import unknown_name
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
-    from atpgraph.embedding.index import NeighborIndex
+    from atpgraph.embedding.ranking import NeighborIndex
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +110,7 @@ class ATP(Estimator):
         How well the vectors keep the paths of the graph
         (:class:`~atpgraph.embedding.fidelity.Fidelity`).
     calibration_ : Calibration
-        Turns scores into probabilities (:class:`~atpgraph.embedding.calibration.Calibration`).
+        Turns scores into probabilities (:class:`~atpgraph.embedding.fidelity.Calibration`).
     levels_ : int32 array
         Level of every node, from 1.
     labels_ : array
@@ -161,21 +157,9 @@ class ATP(Estimator):
 
     source_: FloatArray
     target_: FloatArray
-    levels_: Int32Array
-    objective_: Float64Array
-    n_iter_: int
     timings_: dict[str, float]
-    method_: str
-    settings_: Settings
-    margin_: float
-    zero_: float
-    threshold_: float
     fidelity_: Fidelity | None
     calibration_: Calibration | None
-    n_reachable_pairs_: int
-    graph_: DiGraph
-    removed_: Int64Array
-    kernel_table_: Float64Array
     _reachability: Reachability
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
@@ -255,15 +239,17 @@ class ATP(Estimator):
             table = kernel_table(self.kernel, int(level.max(initial=1)))
         with self._timed("paths"):
             paths = collect_paths(dag, level, self.n_jobs, run.stage)
+            self.n_reachable_pairs_ = paths.n_pairs
         with self._timed("factorization"):
             self.settings_ = settle(self.get_params(), graph.n_nodes, paths.n_pairs)
             log.info("%s", self.settings_)
             solve = self._learn if self.settings_.purpose == "reachability" else self._factorize
             fit = solve(paths, table, run)
         self.graph_, self.removed_, self.levels_ = graph, removed, level
-        self.kernel_table_, self.n_reachable_pairs_ = table, paths.n_pairs
+        self.kernel_table_ = table
         self.objective_, self.n_iter_, self.margin_ = fit.objective, fit.n_iter, fit.margin
         self._keep(fit)
+        del fit  # its vectors are twice as large as those that are kept
         with self._timed("fidelity"):
             self._evaluate(paths)
 
@@ -305,16 +291,16 @@ class ATP(Estimator):
 
     def _keep(self, fit: Factorization) -> None:
         """Store the vectors; those of the learned solver in half precision."""
-        highest = max(float(np.abs(side).max(initial=0.0)) for side in (fit.source, fit.target))
+        vectors = fit.source, fit.target
+        highest = np.max([(x.max(initial=0.0), -x.min(initial=0.0)) for x in vectors])
         if not np.isfinite(highest):
             raise InputError(
                 "The vectors grew beyond all bounds with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
         fits = _HALF[0] <= highest <= _HALF[1]
-        kind = np.float16 if self._is_learned and fits else np.float32
-        self.source_ = fit.source.astype(kind, copy=False)
-        self.target_ = fit.target.astype(kind, copy=False)
+        kind: Any = np.float16 if self._is_learned and fits else np.float32
+        self.source_, self.target_ = (x.astype(kind, copy=False) for x in vectors)
 
     def _evaluate(self, paths: Paths, effort: float = 1.0, zero: float | None = None) -> None:
         """Place the zero of the scores, measure fidelity, find threshold and calibration.
@@ -414,10 +400,8 @@ class ATP(Estimator):
         model = self if inplace else copy.copy(self)
         started = time.perf_counter()
         more = grown(self, edges, nodes)
-        paths = more.paths
-        highest = int(paths.levels.max(initial=1))
-        table = longer_table(self.kernel_table_, self.kernel, highest)
-        fit = learn_changes(self, more, table)
+        paths, table = more.paths, more.table
+        fit = learn_changes(self, more)
         model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
         model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
         model._keep(fit)
@@ -469,7 +453,7 @@ class ATP(Estimator):
         return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
-        """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
+        """Return ⟨s_u, t_v⟩ for every pair of labels: the larger, the likelier a path u → v."""
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 
@@ -596,7 +580,7 @@ class ATP(Estimator):
         direction : {"targets", "sources"}
             What to look for: what nodes lead to, or what leads to them.
         """
-        from atpgraph.embedding.index import NeighborIndex
+        from atpgraph.embedding.ranking import NeighborIndex
 
         self._fitted()
         return NeighborIndex(self, direction)
@@ -611,7 +595,7 @@ class ATP(Estimator):
         return self
 
     def fit_transform(self, graph: Any, y: object = None) -> Any:
-        """:meth:`fit`, then the vectors of all nodes, as :meth:`transform` gives them."""
+        """Call :meth:`fit`, then return the vectors of all nodes, as :meth:`transform` does."""
         self.fit(graph, y)
         return self.transform(self.graph_)
 
@@ -703,14 +687,14 @@ class ATP(Estimator):
         return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
+        """Write the model to one ``.npz`` file without pickle, so loading it cannot run code."""
         self._fitted()
-        model_file.save(self, path)
+        files.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote."""
-        return model_file.load(cls, path)
+        return files.load(cls, path)
 
     def _fitted(self) -> DiGraph:
         if not self.__sklearn_is_fitted__():
@@ -727,7 +711,7 @@ class ATP(Estimator):
         return super().__repr__() + fitted
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         rows = {name: repr(value) for name, value in self._changed().items()}
         state = "not fitted"
         if self.__sklearn_is_fitted__():

@@ -1,4 +1,4 @@
-"""Measure how well vectors keep the paths of their graph."""
+"""Measure how well vectors keep the paths of their graph; turn scores into probabilities."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, spearmanr
 
-from atpgraph.embedding.calibration import Calibration, ScoreCounts
 from atpgraph.embedding.path_sample import DISTANCES, PathSample, Side
 from atpgraph.embedding.ranking import pair_scores, top_by_product
+from atpgraph.errors import InputError
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -20,6 +23,120 @@ from atpgraph.util.arrays import (
     Int32Array,
 )
 
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """How many pairs with and without a path have scores in each of some ranges."""
+
+    edges: Float64Array  # bounds of the ranges, ascending; the first and last range are open
+    paths: Float64Array  # number of pairs in each range, estimated, one more than there are bounds
+    others: Float64Array
+    sampled: Float64Array  # number of sampled paths in each range
+
+    def best_threshold(self) -> tuple[float, float]:
+        """Return the bound with the largest F1 of the pairs above it, and that F1; 0 and NaN
+        without paths.
+
+        Examples
+        --------
+        >>> paths, others = np.array([[1.0, 1.0, 8.0], [90.0, 9.0, 1.0]])
+        >>> ScoreCounts(np.array([0.0, 1.0]), paths, others, paths).best_threshold()[0]
+        1.0
+        """
+        total = self.paths.sum()
+        if not total or not len(self.edges):
+            return 0.0, np.nan
+        right, wrong = (np.cumsum(x[:0:-1])[::-1] for x in (self.paths, self.others))
+        f1 = 2 * right / (right + wrong + total)
+        # In the middle of equally good ones: there is nothing between a clear path and others.
+        best = np.flatnonzero(f1 >= f1.max() - 1e-12)
+        run = best[: 1 + np.argmax(np.diff(best, append=best[-1] + 2) > 1)]
+        at = run[len(run) // 2]
+        return float(self.edges[at]), float(f1[at])
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Probability that a path joins a pair with a given score, by isotonic regression.
+
+    Attributes
+    ----------
+    prior : float
+        Share of pairs joined by a path among all pairs of different nodes.
+    scores, probabilities : float64 arrays
+        Points of the curve, which is linear in between and constant beyond.
+    """
+
+    prior: float
+    scores: Float64Array
+    probabilities: Float64Array
+
+    @classmethod
+    def of(cls, counts: ScoreCounts, n_pairs: float) -> Calibration:
+        """Calibrate for all `n_pairs` pairs of different nodes.
+
+        Pairs that are not among the counts, such as those that do not climb, have no path.
+        """
+        paths, others = counts.paths, counts.others
+        prior = float(min(paths.sum() / max(n_pairs, 1.0), 1.0))
+        if not paths.sum() or not others.sum() or len(counts.edges) < 2:
+            constant = np.full(2, paths.sum() / max(paths.sum() + others.sum(), 1.0))
+            return cls(prior, np.array([0.0, 1.0]), constant)
+        gap = counts.edges[-1] - counts.edges[-2]
+        ends = [counts.edges[0] - gap, *counts.edges, counts.edges[-1] + gap]
+        used = paths + others > 0
+        x, w = np.convolve(ends, [0.5, 0.5], "valid")[used], (paths + others)[used]
+        fit = isotonic_regression(paths[used] / w, weights=w)
+        first = fit.blocks[:-1]
+        # Nothing is certain from a sample.
+        weight = np.add.reduceat(w, first)
+        seen = np.add.reduceat(counts.sampled[used], first)
+        least = 0.5 * paths.sum() / counts.sampled.sum() / weight
+        most = 1.0 - 0.5 / (seen + 1.0)
+        curve = np.maximum.accumulate(np.clip(fit.x[first], np.minimum(least, most), most))
+        # Flat from the first to the last score of a block.
+        corners = np.unique(np.concatenate([first, fit.blocks[1:] - 1]))
+        flat = np.repeat(curve, np.diff(fit.blocks))
+        return cls(prior, x[corners], flat[corners])
+
+    def __call__(self, scores: npt.ArrayLike, base_rate: float | None = None) -> Float64Array:
+        """Return the probability of a path for each score.
+
+        Parameters
+        ----------
+        scores : array
+        base_rate : float in (0, 1), optional
+            Share of paths among the pairs that are asked about; by default their share among all
+            pairs of the graph.
+        """
+        if base_rate is not None and not 0.0 < base_rate < 1.0:
+            raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
+        told = np.interp(np.asarray(scores, dtype=np.float64), self.scores, self.probabilities)
+        if base_rate is None or not 0.0 < self.prior < 1.0:
+            return told
+        with np.errstate(divide="ignore"):
+            return np.asarray(expit(logit(told) + logit(base_rate) - logit(self.prior)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, which :meth:`from_dict` reads."""
+        return {
+            "prior": self.prior,
+            "scores": self.scores.tolist(),
+            "probabilities": self.probabilities.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Calibration:
+        """Read what :meth:`to_dict` returned; raise ValueError for anything else."""
+        x, p = (np.array(values[name], dtype=np.float64) for name in ("scores", "probabilities"))
+        prior = float(values["prior"])
+        shaped = x.ndim == 1 and x.shape == p.shape and len(x) > 0
+        inside = 0.0 <= prior <= 1.0 and bool(((p >= 0) & (p <= 1)).all())
+        if not shaped or not inside or not (np.diff(x) > 0).all():
+            raise ValueError("its calibration is not a curve of probabilities")
+        return cls(prior, x, p)
+
+
 _TOP = 5
 _SCORES = 4_000_000  # computed on either side, for each of the two measures that need many
 _COLUMNS = 8192  # scored at a time
@@ -27,7 +144,7 @@ _RANGES = 1000
 # Shares of the edges and paths found that `best_zero` may lose for F1, and to get below a share of
 # false positives among look-alikes; a gain of F1 that is not worth it.
 _LOST = (0.002, 0.001), (0.02, 0.01)
-_FALSE, _GAIN, _CUTS = 0.045, 0.002, 64
+_FALSE, _GAIN, _CUTS = 0.04, 0.002, 64  # 0.05 less two standard errors of 1,536 look-alikes
 _ENOUGH = 300  # paths, for a warning
 _POOR = 5.0  # times the error that the goal allows
 
@@ -61,7 +178,7 @@ _OTHER_PURPOSE = "use purpose='reachability' to keep paths"
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
-    """How well vectors keep the paths of their graph; NaN where there is nothing to measure.
+    """How well vectors preserve the paths of their graph; NaN if there is nothing to measure.
 
     Pairs count as predicted if their score is above 0, or above the threshold for vectors without
     a natural zero (least squares). "Sources" are measured as "targets" are, on the reversed graph.
@@ -142,7 +259,7 @@ class Fidelity:
 
     @property
     def is_poor(self) -> bool:
-        """Whether a line is far from its goal, or levels alone would do about as well.
+        """Whether a line is far from its goal, or levels alone are about as good.
 
         Never for graphs with too few paths to tell.
         """
@@ -170,7 +287,7 @@ class Fidelity:
 
 
 class Evaluation(NamedTuple):
-    """What is known about vectors after a fit."""
+    """Results of evaluating vectors after a fit."""
 
     fidelity: Fidelity
     threshold: float
@@ -180,7 +297,7 @@ class Evaluation(NamedTuple):
 def evaluate(
     sample: PathSample, source: FloatArray, target: FloatArray, cut: float | None = 0.0
 ) -> Evaluation:
-    """Judge vectors by sampled pairs; find the threshold and the probabilities.
+    """Evaluate vectors on sampled pairs; find the threshold and the probabilities.
 
     Parameters
     ----------
@@ -257,14 +374,15 @@ def best_zero(sample: PathSample, source: FloatArray, target: FloatArray) -> flo
     edges = pair_scores(source, target, *sample.edges)
     paths = np.concatenate([end.scores(end.side.paths) for end in ends])
     weight = np.concatenate([end.side.paths.weight for end in ends]) / 2
-    found = [(edges[edges > 0], None), (paths[paths > 0], weight[paths > 0])]
-    if not all(len(scores) for scores, _ in found):
+    right = paths > 0
+    if not right.any() or not (edges > 0).any():
         return 0.0
-    least, most = (
-        min(_quantile(*each, share) for each, share in zip(found, lost, strict=True))
-        for lost in _LOST
-    )
-    others, _, looked_at = zip(*(end.others(_SCORES // 4) for end in ends), strict=True)
+    lost = np.array(_LOST).T
+    of_edges = np.quantile(edges[edges > 0], lost[0], method="inverted_cdf")
+    shares = np.cumsum(weight[right][order := np.argsort(paths[right])])
+    lost_paths = np.searchsorted(shares, lost[1] * shares[-1])
+    least, most = np.minimum(of_edges, paths[right][order[lost_paths]])
+    others, _, looked_at = zip(*(end.others(_SCORES // 16) for end in ends), strict=True)
     scale = n * (n - 1.0) / max(sum(looked_at), 1)
     cuts = np.linspace(0.0, least, _CUTS)
     above = [_above(paths, weight, cuts), _above(np.concatenate(others), None, cuts) * scale]
@@ -288,13 +406,6 @@ def _ends(sample: PathSample, source: FloatArray, target: FloatArray) -> list[_E
         _End(first, source, target, sample.levels),
         _End(second, target, source, -sample.levels),
     ]
-
-
-def _quantile(scores: Float64Array, weight: Float64Array | None, share: float) -> float:
-    """Return the score below which a share of the weight lies."""
-    order = np.argsort(scores)
-    total = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
-    return float(scores[order[np.searchsorted(total, share * total[-1])]])
 
 
 class _End(NamedTuple):

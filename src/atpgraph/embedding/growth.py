@@ -1,4 +1,4 @@
-"""Compute what new edges change in a fitted graph, and learn the vectors that they affect."""
+"""Vectors for new nodes and edges: solve for one node, or learn all that new edges affect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize, nnls
 
 from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
@@ -15,7 +17,169 @@ from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
-from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int64Array, IntArray
+
+_NEGATIVES = 4  # of each kind, uniform and popular, that a path meets while vectors are learned
+_LEAST_RIDGE = 1e-6
+
+
+class FoldIn:
+    """Vectors of new nodes of a fitted :class:`~atpgraph.ATP`."""
+
+    def __init__(self, model: Any) -> None:
+        self._dag, self._levels, table = model.dag_, model.levels_, model.kernel_table_
+        vectors, settings = (model.source_, model.target_), model.settings_
+        self._rows: LearnedRows | NnlsRows
+        if settings.purpose == "reachability":
+            paths = collect_paths(self._dag, self._levels, model.n_jobs)
+            margin = model.margin_ + model.zero_
+            self._rows = LearnedRows(*vectors, paths, margin, settings.regularization)
+        else:
+            self._rows = NnlsRows(*vectors, settings.zero_weight, settings.regularization)
+        # A new node can be one level above all others: the table may end one short.
+        self._table = np.append(table, table[-1]) if len(table) > 1 else np.array([0.0, 1.0])
+        self._table = self._table - model.zero_  # how much lower all scores are
+
+    def source(self, out_edges: IntArray, in_edges: IntArray) -> FloatArray:
+        """Return the source vector of a node with edges to `out_edges` and from `in_edges`."""
+        # Ancestors matter only if they are descendants too, and those are at least as high.
+        lowest = int(self._levels[out_edges].min(initial=np.iinfo(np.int32).max))
+        ancestors = reachable(self._dag.reverse(), in_edges, within=self._levels >= lowest)
+        return self._source_of(out_edges, ancestors, self._level(in_edges))
+
+    def vectors(self, out_edges: IntArray, in_edges: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return both vectors of a node with edges to `out_edges` and from `in_edges`."""
+        ancestors = reachable(self._dag.reverse(), in_edges)
+        here = self._level(in_edges)
+        target = self._rows.target(ancestors, self._scores(here - self._levels[ancestors]))
+        return self._source_of(out_edges, ancestors, here), target
+
+    def _level(self, in_edges: IntArray) -> int:
+        return 1 + int(self._levels[in_edges].max(initial=0))
+
+    def _source_of(self, out_edges: IntArray, ancestors: IntArray, here: int) -> FloatArray:
+        reached = reachable(self._dag, out_edges)
+        descendants = np.setdiff1d(reached, ancestors, assume_unique=True)
+        # What it reaches is at least one level above it.
+        climbs = np.clip(self._levels[descendants] - here, 1, None)
+        return self._rows.source(descendants, self._scores(climbs))
+
+    def _scores(self, climbs: AnyArray) -> Float64Array:
+        return np.asarray(self._table[np.minimum(climbs, len(self._table) - 1)])
+
+
+class LearnedRows:
+    """Solve :func:`~atpgraph.factorization.fit_panels` for single vectors, all others fixed.
+
+    What is drawn at random there is summed up here: every path of the new node, and every other
+    node with the weight with which it would be drawn. The sum is convex in one vector. `source`
+    takes the descendants of a node and their scores f(Δ) and returns its source vector, `target`
+    its target vector from its ancestors.
+    """
+
+    def __init__(
+        self,
+        source: FloatArray,
+        target: FloatArray,
+        paths: Paths,
+        margin: float,
+        regularization: float = 1e-4,
+    ) -> None:
+        self._source, self._target = (x.astype(np.float32, copy=False) for x in (source, target))
+        self._margin, self._ridge = margin, max(regularization, _LEAST_RIDGE)
+        # Paths that each node draws in a round, and each of its paths' share of them.
+        self._drawn = np.minimum(paths.sizes, Descent.draws).astype(np.float64)
+        self._share = self._drawn / np.maximum(paths.sizes, 1)
+        self._popularity = paths.popularity
+        self._uniform = 1.0 / max(int(np.count_nonzero(paths.popularity)), 1)
+
+    def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        others = _NEGATIVES * len(columns) * (self._uniform + self._popularity)
+        return self._solve(self._target, columns, values, np.ones(len(columns)), others, 0)
+
+    def target(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        weights = self._share[columns]
+        popularity = weights.sum() / max(self._drawn.sum(), 1.0)
+        others = _NEGATIVES * (self._uniform + popularity) * self._drawn
+        return self._solve(self._source, columns, values, weights, others, 1)
+
+    def _solve(
+        self,
+        vectors: FloatArray,
+        columns: IntArray,
+        values: Float64Array,
+        weights: Float64Array,
+        others: Float64Array,
+        side: int,
+    ) -> FloatArray:
+        """Minimize Σ_columns w (⟨x, t⟩ − f)² + Σ_others o max(⟨x, t⟩ + margin, 0)² + λ‖x‖²."""
+        k = vectors.shape[1]
+        x, constant = np.zeros(k), k - 1 - side
+        if k >= 3:  # the component that faces the biases is 1
+            x[constant] = 1.0
+        if k >= 3 and not len(columns):
+            # A node without any path scores none, like the fitted ones.
+            highest = max(float(vectors[:, constant].max(initial=0.0)), 0.0)
+            x[k - 2 + side] = -self._margin - highest
+            return x.astype(np.float32)
+        listed = vectors[columns].astype(np.float64)
+        others[columns] = 0.0
+        ridge = self._ridge * max(float(weights.sum()), 1.0)
+        gram = (weights[:, None] * listed).T @ listed + ridge * np.eye(k)
+        right = listed.T @ (weights * values)
+
+        def loss(x: Float64Array) -> tuple[float, Float64Array]:
+            excess = np.maximum(vectors @ x.astype(np.float32) + self._margin, 0)
+            pushed = others * excess.astype(np.float64)
+            slope = gram @ x - right + pushed.astype(np.float32) @ vectors
+            return float(x @ gram @ x - 2 * right @ x + pushed @ excess), 2 * slope
+
+        fixed = [(1.0, 1.0) if k >= 3 and c == constant else (None, None) for c in range(k)]
+        found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=fixed)
+        return np.asarray(found.x, dtype=np.float32)
+
+
+class NnlsRows:
+    """Solve :func:`~atpgraph.factorization.factorize` for single vectors, all others fixed.
+
+    Examples
+    --------
+    >>> targets = np.array([[1.0, 0.0], [0.0, 2.0]])
+    >>> rows = NnlsRows(targets, targets, zero_weight=0.0, regularization=0.0)
+    >>> rows.source(np.array([0, 1]), np.array([3.0, 4.0])).round(6).tolist()
+    [3.0, 2.0]
+    """
+
+    def __init__(
+        self, source: FloatArray, target: FloatArray, zero_weight: float, regularization: float
+    ) -> None:
+        self._vectors = source, target
+        self._grams: dict[int, Float64Array] = {}
+        self._zero_weight, self._regularization = zero_weight, regularization
+
+    def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        return self._solve(1, columns, values)
+
+    def target(self, columns: IntArray, values: Float64Array) -> FloatArray:
+        return self._solve(0, columns, values)
+
+    def _solve(self, other: int, columns: IntArray, values: Float64Array) -> FloatArray:
+        """Minimize xᵀHx − 2 bᵀx over x ≥ 0 as non-negative least squares with the root of H."""
+        vectors = self._vectors[other]
+        k = vectors.shape[1]
+        if not len(columns):
+            return np.zeros(k, dtype=vectors.dtype)
+        if other not in self._grams:
+            wide = vectors.astype(np.float64)
+            self._grams[other] = wide.T @ wide
+        listed = vectors[columns].astype(np.float64)
+        matrix = (1.0 - self._zero_weight) * (listed.T @ listed)
+        matrix += self._zero_weight * self._grams[other]
+        ridge = self._regularization * len(columns) + 1e-10 * max(float(np.trace(matrix)), 1e-300)
+        root = np.linalg.cholesky(matrix + ridge * np.eye(k)).T
+        right = scipy.linalg.solve_triangular(root, listed.T @ values, trans="T")
+        return np.asarray(nnls(root, right)[0], dtype=vectors.dtype)
+
 
 # Checked on generated graphs, see benchmarks/notes/defaults.md.
 NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths that changed
@@ -24,11 +188,12 @@ DESCENT = Descent(passes=4, averaged=0.7, settled=40.0)
 
 
 class Growth(NamedTuple):
-    """What new edges change in a graph."""
+    """Changes that new edges make to a graph."""
 
     graph: DiGraph  # the old nodes come first
     removed: Int64Array
     paths: Paths
+    table: Float64Array  # f(Δ) up to the new highest level
     new: Int64Array  # the new nodes
     changed: tuple[Int64Array, Int64Array]  # nodes with more descendants, more ancestors; new ones
 
@@ -45,10 +210,15 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
     # Where the level changed, so did the scores of the paths, even if there are no new ones.
     moved = np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_)
     above, below = (np.union1d(each, np.append(moved, new)) for each in changed)
-    return Growth(found.graph, found.removed, paths, new, (above, below))
+    table, highest = model.kernel_table_, int(paths.levels.max(initial=1))
+    if highest > len(table) and model.kernel is None:  # a function that no model file can store
+        table = np.pad(table if len(table) > 1 else [0.0, 1.0], (0, highest), "edge")[:highest]
+    elif highest > len(table):
+        table = kernel_table(model.kernel, highest)
+    return Growth(found.graph, found.removed, paths, table, new, (above, below))
 
 
-def learn_changes(model: Any, growth: Growth, table: Float64Array) -> Factorization:
+def learn_changes(model: Any, growth: Growth) -> Factorization:
     """Learn the vectors of new nodes, then of all nodes whose paths changed, in a few rounds.
 
     New nodes come first, on their own: as some among many they would learn little in so few rounds.
@@ -62,24 +232,11 @@ def learn_changes(model: Any, growth: Growth, table: Float64Array) -> Factorizat
     for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
             fit = fit_panels(
-                growth.paths, table, start=(fit.source, fit.target), rows=nodes, n_components=k,
-                descent=DESCENT, max_iter=rounds, regularization=model.settings_.regularization,
-                n_jobs=model.n_jobs, random_state=model.random_state,
+                growth.paths, growth.table, start=(fit.source, fit.target), rows=nodes,
+                n_components=k, descent=DESCENT, max_iter=rounds, n_jobs=model.n_jobs,
+                regularization=model.settings_.regularization, random_state=model.random_state,
             )  # fmt: skip
     return fit
-
-
-def longer_table(table: Float64Array, kernel: Any, n_levels: int) -> Float64Array:
-    """Return the kernel's values up to a new highest level.
-
-    A kernel that the model file could not store (None) continues with its last value.
-    """
-    if n_levels <= len(table):
-        return table
-    if kernel is None:
-        last = table[-1:] if len(table) > 1 else np.ones(1)
-        return np.concatenate([table, np.repeat(last, n_levels - len(table))])
-    return kernel_table(kernel, n_levels)
 
 
 def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Array, Int64Array]:

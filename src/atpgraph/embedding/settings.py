@@ -1,10 +1,11 @@
-"""Check the parameters of a fit and resolve those that are "auto"."""
+"""Parameters of estimators: set and show them, check those of a fit and resolve "auto"."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from atpgraph.closure import KERNELS
 from atpgraph.errors import InputError
@@ -31,6 +32,50 @@ ZERO_SHARE = 0.02
 PENALTY, MAX_PENALTY = 4.0, 0.3
 _LARGEST_PENALTY = 1e6
 _MOST_ITERATIONS = 1_000_000
+
+
+class Estimator:
+    """Parameters are the arguments of ``__init__``, stored as they are under the same names."""
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return [p.name for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; `deep` is ignored."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise unknown_name(f"{type(self).__name__} parameter", name, self._names())
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(one_d_array=True, two_d_array=True, sparse=True),
+        )
+
+    def _changed(self) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults."""
+        signature = inspect.signature(type(self).__init__).parameters
+        return {
+            name: value
+            for name, value in self.get_params().items()
+            if value is not signature[name].default and value != signature[name].default
+        }
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self._changed().items())
+        return f"{type(self).__name__}({changed})"
 
 
 @dataclass(frozen=True)
@@ -62,22 +107,6 @@ def without_removed(given: dict[str, Any], current: dict[str, Any]) -> dict[str,
             stacklevel=4,
         )
     return replaced
-
-
-def current_params(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a model file, possibly of an earlier version, as they are now.
-
-    Examples
-    --------
-    >>> current_params({"purpose": "links", "zero_weight": "auto", "closure": "auto"})
-    {'purpose': 'paper', 'zero_weight': 'auto'}
-    """
-    current = {name: value for name, value in params.items() if name not in REMOVED}
-    if current["purpose"] == "links":
-        return current | {"purpose": "paper"}
-    if set(params) & set(REMOVED) and current["zero_weight"] == "auto":
-        current["zero_weight"] = 0.0  # "auto" meant 0 for the other purposes
-    return current
 
 
 def checked(params: dict[str, Any]) -> dict[str, Any]:
@@ -133,9 +162,10 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
         zero_weight = min(ZERO_SHARE * n_pairs / zeros, 1.0) if zeros > 0 else 0.0
         penalty = PENALTY * given["n_components"] * n_nodes / max(n_pairs, 1)
         regularization, iterations = min(penalty, MAX_PENALTY), ITERATIONS
-    automatic: dict[str, Any] = {"zero_weight": zero_weight, "regularization": regularization}
-    automatic["max_iter"] = iterations
-    chosen = {
+    automatic = {
+        "zero_weight": zero_weight, "regularization": regularization, "max_iter": iterations,
+    }  # fmt: skip
+    chosen: dict[str, Any] = {
         name: value if given[name] == "auto" else type(value)(given[name])
         for name, value in automatic.items()
     }

@@ -1,4 +1,4 @@
-"""Whether stated probabilities are to be believed."""
+"""Compare stated probabilities with outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ABSTAIN_BELOW = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 
 
 def reliability(stated: Float64Array, right: Float64Array, groups: int = 8) -> dict[str, Any]:
-    """Stated confidence beside what came true, and what abstaining would do.
+    """Compare stated confidence with outcomes, and show the effect of abstaining.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from atpgraph.util.arrays import AnyArray, Float64Array
 
 
 def auc(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> float:
-    """Area under the ROC curve: P(positive above negative) + ½ P(tie).
+    """Return the area under the ROC curve: P(positive above negative) + ½ P(tie).
 
     Examples
     --------
@@ -44,7 +44,7 @@ def average_precision(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> flo
 
 
 def hits_at(ranks: npt.ArrayLike, k: int) -> float:
-    """Share of ranks (from 1) that are at most `k`.
+    """Return the share of ranks (from 1) that are at most `k`.
 
     Examples
     --------

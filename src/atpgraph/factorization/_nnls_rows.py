@@ -68,13 +68,6 @@ def add_panel(
                 gram[o + i, j] += a * panel[p, j]
 
 
-@kernel
-def add_rows(gram: FloatArray, vectors: FloatArray, first: int, stop: int) -> None:
-    """gram += Σ t tᵀ over the rows first … stop − 1 of vectors."""
-    for start in range(first, stop, PANEL):
-        add_panel(gram, 0, gram, 0, vectors[start:stop], min(PANEL, stop - start))
-
-
 @fast_kernel
 def add_combination(
     out: FloatArray, factors: FloatArray, a: int, vectors: FloatArray, b: int, depth: int

@@ -42,7 +42,7 @@ class Steps(NamedTuple):
     passes: int  # repetitions over the rows
     draws: int  # descendants that a row draws in each pass
     edges: int  # successors that it draws as well
-    hard: int  # columns among which the highest-scoring non-paths are looked for; 0 for none
+    hard: int  # columns at which a row with all its draws looks for hard non-paths; 0 for none
     constant: int  # the near component that stays 1, or −1
     margin: np.float32  # scores of non-paths belong below −margin,
     hard_margin: np.float32  # of hard ones below −hard_margin
@@ -200,17 +200,17 @@ def adagrad_step(
 
 @inlined_kernel
 def hardest(
-    i: np.uint64, drawn: PanelRound, rivals: Rivals, worst: Rivals, how: Steps, room: Room
+    i: np.uint64, first: int, drawn: PanelRound, rivals: Rivals, worst: Rivals, room: Room
 ) -> np.uint64:
     """Copy the rivals that position i does not reach and that score highest, above 0, to `worst`.
 
-    Looks at the first `how.hard` rivals. Returns as many set bits as there are.
+    Looks at the `first` rivals. Returns as many set bits as there are.
     """
     mine, best = room.mine, room.slopes
     places = np.empty(GROUP, dtype=np.int64)
     least = np.float32(0)
     many = 0
-    for r in range(how.hard):
+    for r in range(first):
         if r % GROUP >= GROUP // 2:  # these are the popular ones, often the same
             continue
         score = product(mine, 0, rivals.vectors, r)
@@ -301,8 +301,10 @@ def learn_rows(
             mine[0, c] = near[i - first, c]
         mass = seen[i - first]
         if how.hard > 0:
-            # One group of the highest-scoring non-paths, together with the first path.
-            free = hardest(np.uint64(i), drawn, rivals, worst, how, room)
+            # One group of the highest-scoring non-paths, together with the first path. A row with
+            # few paths looks at fewer columns, so the search never costs more than the steps.
+            looked_at = how.hard * (count + how.edges) // most
+            free = hardest(np.uint64(i), looked_at, drawn, rivals, worst, room)
             if free != 0:
                 lost, mass = adagrad_step(mass, 0, worst, 0, free, how.hard_margin, how, room)
         for part in range(count + how.edges):

@@ -17,7 +17,6 @@ from atpgraph.factorization._nnls_rows import (
     Forest,
     Room,
     Solve,
-    add_rows,
     highest_levels,
     multiply,
     update_rows,
@@ -30,7 +29,6 @@ from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers
 
 _SWEEPS, _LEAST_GAIN = 4, 1e-5  # of coordinate descent in a row
-_CHUNK = 4096  # rows that are summed up in their own precision
 _MOST_TASKS = 256
 _LEAST_TASK = 4_000_000  # products of two numbers, about a millisecond
 _ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
@@ -211,7 +209,9 @@ def factorize(
         def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = np.zeros((x.shape[1], x.shape[1]), dtype=kind)
             if zero_weight:
-                shared += (zero_weight * gram_of(vectors)).astype(kind)
+                # Not by BLAS, where the bytes depend on its number of threads.
+                gram = np.einsum("ij,ik->jk", vectors, vectors, dtype=np.float64)
+                shared += (zero_weight * gram).astype(kind)
             penalty = float(regularization)
             how = Solve(n_components, shared, 1.0 - zero_weight, penalty, _SWEEPS, _LEAST_GAIN)
 
@@ -239,18 +239,6 @@ def factorize(
                 loop.keep(lambda: {"source": S, "target": T}, facts, at_once=done)
     source, target = _balanced(S[:, :n_components], T[:, :n_components])
     return Factorization(source, target, np.array(history), len(history), converged)
-
-
-def gram_of(vectors: FloatArray) -> Float64Array:
-    """Return the Gram matrix Σ t tᵀ of all rows, the same bytes whatever the threads of BLAS."""
-    n, width = vectors.shape
-    total = np.zeros((width, width))
-    for start in range(0, n, _CHUNK):
-        part = np.zeros((width, width), dtype=vectors.dtype)
-        add_rows(part, vectors, start, min(start + _CHUNK, n))
-        total += part
-    upper = np.triu(total)
-    return upper + np.triu(upper, 1).T
 
 
 def padded(vectors: FloatArray, kind: np.dtype[Any]) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from atpgraph.embedding.base import Estimator
+from atpgraph.embedding.settings import Estimator
 from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph

@@ -87,7 +87,8 @@ def bar_chart(bars: Sequence[Bar], *, title: str, unit: str, top: float | None =
     >>> bar_chart([Bar("a", 0.5)], title="AUC", unit="AUC").count('class="bar"')
     1
     """
-    whole = all(float(bar.value).is_integer() for bar in bars) and any(b.value > 1 for b in bars)
+    values = [float(bar.value) for bar in bars]
+    whole = all(value.is_integer() for value in values) and max([top or 0.0, *values]) > 1
     ends = [end for bar in bars for end in (bar.value, bar.high) if math.isfinite(end)]
     bottom = _TOP + _ROW * len(bars)
     at = _Axis(0.0, top or _round_up(max(ends, default=1.0)), _LABELS, _WIDTH - 52, False)

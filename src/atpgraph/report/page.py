@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -108,33 +107,21 @@ def _fact(value: object) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table that scrolls sideways on a narrow screen; heads and cells are HTML.
 
-    A table whose cells hold lists does not scroll: its rows become blocks.
-
     Examples
     --------
     >>> "<td><b>0.9</b></td>" in table(["method", "AUC"], [["x", "<b>0.9</b>"]])
     True
-    >>> '<td data-head="why"><ul>' in table(["who", "why"], [["x", "<ul><li>y</li></ul>"]])
-    True
     """
-    heads = [name if name.startswith("<th") else f'<th scope="col">{name}</th>' for name in columns]
-    body = [
-        [cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row] for row in rows
-    ]
-    kind = ""
-    if any("<ul" in cell for row in body for cell in row):
-        kind = ' class="lists"'
-        labels = [escape(re.sub(r"<[^>]*>", "", head), quote=True) for head in heads]
-        body = [
-            [
-                cell.replace("<td", f'<td data-head="{label}"', 1)
-                for label, cell in zip(labels, row, strict=True)
-            ]
-            for row in body
-        ]
-    head = "".join(heads)
-    lines = "\n".join(f"<tr>{''.join(row)}</tr>" for row in body)
+    head = "".join(
+        name if name.startswith("<th") else f'<th scope="col">{name}</th>' for name in columns
+    )
+    lines = "\n".join(
+        "<tr>"
+        + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
+        + "</tr>"
+        for row in rows
+    )
     return (
-        f'<div class="scroll" tabindex="0"><table{kind}>\n<thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
     )

@@ -91,7 +91,7 @@ class WorkFolder:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError as error:
                     raise InputError(
-                        f"Another run is at work in {self.path}; wait for it, or end it."
+                        f"Another run is using {self.path}; wait for it or stop it."
                     ) from error
             sweep(self.path)
             yield

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from atpgraph import ATP, DiGraph, LinkPredictor, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
 from atpgraph.linkpred.benchmark import run
-from atpgraph.report import Section, table, write_index, write_page
-from atpgraph.report import page as whole_page
+from atpgraph.report import write_index
 from atpgraph.report.pages import embedding, linkpred, links
 from atpgraph_qa import (
     Site,
@@ -226,34 +225,3 @@ def test_pages_in_a_browser(pages, chromium, tmp_path, width, scheme) -> None:
         chromium.screenshot(tmp_path / "page.png")
         assert (tmp_path / "page.png").stat().st_size > 10_000
     assert chromium.messages == []
-
-
-REASONS = [
-    "answered 6 similar questions, the nearest about pruning an old apple tree in late winter",
-    "41 answers tagged fruit-trees, 23 of them accepted, the latest three days ago",
-]
-
-
-@pytest.mark.parametrize(("width", "stacked"), [(500, True), (1280, False)])
-def test_reasons_are_readable_at_any_width(chromium, tmp_path, width, stacked) -> None:
-    reasons = "".join(f"<li>{reason}</li>" for reason in REASONS)
-    rows = [["user 31 (accepted)", "62 %", "88 %", f'<td class="text"><ul>{reasons}</ul></td>']] * 3
-    why = '<th scope="col" class="text">why</th>'
-    text = table(["who", "confidence", "know-how", why], rows)
-    whole = whole_page("Routing", "", [Section("Whom to ask", text)])
-    file = write_page(tmp_path / "page.html", whole)
-    chromium.open(file.as_uri(), width, "light")
-    found = chromium.evaluate(_MEASURE)
-    assert found["wide"] <= 0
-    assert found["cut"] == 0
-    box, row = (
-        chromium.evaluate(f"document.querySelector('{what}').getBoundingClientRect().toJSON()")
-        for what in ("td.text", "tbody tr")
-    )
-    assert box["width"] >= min(0.85 * width, 500)
-    assert box["right"] <= width
-    assert (box["width"] == pytest.approx(row["width"])) == stacked
-    head = chromium.evaluate(
-        "getComputedStyle(document.querySelectorAll('td')[1], '::before').content"
-    )
-    assert head == ('"confidence"' if stacked else "none")

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from atpgraph.cycles import agony, break_cycles
 from atpgraph.embedding.estimator import ATP
-from atpgraph.embedding.fold_in import FoldIn
+from atpgraph.embedding.growth import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.baselines.simple import UserScore

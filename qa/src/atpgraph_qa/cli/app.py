@@ -212,7 +212,7 @@ def route(
         advisor = Advisor.load(source)
     advisor = advisor.welcome(people)
     for user in advisor.unplaced():
-        out.note(f"newcomer {user} cannot be placed: nothing they say is known here")
+        out.note(f"newcomer {user} cannot be placed: none of their tags or words is known here")
     suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
     if log is not None:
         asked.write(log)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
 Tau = Annotated[float, opt("Days between questions for all-pairs.")]
-TestShare = Annotated[float, opt("Share of the questions, the last, to test on.")]
+TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
 Text = Annotated[
     str,
     opt(
@@ -72,13 +72,15 @@ def difficulty(
     site: SitePath,
     evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
     methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
-    ega: Annotated[EgaMode, opt("Expertise-gain edges of the graph of QDEE.")] = EgaMode.all_pairs,
+    ega: Annotated[EgaMode, opt("Expertise-gain edges of QDEE's graph.")] = EgaMode.all_pairs,
     tau: Tau = 30.0,
     halves: Annotated[
         HalvesMode, opt("How to split into validation and test.")
     ] = HalvesMode.random,
-    bootstrap: Annotated[int, opt("Resamples.", min=1)] = 1000,
-    min_tag: Annotated[int, opt("Least questions of a tag in the tag table.", min=2)] = 20,
+    bootstrap: Annotated[int, opt("Number of resamples.", min=1)] = 1000,
+    min_tag: Annotated[
+        int, opt("Minimum number of questions of a tag in the tag table.", min=2)
+    ] = 20,
     output: Annotated[
         Path | None,
         opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
@@ -87,7 +89,7 @@ def difficulty(
     top: Top = 10,
     seed: Seed = 0,
 ) -> None:
-    """Which questions are harder, by several methods; with --evaluate, how often they are right."""
+    """List the hardest and easiest questions, or with --evaluate compare methods."""
     from atpgraph_qa.advisor.model_folder import ModelFolder
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.data.store import write_columns
@@ -240,13 +242,15 @@ def load(
     spread: Annotated[str, opt("Values to try, separated by commas.")] = "0.5,1,2",
     per_day: Annotated[int | None, opt("Try this cap.")] = None,
     per_week: Annotated[int | None, opt("Try this cap.")] = None,
-    inactive_days: Annotated[float | None, opt("Try leaving out the inactive.")] = None,
+    inactive_days: Annotated[
+        float | None, opt("Try excluding users who have not answered for this many days.")
+    ] = None,
     newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
     top: Top = 5,
     test_share: TestShare = 0.2,
     seed: Seed = 0,
 ) -> None:
-    """What spreading the load, caps and newcomers cost in MRR, on the last questions of a site."""
+    """Measure how much MRR load spreading, limits and newcomers cost on the last questions."""
     from atpgraph.errors import InputError
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.evaluation.load import COLUMNS, load_cost

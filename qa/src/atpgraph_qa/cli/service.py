@@ -1,4 +1,4 @@
-"""``atp server``: run the service in front of a community, and look after it."""
+"""``atp server``: run and maintain the service for a community."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check(
 def read_settings(
     config: Path | None, database: str | None, folder: Path | None, **server: Any
 ) -> Settings:
-    """Settings of the file and the environment, with what the command line says."""
+    """Return the settings from the file, the environment and the command line."""
     require()
     from atpgraph_qa.service.settings import Settings
 
@@ -89,7 +89,7 @@ def read_settings(
 
 
 def require() -> None:
-    """Say which extra is missing, if it is."""
+    """Raise an error that names the missing extra, if any."""
     from importlib.util import find_spec
 
     from atpgraph.errors import MissingDependencyError
@@ -121,8 +121,8 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     days = (1000 * time.time() - last_ms) / 86_400_000
     if days > 30:
         out.note(
-            f"the newest post known is {days:,.0f} days old: whoever has not answered for "
-            "policy.inactive_days is not asked"
+            f"the newest post known is {days:,.0f} days old: people who have not answered for "
+            "policy.inactive_days are not asked"
         )
 
 
@@ -166,7 +166,7 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
 
 
 def _announce(out: Session, url: str, token: str) -> None:
-    """Where it is, and the token that is not shown again."""
+    """Print the address, and the token that is not shown again."""
     import json
 
     if out.json:
@@ -204,7 +204,7 @@ def restore(
     database: Database = None,
     folder: Folder = None,
 ) -> None:
-    """Fill an empty database and work folder from a backup; also from SQLite to PostgreSQL."""
+    """Restore a backup to an empty database and work folder; SQLite or PostgreSQL."""
     settings = read_settings(config, database, folder)
     from atpgraph_qa.service.maintenance import restore as read
 
@@ -263,7 +263,7 @@ def repair(
     database: Database = None,
     folder: Folder = None,
 ) -> None:
-    """Take events dated in the future out of use, after a sender's clock was wrong.
+    """Disable events dated in the future, after a sender's clock was wrong.
 
     Stop the service first. Start it again with the model: it rebuilds the history from the model
     and the other events.

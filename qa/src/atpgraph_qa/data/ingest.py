@@ -35,7 +35,7 @@ _SAMPLES = 5
 
 @dataclass
 class FileReport:
-    """What became of one file of the dump."""
+    """Import statistics of one file of the dump."""
 
     bytes: int = 0
     rows: int = 0  # that were understood

@@ -1,4 +1,4 @@
-"""Typed columns from the text of attributes; every row that does not fit is accounted for."""
+"""Convert the text of attributes to typed columns, and count the rows that do not fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Columns = dict[str, Any]  # name in the store -> Arrow array
 
 
 class Batch:
-    """What one block of rows of a dump file became."""
+    """The result of reading one block of rows of a dump file."""
 
     def __init__(self, block: bytes, file: DumpFile) -> None:
         wanted = {

@@ -65,7 +65,7 @@ def halves(
 
 
 class Comparator(Protocol):
-    """Says which of two questions is harder; questions are given by their place in the truth."""
+    """Compare the difficulty of two questions, given by their position in the truth."""
 
     def harder(self, rows: Int64Array) -> Int8Array:
         """Compare each of `rows` with every question: 1 harder, −1 easier, 0 for no opinion."""

@@ -2,6 +2,6 @@
 
 ``settings`` and ``tables`` → rows (``events``, ``suggestions``, ``outbox``, ``tokens``) →
 ``engine`` (events, routing) → ``suggester`` → ``service`` → ``routes`` and ``pages``; ``adapters``
-and ``sender`` talk to other sites. Events are the truth: everything in memory is a snapshot plus
+talk to other sites. Events are the truth: everything in memory is a snapshot plus
 the events since.
 """

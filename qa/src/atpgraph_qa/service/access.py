@@ -1,9 +1,10 @@
-"""Who may do what and how much: tokens with scopes, rates, sizes, and requests sent twice."""
+"""Who may do what and how much; errors as problem details (RFC 9457), for people as a page."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import math
 import threading
 import time
@@ -11,20 +12,111 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request
-from fastapi.responses import Response
+from fastapi import Depends, FastAPI, Header, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from atpgraph.errors import InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import tables, tokens
-from atpgraph_qa.service.database import DatabaseGoneError
-from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.adapters.base import ForgedError
+from atpgraph_qa.service.database import DatabaseGoneError, NotInChargeError
+from atpgraph_qa.service.engine import BusyError
 from atpgraph_qa.service.service import Service
+from atpgraph_qa.service.suggester import ConflictError
 from atpgraph_qa.service.tables import idempotency
 from atpgraph_qa.service.tokens import Token
+
+LOG = logging.getLogger("atpgraph.serve")
+MEDIA = "application/problem+json"
+TITLES = {
+    400: "Bad request", 401: "Token needed", 403: "Not allowed", 404: "Not found",
+    405: "Method not allowed", 408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Not JSON",
+    422: "Not valid", 429: "Too many requests", 500: "A bug", 503: "Not available now",
+}  # fmt: skip
+# Status and seconds to wait for errors that say in words what is wrong.
+_STATUS: dict[type[Exception], tuple[int, int]] = {
+    InputError: (422, 0), ForgedError: (401, 0), ConflictError: (409, 0), BusyError: (503, 1),
+    DatabaseGoneError: (503, 5), NotInChargeError: (503, 30),
+}  # fmt: skip
+
+
+class ProblemOut(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+
+
+class ProblemError(Exception):
+    """An error to answer with."""
+
+    def __init__(
+        self, status: int, detail: str = "", headers: dict[str, str] | None = None, wait: int = 0
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+        self.title = TITLES.get(status, "Error")
+        if wait:
+            self.headers["Retry-After"] = str(wait)
+
+    def response(self) -> Response:
+        """Return the answer for a machine."""
+        name = f"urn:atpgraph:problem:{self.title.lower().replace(' ', '-')}"
+        content = ProblemOut(type=name, title=self.title, status=self.status, detail=self.detail)
+        return JSONResponse(content.model_dump(), self.status, self.headers, MEDIA)
+
+
+def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return what a route may answer besides success, for the OpenAPI document."""
+    content = {MEDIA: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
+    return {status: {"description": TITLES[status], "content": content} for status in statuses}
+
+
+def as_problem(error: Exception) -> ProblemError:
+    """Return what to answer when something was raised."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, (RequestValidationError, ValidationError)):
+        # Where and what, never the value: it may be personal.
+        said = [
+            f"{'.'.join(map(str, entry['loc']))}: {entry['msg'].removeprefix('Value error, ')}"
+            for entry in error.errors()[:5]
+        ]
+        return ProblemError(422, "; ".join(said))
+    if isinstance(error, HTTPException):
+        return ProblemError(error.status_code, str(error.detail), dict(error.headers or {}))
+    for kind, (status, wait) in _STATUS.items():
+        if isinstance(error, kind):
+            return ProblemError(status, str(error), wait=wait)
+    # The message of an unforeseen error may quote data; its kind and place do not.
+    trace, last = error.__traceback__, ""
+    while trace is not None:
+        last = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": last}})
+    return ProblemError(500, f"{type(error).__name__} at {last}.")
+
+
+def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
+    """Answer whatever is raised with a problem: a machine with JSON, a browser with a page."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        found = as_problem(error)
+        machine = request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi"))
+        return found.response() if machine else page(request, found)
+
+    for kind in (ProblemError, RequestValidationError, HTTPException, Exception, *_STATUS):
+        app.add_exception_handler(kind, answer)
+
 
 _KNOWN_S = 30.0  # how long a token is known without asking the database
 _STUCK_MS = 60_000  # an attempt that did not end by then died with its process
@@ -68,7 +160,7 @@ class Buckets:
 
 
 class Authenticator:
-    """Knows tokens, and stops callers who do too much."""
+    """Check tokens and limit the rate of callers."""
 
     def __init__(self, service: Service) -> None:
         self.service, limits = service, service.settings.limits
@@ -104,7 +196,7 @@ class Authenticator:
         return found
 
     def forget(self) -> None:
-        """Look every token up again: one was revoked."""
+        """Clear the cached tokens, because one was revoked."""
         self._known.clear()
 
 
@@ -122,7 +214,7 @@ def service_of(request: Request) -> Service:
 
 
 def admit(request: Request, token: Token, scope: str) -> None:
-    """Let a caller go on who does not do too much and has a scope."""
+    """Admit a caller who is below the rate limit and has a scope."""
     request.app.state.auth.rates.check(token.id)
     if not token.may(scope):
         raise ProblemError(403, f"The token lacks the scope {scope!r}.")
@@ -130,7 +222,7 @@ def admit(request: Request, token: Token, scope: str) -> None:
 
 
 async def check_token(request: Request, scope: str) -> None:
-    """Refuse a caller without a token that has a scope."""
+    """Reject a caller without a token that has a scope."""
     auth: Authenticator = request.app.state.auth
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     secret = secret.strip()
@@ -165,7 +257,7 @@ Caller = Annotated[Token, Depends(_caller)]  # whom the route's scope let in
 
 
 class SizeLimit:
-    """Refuse requests whose body is too large or arrives too slowly."""
+    """Reject requests with a body that is too large or arrives too slowly."""
 
     def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
         self.app, self.most, self.seconds = app, most, seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from importlib.resources import files
@@ -129,7 +130,7 @@ class Database:
         return known[-1][0]
 
     def take_charge(self) -> None:
-        """Become the one process that acts, or say that another one is.
+        """Become the one process that acts, or raise an error if another one is.
 
         A lock keeps out a second process; the epoch keeps out a first one that lost its lock and
         did not notice: it is checked in every transaction that acts.
@@ -166,7 +167,7 @@ class Database:
                 alone.execute(text(f"VACUUM (FULL) {', '.join(METADATA.tables)}"))
 
     def close(self) -> None:
-        """Let go of the lock and the connections."""
+        """Release the lock and the connections."""
         if self._held is not None:
             if self.is_sqlite:
                 os.close(self._held)
@@ -231,6 +232,8 @@ def _gone() -> Iterator[None]:
     except PoolTimeout as error:
         raise DatabaseGoneError("The database is busy.") from error
     except DBAPIError as error:
-        if error.connection_invalidated or isinstance(error, OperationalError):
+        # SQLite says "operational" of a wrong statement, too.
+        wrong = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+        if error.connection_invalidated or (isinstance(error, OperationalError) and not wrong):
             raise DatabaseGoneError("The database does not answer.") from error
         raise

@@ -129,7 +129,7 @@ class Traffic(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Play until told to end."""
+        """Play until stopped."""
         while not self.ended.is_set():
             self.play(next(self.questions))
 

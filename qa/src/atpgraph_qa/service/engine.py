@@ -28,16 +28,7 @@ from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.threads import thread_count
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.people import Directory, Person
-from atpgraph_qa.advisor.policies import (
-    HOUR_MS,
-    WEEK_MS,
-    AskLog,
-    Choice,
-    Decision,
-    Dispatcher,
-    Policy,
-    best,
-)
+from atpgraph_qa.advisor.policies import WEEK_MS, AskLog, Choice, Decision, Dispatcher, Policy, best
 from atpgraph_qa.advisor.readers import Readers
 from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
@@ -103,7 +94,7 @@ class RankingLimiter:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
     def close(self) -> None:
-        """Finish what is under way."""
+        """Finish the running work."""
         self._threads.shutdown(cancel_futures=True)
 
 
@@ -216,7 +207,7 @@ class Engine:
     def exchange(
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
     ) -> None:
-        """Go on with another advisor: what a function made of the one before, or a new one."""
+        """Switch to another advisor: the result of a function of the current one, or a new one."""
         if self.readers is not None and advisor is not self.advisor:
             if function is None:
                 self.readers.restart(advisor)
@@ -313,7 +304,8 @@ class Engine:
         query, people, scores, choice = dispatcher.seen
         ranking: list[tables.Row] = []
         if keep:
-            looked = best(people, scores, np.arange(len(people)), rules.candidates)
+            others = np.flatnonzero(people != question.asker)
+            looked = best(people, scores, others, rules.candidates)
             sure = np.zeros(len(looked))
             if advisor.router.questions_:
                 share = dispatcher.expected_share(advisor.router.presence_)
@@ -429,20 +421,16 @@ class Engine:
                 if giver is not None:
                     suggestions.resolve(connection, event.question, giver, now)
             case Edited():
-                suggestions.change_question(connection, event.question, **event.changes())
+                tables.change(connection, tables.questions, event.question, **event.changes())
             case Closed():
                 about = tables.suggestions.c.question == event.question
                 suggestions.end_suggestions(connection, about, "withdrawn", now)
                 outbox.cancel(connection, event.question)
-                suggestions.change_question(connection, event.question, closed_ms=event.at_ms)
+                tables.change(connection, tables.questions, event.question, closed_ms=event.at_ms)
                 if event.deleted:
                     erase_question_rows(connection, event.question)
             case Reopened():
-                suggestions.change_question(connection, event.question, closed_ms=None)
-
-    def is_fresh(self, asked_ms: int) -> bool:
-        """Return whether a question came in time to be routed."""
-        return asked_ms > self.clock() - self.settings.policy.stale_hours * HOUR_MS
+                tables.change(connection, tables.questions, event.question, closed_ms=None)
 
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""

@@ -1,4 +1,4 @@
-"""The event table: what happened on the site, appended once whatever is sent how often."""
+"""The event table: append-only and idempotent."""
 
 from __future__ import annotations
 
@@ -14,18 +14,9 @@ from sqlalchemy import Connection, func, select
 
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
+from atpgraph_qa.service import tables as db
 from atpgraph_qa.service.database import Database, make_private
-from atpgraph_qa.service.tables import (
-    Row,
-    add,
-    change,
-    events,
-    find,
-    forgotten,
-    get_meta,
-    meta,
-    remove,
-)
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -125,8 +116,8 @@ def append(
     for arrival in arrivals:
         event = arrival.event
         person = getattr(event, {Asked: "asker", Answered: "user"}.get(type(event), ""), NOBODY)
-        seq = add(
-            connection, events, name=arrival.name, kind=_NAMES[type(event)], at_ms=event.at_ms,
+        seq = db.add(
+            connection, db.events, name=arrival.name, kind=_NAMES[type(event)], at_ms=event.at_ms,
             received_ms=now_ms, payload=asdict(event), origin=arrival.origin,
             question=event.id if isinstance(event, Asked) else getattr(event, "question", None),
             answer=event.id if isinstance(event, Answered) else getattr(event, "answer", None),
@@ -138,21 +129,21 @@ def append(
 
 def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
     """Return events after a sequence number that were not refused, in order."""
-    query = select(events).where(events.c.seq > seq, events.c.refused.is_(None))
+    query = select(db.events).where(db.events.c.seq > seq, db.events.c.refused.is_(None))
     if until is not None:
-        query = query.where(events.c.seq <= until)
-    rows = connection.execute(query.order_by(events.c.seq).limit(limit))
+        query = query.where(db.events.c.seq <= until)
+    rows = connection.execute(query.order_by(db.events.c.seq).limit(limit))
     return [Stored(row.seq, KINDS[row.kind](**row.payload), row.origin) for row in rows]
 
 
 def last_seq(connection: Connection) -> int:
     """Return the newest sequence number, 0 for none."""
-    return int(connection.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one())
+    return int(connection.execute(select(func.coalesce(func.max(db.events.c.seq), 0))).scalar_one())
 
 
 def refuse(connection: Connection, seq: int, why: str) -> None:
     """Mark an event that the site's history does not fit; it is never applied."""
-    change(connection, events, events.c.seq == seq, refused=why)
+    db.change(connection, db.events, seq, refused=why)
 
 
 def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> None:
@@ -162,15 +153,15 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     """
     if isinstance(event, Asked):
         later = ("answered", "edited", "closed", "reopened")
-        waits = events.c.kind.in_(later) & (events.c.question == event.id)
+        waits = db.events.c.kind.in_(later) & (db.events.c.question == event.id)
     elif isinstance(event, Answered):
-        waits = events.c.kind.in_(("accepted", "voted")) & (events.c.answer == event.id)
+        waits = db.events.c.kind.in_(("accepted", "voted")) & (db.events.c.answer == event.id)
     else:
         return
-    waits &= events.c.refused.is_not(None)
-    rows = find(connection, select(events).where(waits).order_by(events.c.seq))
+    waits &= db.events.c.refused.is_not(None)
+    rows = db.find(connection, select(db.events).where(waits).order_by(db.events.c.seq))
     if rows:
-        remove(connection, events, events.c.seq.in_([row["seq"] for row in rows]))
+        db.remove(connection, db.events, db.events.c.seq.in_([row["seq"] for row in rows]))
         again = [Arrival(row["name"], KINDS[row["kind"]](**row["payload"])) for row in rows]
         append(database, connection, again, now_ms)
 
@@ -183,15 +174,15 @@ class ForgottenPeople:
     """
 
     def __init__(self, connection: Connection, folder: Path) -> None:
-        file, old_key = folder / KEY_FILE, get_meta(connection, "forget_key")
-        self._digests = set(connection.execute(select(forgotten.c.digest)).scalars())
+        file, old_key = folder / KEY_FILE, db.get_meta(connection, "forget_key")
+        self._digests = set(connection.execute(select(db.forgotten.c.digest)).scalars())
         if not file.exists():
             if self._digests and not old_key:
                 LOG.warning("forget.key is missing: people forgotten before may come back")
             with atomic_path(file) as temporary:
                 temporary.write_text(old_key or secrets.token_hex(32), encoding="ascii")
             make_private(file)
-        remove(connection, meta, meta.c.name == "forget_key")
+        db.remove(connection, db.meta, "forget_key")
         self._key = bytes.fromhex(file.read_text(encoding="ascii"))
 
     def digest(self, text: object) -> str:
@@ -202,8 +193,8 @@ class ForgottenPeople:
         return bool(self._digests) and user >= 0 and self.digest(user) in self._digests
 
     def add(self, connection: Connection, user: int, now_ms: int) -> None:
-        """Remember to forget a user."""
-        add(connection, forgotten, digest=self.digest(user), at_ms=now_ms)
+        """Add a user to the erasure list."""
+        db.add(connection, db.forgotten, digest=self.digest(user), at_ms=now_ms)
         self._digests.add(self.digest(user))
 
     def cleaned(self, event: Event) -> Event:

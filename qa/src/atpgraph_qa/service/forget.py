@@ -18,25 +18,9 @@ from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.expertise import Expertise
+from atpgraph_qa.service import tables as db
 from atpgraph_qa.service.events import ForgottenPeople
-from atpgraph_qa.service.tables import (
-    Row,
-    answers,
-    asks,
-    audit,
-    change,
-    events,
-    feedback,
-    find,
-    idempotency,
-    outbox,
-    people,
-    questions,
-    quotes,
-    remove,
-    suggestions,
-    topic_parts,
-)
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
 from atpgraph_qa.timeline.history import History
@@ -58,35 +42,32 @@ def forget_rows(
     of others keep their place; title and text go. `asked` are the ids of their questions, those
     that came with the model as well.
     """
-    mine = events.c.person == user
-    theirs = select(events.c.question).where(mine, events.c.kind == "asked")
+    mine = db.events.c.person == user
+    theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
     titles = set(asked) | set(connection.execute(theirs).scalars())
-    rows = find(connection, select(events).where(mine))
+    rows = db.find(connection, select(db.events).where(mine))
     for row in rows:
         name = "asker" if row["kind"] == "asked" else "user"
         payload = {**row["payload"], name: NOBODY}
-        change(connection, events, events.c.seq == row["seq"], person=None, payload=payload)
+        db.change(connection, db.events, row["seq"], person=None, payload=payload)
     # Somebody else may have been asked in their place.
-    touched = _has(connection, suggestions.c.people, f'"user": {user},')
-    touched = select(suggestions.c.id).where(touched).union(
-        *(select(t.c.suggestion).where(t.c.person == user) for t in (feedback, asks))
+    touched = _has(connection, db.suggestions.c.people, f'"user": {user},')
+    touched = select(db.suggestions.c.id).where(touched).union(
+        *(select(t.c.suggestion).where(t.c.person == user) for t in (db.feedback, db.asks))
     )  # fmt: skip
     named = [number for number in connection.execute(touched).scalars() if number is not None]
     report = {"events": len(rows), **_erase_texts(connection, user, titles, named)}
-    report["questions"] = change(connection, questions, questions.c.asker == user, asker=None)
-    for column in (questions.c.first_person, questions.c.accepted_person, audit.c.person):
-        change(connection, column.table, column == user, **{column.name: None})
-    report["answers"] = change(connection, answers, answers.c.person == user, person=None)
-    report["feedback"] = change(
-        connection, feedback, feedback.c.person == user, person=None, note=""
-    )
-    report["settings"] = remove(connection, people, people.c.id == user)
-    report["asks"] = remove(connection, asks, asks.c.person == user)
     report["rankings"] = _blank_rankings(connection, user)
-    waiting = find(connection, select(topic_parts))
+    report["settings"] = db.remove(connection, db.people, user)
+    report["asks"] = db.remove(connection, db.asks, db.asks.c.person == user)
+    db.change(connection, db.feedback, db.feedback.c.person == user, note="")
+    for column in _columns(db.Who):
+        changed = db.change(connection, column.table, column == user, **{column.name: None})
+        report.setdefault(column.table.name, changed)
+    waiting = db.find(connection, select(db.topic_parts))
     gone = [row["topic"] for row in waiting if row["payload"].get("asker") == user]
-    remove(connection, topic_parts, topic_parts.c.topic.in_(gone))
-    connection.execute(delete(idempotency))  # answers kept for repetitions may tell of anybody
+    db.remove(connection, db.topic_parts, db.topic_parts.c.topic.in_(gone))
+    connection.execute(delete(db.idempotency))  # answers kept for repetitions may tell of anybody
     report["mentions"] = _mentions(connection, handle) if handle else 0
     forgotten.add(connection, user, now_ms)
     return report
@@ -106,32 +87,33 @@ def _erase_texts(
     """
     about, quoted = set(touched), set(asked)
     for part in _chunks(asked):
-        mine = suggestions.c.question.in_(part)
-        about |= set(connection.execute(select(suggestions.c.id).where(mine)).scalars())
-        quoting = quotes.c.question.in_(part)
-        about |= set(connection.execute(select(quotes.c.suggestion).where(quoting)).scalars())
-        remove(connection, quotes, quoting)
-        change(connection, questions, questions.c.id.in_(part), title="", body="", origin={})
-        texts = events.c.kind.in_(("asked", "edited")) & events.c.question.in_(part)
-        for row in find(connection, select(events).where(texts)):
+        mine = db.suggestions.c.question.in_(part)
+        about |= set(connection.execute(select(db.suggestions.c.id).where(mine)).scalars())
+        quoting = db.quotes.c.question.in_(part)
+        about |= set(connection.execute(select(db.quotes.c.suggestion).where(quoting)).scalars())
+        db.remove(connection, db.quotes, quoting)
+        db.change(
+            connection, db.questions, db.questions.c.id.in_(part), title="", body="", origin={}
+        )
+        texts = db.events.c.kind.in_(("asked", "edited")) & db.events.c.question.in_(part)
+        for row in db.find(connection, select(db.events).where(texts)):
             payload = {**row["payload"], "title": "", "body": ""}
-            change(connection, events, events.c.seq == row["seq"], payload=payload, origin={})
+            db.change(connection, db.events, row["seq"], payload=payload, origin={})
     report = {"messages": 0, "suggestions": 0}
     for part in _chunks(about):
-        for row in find(connection, select(outbox).where(outbox.c.suggestion.in_(part))):
+        for row in db.find(connection, select(db.outbox).where(db.outbox.c.suggestion.in_(part))):
             data = row["payload"].get("data", {})
             listed, subject = data.get("people", ()), data.get("question", {}).get("id")
             if subject in quoted or any(_tells(person, user, quoted) for person in listed):
                 state = "cancelled" if row["state"] == "waiting" else row["state"]
-                change(connection, outbox, outbox.c.id == row["id"], payload={}, state=state)
+                db.change(connection, db.outbox, row["id"], payload={}, state=state)
                 report["messages"] += 1
-        for row in find(connection, select(suggestions).where(suggestions.c.id.in_(part))):
+        for row in db.find(connection, select(db.suggestions).where(db.suggestions.c.id.in_(part))):
             kept = [_without_quotes(person, quoted) for person in row["people"]]
             kept = [person for person in kept if person["user"] != user]
             notes = [note for note in row["notes"] if f"User {user} " not in note]
             if kept != row["people"] or notes != row["notes"]:
-                which = suggestions.c.id == row["id"]
-                change(connection, suggestions, which, people=kept, notes=notes)
+                db.change(connection, db.suggestions, row["id"], people=kept, notes=notes)
                 report["suggestions"] += 1
     return report
 
@@ -153,7 +135,7 @@ def _blank_rankings(connection: Connection, user: int) -> int:
     The database does it: thousands of suggestions may rank somebody. Places stay as they were.
     Lists are JSON in one form, so a person is found by what surrounds their id.
     """
-    t = suggestions.c
+    t = db.suggestions.c
     forms = [(column, '"person": ', ",") for column in (t.ranking, t.decisions)]
     forms += [(t.baseline, before, after) for before in ("[", " ") for after in (",", "]")]
     named = [_has(connection, column, f"{a}{user}{b}") for column, a, b in forms]
@@ -162,8 +144,7 @@ def _blank_rankings(connection: Connection, user: int) -> int:
         for column, a, b in forms:
             text = type_coerce(column, Text)
             new = func.replace(text, f"{a}{user}{b}", f"{a}{NOBODY}{b}")
-            change(connection, suggestions, t.id.in_(part), **{column.name: new})
-    change(connection, suggestions, t.outcome == user, outcome=None)
+            db.change(connection, db.suggestions, t.id.in_(part), **{column.name: new})
     return len(ids)
 
 
@@ -174,10 +155,7 @@ def _mentions(connection: Connection, handle: str) -> int:
     """
     pattern, changed = mention(handle), 0
     prefix = "@" + re.split(r"[^\x20-\x7e]", handle)[0]
-    for column in (
-        events.c.payload, topic_parts.c.payload, questions.c.title, questions.c.body, audit.c.what,
-        suggestions.c.people, feedback.c.note, outbox.c.payload,
-    ):  # fmt: skip
+    for column in _columns(db.Words, db.JsonWords):
         key, text = next(iter(column.table.primary_key)), type_coerce(column, Text)
         query = select(key, text).where(text.icontains(prefix, autoescape=True))
         for number, old in connection.execute(query).all():
@@ -194,6 +172,11 @@ def mention(handle: str) -> re.Pattern[str]:
     """Return a pattern of ``@handle`` in any letter case, as text and as JSON has it."""
     forms = {re.escape(handle), re.escape(json.dumps(handle)[1:-1])}
     return re.compile(f"@(?:{'|'.join(sorted(forms))})(?![\\w-])", re.IGNORECASE)
+
+
+def _columns(*kinds: type) -> list[Any]:
+    """Return the columns of all tables that hold something."""
+    return [c for table in db.METADATA.sorted_tables for c in table.c if isinstance(c.type, kinds)]
 
 
 def _has(connection: Connection, column: Any, text: str) -> Any:

@@ -1,45 +1,49 @@
-"""Messages on their way out, written in the same transaction as what they are about."""
+"""Messages on their way out, and how they are sent.
+
+A message is written in the same transaction as what it is about. It goes to a checked address, with
+a deadline, and again if that failed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import ipaddress
+import logging
 import secrets
-from dataclasses import dataclass
+import socket
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit, urlunsplit
 
+import httpx2 as httpx
 from sqlalchemy import Connection, select
 
-from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.tables import (
-    Row,
-    add,
-    change,
-    deliveries,
-    find,
-    find_one,
-    outbox,
-    remove,
-    save,
-    suggestions,
-    switched_off,
-)
+from atpgraph.errors import AtpError
+from atpgraph_qa.service import tables
+from atpgraph_qa.service.adapters import ADAPTERS
+from atpgraph_qa.service.adapters.base import Adapter, Call, Message
+from atpgraph_qa.service.database import Database, DatabaseGoneError
+from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.tables import Row, add, change, find, find_one, remove, save
 
+LOG = logging.getLogger("atpgraph.serve")
+_GONE = 410
+_AGAIN = (408, 409, 425, 429)  # client errors that may pass
+# Translated to an IPv4 address that may be private (NAT64, 6to4, IPv4-compatible), or site-local.
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "fec0::/10"))
+)
+Resolve = Callable[[str, int], list[str]]
+_messages, _off, _made = tables.outbox, tables.switched_off, tables.suggestions
 # Seconds to the next attempt: from five seconds to half a day, over three days in all.
 BACKOFF = (5, 60, 300, 1800, 7200, 18_000, 36_000, 43_200, 43_200, 43_200, 43_200)
 
 
 @dataclass(frozen=True)
-class Message:
-    """Something to deliver; its id is the same in every attempt, `attempts` are earlier ones."""
-
-    id: str
-    suggestion: int
-    adapter: str
-    payload: Row
-    attempts: int
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What became of an attempt: status if there was one, error if it failed."""
+    """The result of an attempt: the status, or the error if it failed."""
 
     status: int | None
     error: str = ""
@@ -50,28 +54,24 @@ class Outcome:
 def enqueue(
     connection: Connection, suggestion: int, adapter: str, payload: Row, now_ms: int
 ) -> None:
-    """Put a message into the outbox."""
+    """Add a message to the outbox."""
     add(
-        connection, outbox, id=f"msg_{secrets.token_hex(16)}", suggestion=suggestion,
+        connection, _messages, id=f"msg_{secrets.token_hex(16)}", suggestion=suggestion,
         adapter=adapter, payload=payload, state="waiting", attempts=0, next_ms=now_ms,
         created_ms=now_ms,
     )  # fmt: skip
 
 
-def claim(
-    database: Database, connection: Connection, now_ms: int, limit: int = 20
-) -> list[Message]:
+def claim(connection: Connection, now_ms: int, limit: int = 20) -> list[Message]:
     """Take messages that are due; they are ``sending`` until :func:`settle`."""
-    t = outbox.c
+    t = _messages.c
     query = select(t.id, t.suggestion, t.adapter, t.payload, t.attempts).where(
-        t.state == "waiting", t.next_ms <= now_ms, t.adapter.not_in(select(switched_off.c.adapter))
+        t.state == "waiting", t.next_ms <= now_ms, t.adapter.not_in(select(_off.c.adapter))
     )
-    query = query.order_by(t.next_ms).limit(limit)
-    if not database.is_sqlite:
-        query = query.with_for_update(skip_locked=True)
+    query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
     messages = [Message(**row) for row in find(connection, query)]
     which = t.id.in_([message.id for message in messages])
-    change(connection, outbox, which, state="sending", attempts=t.attempts + 1)
+    change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
     return messages
 
 
@@ -83,13 +83,16 @@ def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: i
     elif outcome.error:
         state = "dead"
     add(
-        connection, deliveries, message=message.id, at_ms=now_ms, status=outcome.status,
+        connection, tables.deliveries, message=message.id, at_ms=now_ms, status=outcome.status,
         error=outcome.error, took_ms=outcome.took_ms,
     )  # fmt: skip
-    change(connection, outbox, outbox.c.id == message.id, state=state, next_ms=next_ms)
+    change(connection, _messages, _messages.c.id == message.id, state=state, next_ms=next_ms)
     if state == "sent":
-        which = (suggestions.c.id == message.suggestion) & (suggestions.c.state == "proposed")
-        change(connection, suggestions, which, state="delivered", changed_ms=now_ms)
+        which = (_made.c.id == message.suggestion) & (_made.c.state == "proposed")
+        change(connection, _made, which, state="delivered", changed_ms=now_ms)
+    if outcome.status == _GONE:  # for good
+        why = "The receiver is gone."
+        save(connection, _off, adapter=message.adapter, since_ms=now_ms, why=why)
     return state
 
 
@@ -100,43 +103,199 @@ def recover(connection: Connection, repeatable: set[str], now_ms: int) -> tuple[
     left as ``uncertain`` for somebody to decide. Returns how many of each. An attempt that ended
     with the process does not count: crashes would make the pauses long.
     """
-    sending, again = outbox.c.state == "sending", outbox.c.adapter.in_(repeatable)
-    values = {"next_ms": now_ms, "attempts": outbox.c.attempts - 1}
+    sending, again = _messages.c.state == "sending", _messages.c.adapter.in_(repeatable)
+    values = {"next_ms": now_ms, "attempts": _messages.c.attempts - 1}
     return (
-        change(connection, outbox, sending & again, state="waiting", **values),
-        change(connection, outbox, sending, state="uncertain", **values),
+        change(connection, _messages, sending & again, state="waiting", **values),
+        change(connection, _messages, sending, state="uncertain", **values),
     )
 
 
 def cancel(connection: Connection, question: int) -> None:
     """Stop messages about a question that needs no answer any more."""
-    about = select(suggestions.c.id).where(suggestions.c.question == question)
-    which = outbox.c.suggestion.in_(about) & (outbox.c.state == "waiting")
-    change(connection, outbox, which, state="cancelled")
+    about = select(_made.c.id).where(_made.c.question == question)
+    which = _messages.c.suggestion.in_(about) & (_messages.c.state == "waiting")
+    change(connection, _messages, which, state="cancelled")
 
 
 def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
     """Send a message again that is dead, uncertain, cancelled or sent; False if there is none."""
-    which = (outbox.c.id == message) & outbox.c.state.not_in(("waiting", "sending"))
-    row = find_one(connection, outbox, which)
+    which = (_messages.c.id == message) & _messages.c.state.not_in(("waiting", "sending"))
+    row = find_one(connection, _messages, which)
     if row is not None:
-        change(connection, outbox, which, state="waiting", next_ms=now_ms, attempts=0)
-        remove(connection, switched_off, switched_off.c.adapter == row["adapter"])
+        change(connection, _messages, which, state="waiting", next_ms=now_ms, attempts=0)
+        remove(connection, _off, _off.c.adapter == row["adapter"])
     return row is not None
-
-
-def switch_off(connection: Connection, adapter: str, why: str, now_ms: int) -> None:
-    """Stop an adapter whose receiver is gone for good."""
-    save(connection, switched_off, adapter=adapter, since_ms=now_ms, why=why)
 
 
 def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
     """Return the newest messages with their last attempt, without what is in them."""
-    wanted = [column for column in outbox.c if column.name != "payload"]
-    found = find(connection, select(*wanted).order_by(outbox.c.created_ms.desc()).limit(limit))
+    wanted = [column for column in _messages.c if column.name != "payload"]
+    found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(limit))
+    t = tables.deliveries.c
     for entry in found:
-        t = deliveries.c
         tries = select(t.status, t.error, t.at_ms).where(t.message == entry["id"])
-        last = find(connection, tries.order_by(t.id.desc()).limit(1))
-        entry["last"] = last[0] if last else None
+        entry["last"] = next(iter(find(connection, tries.order_by(t.id.desc()).limit(1))), None)
     return found
+
+
+class RefusedError(AtpError):
+    """An address that must not be contacted."""
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return all addresses of a host."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def is_public(address: str) -> bool:
+    """Return whether an address is one that anybody can reach.
+
+    Examples
+    --------
+    >>> [is_public(a) for a in ("93.184.216.34", "10.0.0.1", "127.0.0.1", "::ffff:127.0.0.1")]
+    [True, False, False, False]
+    """
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return is_public(str(parsed.ipv4_mapped))
+        if any(parsed in network for network in _NOT_PUBLIC):
+            return False
+    return parsed.is_global and not parsed.is_multicast
+
+
+def checked_address(
+    url: str, allowed: Collection[str] = (), resolver: Resolve = resolve
+) -> tuple[str, str, int]:
+    """Return address, host and port of a URL; :class:`RefusedError` if it is private.
+
+    The caller connects to the address that was checked, not to the name, which may mean another
+    one a moment later: a webhook must not reach what only this machine can reach.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme not in ("http", "https") or not host:
+        raise RefusedError("The address is not one of http or https.")
+    addresses: list[str] = []
+    with contextlib.suppress(OSError, ValueError, UnicodeError):
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        addresses = resolver(host, port)
+    if not addresses:
+        raise RefusedError("The host does not resolve.")
+    if host not in allowed and not all(is_public(address) for address in addresses):
+        raise RefusedError("The host has a private address; allow it by deliver.allow_private.")
+    return addresses[0], host, port
+
+
+class Sender:
+    """Sends what is in the outbox; `resolver` returns the addresses of a host and port."""
+
+    def __init__(
+        self, database: Database, settings: Settings, clock: Callable[[], int],
+        resolver: Resolve = resolve,
+    ) -> None:  # fmt: skip
+        self.database, self.settings, self.clock = database, settings, clock
+        self.resolver = resolver
+        self.adapters: dict[str, Adapter] = {
+            name: ADAPTERS[name](settings) for name in settings.deliver.adapters
+        }
+        self._answered: list[tuple[Message, Outcome]] = []
+
+    def recover(self) -> None:
+        """Decide about messages that were being sent when the process ended."""
+        safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
+        with self.database.write(acting=True) as connection:
+            again, unsure = recover(connection, safe, self.clock())
+        if again or unsure:
+            LOG.warning("recovered", extra={"facts": {"again": again, "uncertain": unsure}})
+
+    def run(self, limit: int = 20) -> int:
+        """Send what is due, several at once; return how many attempts."""
+        self._settle()  # what could not be written down while the database was gone
+        with self.database.write(acting=True) as connection:
+            messages = claim(connection, self.clock(), limit)
+        if messages:
+            asyncio.run(self._send_all(messages))
+        return len(messages)
+
+    async def _send_all(self, messages: list[Message]) -> None:
+        """Send, and write down each answer as soon as it is there.
+
+        A message goes out twice only if the process ends between the two, so all answers that came
+        during one transaction share the next.
+        """
+        under_way = {asyncio.create_task(self._timed(message)) for message in messages}
+        while under_way:
+            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            self._answered += [task.result() for task in done]
+            with contextlib.suppress(DatabaseGoneError):
+                await asyncio.to_thread(self._settle)
+
+    async def _timed(self, message: Message) -> tuple[Message, Outcome]:
+        started = time.monotonic()
+        try:
+            outcome = await self._attempt(message)
+        except Exception as error:  # a bug must not leave the others of its batch in between
+            LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
+            outcome = Outcome(None, f"A bug ({type(error).__name__}).")
+        return message, replace(outcome, took_ms=round(1000 * (time.monotonic() - started)))
+
+    def _settle(self) -> None:
+        """Write down what became of messages; kept for later if the database does not answer."""
+        settled = list(self._answered)
+        if not settled:
+            return
+        with self.database.write(acting=True) as connection:
+            now = self.clock()
+            states = [settle(connection, message, outcome, now) for message, outcome in settled]
+        del self._answered[: len(settled)]
+        for state, (message, outcome) in zip(states, settled, strict=True):
+            facts = {"message": message.id, "adapter": message.adapter, "state": state,
+                     "status": outcome.status, "ms": outcome.took_ms}  # fmt: skip
+            LOG.info("delivery", extra={"facts": facts})
+
+    async def _attempt(self, message: Message) -> Outcome:
+        adapter = self.adapters.get(message.adapter)
+        if adapter is None:
+            return Outcome(None, "The adapter is not switched on.")
+        try:
+            call = adapter.deliver(message, self.clock())
+            async with asyncio.timeout(self.settings.deliver.timeout_seconds):
+                status = await self._send(call)
+        except TimeoutError:
+            # It may have arrived: only a receiver that knows repetitions gets it again.
+            return Outcome(None, "No answer in time.", again=adapter.repeatable)
+        except httpx.ConnectError:
+            return Outcome(None, "No connection.", again=True)
+        except httpx.HTTPError as error:
+            said = f"The connection broke ({type(error).__name__})."
+            return Outcome(None, said, again=adapter.repeatable)
+        except (AtpError, KeyError, TypeError, ValueError) as error:
+            return Outcome(None, str(error) or type(error).__name__)
+        if 200 <= status < 300:
+            return Outcome(status)
+        if 300 <= status < 400:
+            return Outcome(status, "Redirects are not followed.")
+        again = status >= 500 or status in _AGAIN
+        return Outcome(status, f"The receiver answered {status}.", again)
+
+    async def _send(self, call: Call) -> int:
+        allowed = self.settings.deliver.allow_private
+        address, host, port = await asyncio.to_thread(
+            checked_address, call.url, allowed, self.resolver
+        )
+        parts = urlsplit(call.url)
+        literal = f"[{address}]" if ":" in address else address
+        url = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path, parts.query, ""))
+        headers = {**call.headers, "host": parts.netloc.rpartition("@")[2]}
+        # To the address that was checked; the name still has to fit the certificate.
+        async with (
+            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=None) as client,
+            client.stream(
+                call.method, url, headers=headers, content=call.body,
+                extensions={"sni_hostname": host},
+            ) as response,
+        ):  # fmt: skip
+            return response.status_code  # what the receiver says besides is nothing to us

@@ -17,15 +17,21 @@ from sqlalchemy import Connection
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service import routes, schemas, suggestions, tokens
-from atpgraph_qa.service.access import admit, client_of, service_of
-from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
+from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
+from atpgraph_qa.service.access import (
+    ProblemError,
+    admit,
+    answer_problems,
+    as_problem,
+    client_of,
+    service_of,
+)
 from atpgraph_qa.service.render import HEADERS, figures, render, static
 from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.suggester import ConflictError
 from atpgraph_qa.service.tables import Row
-from atpgraph_qa.service.tokens import SCOPES, Token
+from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
 
 COOKIE = "atp_session"
 DAYS = 30
@@ -42,14 +48,14 @@ Find = Annotated[str, Query(max_length=100)]
 
 
 class LoginNeededError(Exception):
-    """Nobody is logged in."""
+    """Raised if nobody is logged in."""
 
 
-def logged_in(request: Request) -> Token | None:
+def logged_in(request: Request) -> Token:
     """Return whose session it is."""
     service, secret = service_of(request), request.cookies.get(COOKIE, "")
     if not secret:
-        return None
+        return GUEST
     with service.database.read() as connection:
         return tokens.find_session(connection, secret, service.clock())
 
@@ -60,17 +66,10 @@ class Visit:
 
     request: Request
     service: Service
-    token: Token | None = None
+    who: Token = GUEST
     form: dict[str, str] = field(default_factory=dict)
     status: int = 200
     wrong: str = ""
-
-    @property
-    def who(self) -> Token:
-        """Whose login it is."""
-        if self.token is None:
-            raise LoginNeededError
-        return self.token
 
     def text(self, name: str) -> str:
         """Return a field of the form."""
@@ -84,7 +83,7 @@ class Visit:
         """Return a page; after a form that was wrong, with why and what was typed."""
         typed = self.form if self.wrong else {}
         values = {"typed": typed, "wrong": self.wrong, **values}
-        return render(self.request, name, self.token, self.status, **values)
+        return render(self.request, name, self.who, self.status, **values)
 
 
 async def _read_form(visit: Visit) -> None:
@@ -99,8 +98,8 @@ async def _read_form(visit: Visit) -> None:
     except ValueError:
         raise ProblemError(422, "The form has more than 50 fields.") from None
     visit.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
-    given, token = visit.form.get("csrf", ""), visit.token
-    if token and not hmac.compare_digest(given.encode(), token.csrf.encode()):
+    given, expected = visit.form.get("csrf", ""), visit.who.csrf
+    if visit.who != GUEST and not hmac.compare_digest(given.encode(), expected.encode()):
         raise ProblemError(403, "The form is too old: load the page again.")
 
 
@@ -110,7 +109,9 @@ def _visitor(scope: str) -> Any:
     def admitted(request: Request) -> Visit:
         visit = Visit(request, service_of(request))
         if scope:
-            visit.token = logged_in(request)
+            visit.who = logged_in(request)
+            if visit.who == GUEST:
+                raise LoginNeededError
             admit(request, visit.who, scope)
         return visit
 
@@ -158,11 +159,7 @@ def back(path: str, said: str = "") -> Response:
     return RedirectResponse(f"{path}?said={said}" if said else path, 303, HEADERS)
 
 
-@router.get("/static/{name}")
-def files(name: str) -> Response:
-    if name not in ("app.css", "app.js"):
-        raise ProblemError(404, "There is no such file.")
-    return static(name)
+router.get("/static/{name}")(static)
 
 
 @router.get("/login")
@@ -172,7 +169,7 @@ def login_page(visit: Guest) -> Response:
 
 @router.post("/login")
 def login(visit: Guest) -> Response:
-    """Exchange a token for a cookie."""
+    """Log in: exchange a token for a cookie."""
     service, request = visit.service, visit.request
     try:
         token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
@@ -194,7 +191,8 @@ def login(visit: Guest) -> Response:
 @router.post("/logout")
 def logout(visit: Reader) -> Response:
     with visit.service.database.write() as connection:
-        tokens.end_session(connection, visit.request.cookies[COOKIE])
+        mine = tables.sessions.c.digest == tokens.digest(visit.request.cookies[COOKIE])
+        tables.remove(connection, tables.sessions, mine)
     answer = back("/login")
     answer.delete_cookie(COOKIE)
     return answer

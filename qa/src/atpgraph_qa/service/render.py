@@ -16,11 +16,12 @@ from atpgraph.report import Bar, Line, bar_chart, line_chart
 from atpgraph.util.palette import DARK, LIGHT, variables
 from atpgraph_qa._version import __version__
 from atpgraph_qa.advisor.people import time_zone
+from atpgraph_qa.service.access import ProblemError
 from atpgraph_qa.service.adapters.base import plain_text
 from atpgraph_qa.service.schemas import QualityOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
-from atpgraph_qa.service.tokens import Token
+from atpgraph_qa.service.tokens import GUEST, Token
 
 SECTIONS = (
     ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
@@ -112,18 +113,16 @@ _TEMPLATES.filters |= {
 }  # fmt: skip
 
 
-def render(
-    request: Request, name: str, token: Token | None = None, status: int = 200, **values: Any
-) -> Response:
+def render(request: Request, name: str, token: Token, status: int = 200, **values: Any) -> Response:
     """Return a page."""
     service: Service = request.app.state.service
     engine, zone = service.engine, service.settings.policy.time_zone
     hidden = Markup('<input type="hidden" name="csrf" value="{}">')
     context = {
-        "who": None if token is None else token.name,
-        "may_write": token is not None and token.may("write"),
-        "may_rule": token is not None and token.may("admin"),
-        "sections": [s for s in SECTIONS if token is not None and token.may(s[2])],
+        "who": token.id and (token.name or "a token without a name"),
+        "may_write": token.may("write"),
+        "may_rule": token.may("admin"),
+        "sections": [section for section in SECTIONS if token.may(section[2])],
         "here": "/" + request.url.path.strip("/").partition("/")[0],
         "mode": engine.mode,
         "modes": MODES,
@@ -132,11 +131,11 @@ def render(
         "typed": {},
         "version": __version__,
         "model": engine.model,
-        "old": _old(service) if token is not None else None,
+        "old": _old(service) if token != GUEST else None,
         "names": service.suggester.name,
         "when": lambda moment_ms: when(moment_ms, zone),
         "zone": zone,
-        "csrf": lambda: hidden.format(token.csrf if token is not None else ""),
+        "csrf": lambda: hidden.format(token.csrf),
         "rules": service.settings.policy,
         **values,
     }
@@ -152,6 +151,8 @@ def _old(service: Service) -> Row | None:
 
 def static(name: str) -> Response:
     """Return a file of the page."""
+    if name not in ("app.css", "app.js"):
+        raise ProblemError(404, "There is no such file.")
     text = files("atpgraph_qa.service").joinpath("static", name).read_text(encoding="utf-8")
     if name.endswith(".css"):
         light = f":root {{ color-scheme: light dark; {variables(LIGHT)} }}\n"
@@ -205,6 +206,7 @@ def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
     if asks:
         bars = [Bar(name, float(number)) for name, number in asks]
         title = "Who was asked most"
-        chart = bar_chart(bars, title=title, unit="times in the last seven days")
+        top = float(max(4, asks[0][1]))  # a scale of whole numbers
+        chart = bar_chart(bars, title=title, unit="times in the last seven days", top=top)
         made.append(Figure(title, Markup(chart), "Caps and rest times are on the settings page."))
     return made

@@ -13,7 +13,7 @@ from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service.engine import BASELINE_DAYS
 from atpgraph_qa.service.schemas import QualityOut, TagOut
 from atpgraph_qa.service.suggestions import BINS
-from atpgraph_qa.service.tables import Row, asks, calibration, suggestions
+from atpgraph_qa.service.tables import Row, asks, calibration, find, suggestions
 from atpgraph_qa.timeline.history import History
 
 _TAG_DAYS = 180
@@ -31,34 +31,34 @@ def quality(
     suggestions that were made in shadow mode count, or only others.
     """
     since_ms, t = now_ms - days * DAY_MS, suggestions.c
-    done, day = t.resolved_ms.is_not(None), t.created_ms // DAY_MS
+    done, day = t.resolved_ms.is_not(None), (t.created_ms // DAY_MS).label("day")
     sums = {
+        "questions": func.count(),
         "answered": _count(done),
         "covered": _count(t.asked > 0),
-        "reciprocal": func.sum(case((done & (t.place > 0), 1.0 / t.place), else_=0.0)),
+        "reciprocal": _sum(done & (t.place > 0), 1.0 / t.place),
         "in_five": _count(done & (t.place <= 5)),
-        "baseline": func.sum(
-            case((done & (t.baseline_place > 0), 1.0 / t.baseline_place), else_=0.0)
-        ),
+        "baseline": _sum(done & (t.baseline_place > 0), 1.0 / t.baseline_place),
         "asked_resolved": _count(done & (t.asked > 0)),
         "asked_right": _count(done & t.asked_answered),
         "accepted": _count(t.state == "accepted"),
         "declined": _count(t.state == "declined"),
     }
     # One index has all columns: no suggestion is read.
-    query = select(day, func.count(), *sums.values()).where(t.created_ms >= since_ms, t.round == 0)
-    rows = connection.execute(_only(query, t, shadow).group_by(day).order_by(day)).all()
-    names = ("questions", *sums)
-    by_day = [(int(row[0]), dict(zip(names, map(float, row[1:]), strict=True))) for row in rows]
-    total = {name: sum(found[name] for _, found in by_day) for name in names}
+    wanted = [column.label(name) for name, column in sums.items()]
+    query = select(day, *wanted).where(t.created_ms >= since_ms, t.round == 0)
+    rows = find(connection, _only(query, t, shadow).group_by(day).order_by(day))
+    total = {name: sum(row[name] for row in rows) for name in sums}
     return QualityOut(
-        days=days,
-        baseline=f"most answers in the last {BASELINE_DAYS} days",
-        **_figures(total),
-        by_day=[{"day": number, **_figures(found)} for number, found in by_day],
+        days=days, baseline=f"most answers in the last {BASELINE_DAYS} days", **_figures(total),
+        by_day=[{"day": row["day"], **_figures(row)} for row in rows],
         calibration=_calibration(connection, since_ms, shadow),
         load=_load(connection, since_ms, shadow),
-    )
+    )  # fmt: skip
+
+
+def _sum(which: Any, value: Any) -> Any:
+    return func.sum(case((which, value), else_=0.0))
 
 
 def _count(which: Any) -> Any:
@@ -69,22 +69,19 @@ def _only(query: Any, columns: Any, shadow: bool | None) -> Any:
     return query if shadow is None else query.where(columns.shadow.is_(shadow))
 
 
-def _figures(s: dict[str, float]) -> Row:
+def _figures(s: Row) -> Row:
     return {
-        "questions": int(s["questions"]),
-        "answered": int(s["answered"]),
+        **{name: s[name] for name in ("questions", "answered", "accepted", "declined")},
         "coverage": _share(s["covered"], s["questions"]),
         "mrr": _share(s["reciprocal"], s["answered"]),
         "hits_at_5": _share(s["in_five"], s["answered"]),
         "baseline_mrr": _share(s["baseline"], s["answered"]),
         "asked_answered": _share(s["asked_right"], s["asked_resolved"]),
-        "accepted": int(s["accepted"]),
-        "declined": int(s["declined"]),
     }
 
 
 def _share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
+    return float(part) / float(whole) if whole else None  # PostgreSQL gives decimals
 
 
 def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
 from sqlalchemy import select, text
 from starlette.concurrency import run_in_threadpool
 
@@ -18,13 +19,14 @@ from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, t
 from atpgraph_qa.service.access import (
     Caller,
     IdempotentRoute,
+    ProblemError,
     Serving,
     check_token,
+    described,
     document_key,
     needs,
 )
 from atpgraph_qa.service.adapters import SOURCES
-from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -87,54 +89,34 @@ async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
 
 
-def _store(service: Service, given: Any) -> EventOut:
-    if service.engine.waiting > service.settings.limits.queue_events:
-        raise ProblemError(503, "Too many events are waiting.", wait=10)
-    arrival = given.arrival()
-    (seq,) = service.engine.append([arrival])
-    return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
+EVENTS: tuple[tuple[str, type[BaseModel], str], ...] = (
+    ("questions", schemas.QuestionIn, "A question was asked. Stored at once, routed a moment "
+     "later. Sending it again has no effect."),
+    ("edits", schemas.EditIn, "A question was edited. A suggestion that was not sent yet is "
+     "renewed."),
+    ("closures", schemas.ClosureIn, "A question was closed, deleted or opened again. Ends its "
+     "suggestions; title and text of a deleted question are removed."),
+    ("answers", schemas.AnswerIn, "An answer was given. Stops asking about the question, and is "
+     "evidence of what the person knows."),
+    ("acceptances", schemas.AcceptanceIn, "An answer was accepted."),
+    ("votes", schemas.VoteIn, "An answer got a vote."),
+)  # fmt: skip
 
 
-@_route("POST /v1/questions", "write", "events", status=202)
-def questions(service: Serving, given: schemas.QuestionIn) -> EventOut:
-    """A question was asked. Stored at once, routed a moment later. Sending it again has no
-    effect.
-    """
-    return _store(service, given)
+def _event_route(path: str, model: type[BaseModel], about: str) -> None:
+    def store(service: Serving, given: Any) -> EventOut:
+        if service.engine.waiting > service.settings.limits.queue_events:
+            raise ProblemError(503, "Too many events are waiting.", wait=10)
+        arrival = given.arrival()
+        (seq,) = service.engine.append([arrival])
+        return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
+
+    store.__name__, store.__doc__, store.__annotations__["given"] = path, about, model
+    _route(f"POST /v1/{path}", "write", "events", status=202)(store)
 
 
-@_route("POST /v1/edits", "write", "events", status=202)
-def edits(service: Serving, given: schemas.EditIn) -> EventOut:
-    """A question was edited. A suggestion that was not sent yet is renewed."""
-    return _store(service, given)
-
-
-@_route("POST /v1/closures", "write", "events", status=202)
-def closures(service: Serving, given: schemas.ClosureIn) -> EventOut:
-    """A question was closed, deleted or opened again. Ends its suggestions; title and text of a
-    deleted question are removed.
-    """
-    return _store(service, given)
-
-
-@_route("POST /v1/answers", "write", "events", status=202)
-def answers(service: Serving, given: schemas.AnswerIn) -> EventOut:
-    """An answer was given. Stops asking about the question, and is evidence of what the person
-    knows.
-    """
-    return _store(service, given)
-
-
-@_route("POST /v1/acceptances", "write", "events", status=202)
-def acceptances(service: Serving, given: schemas.AcceptanceIn) -> EventOut:
-    """An answer was accepted."""
-    return _store(service, given)
-
-
-@_route("POST /v1/votes", "write", "events", status=202)
-def votes(service: Serving, given: schemas.VoteIn) -> EventOut:
-    """An answer got a vote."""
-    return _store(service, given)
+for each in EVENTS:
+    _event_route(*each)
 
 
 @router.post(
@@ -234,7 +216,7 @@ def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.Fo
 
 @_route("POST /v1/people/{person}/asks", "write", "people", status=201)
 def ask_elsewhere(service: Serving, person: PersonId, given: schemas.AskIn) -> StatusOut:
-    """Somebody was asked elsewhere. Counts like any other ask: people have one amount of
+    """A person was asked elsewhere. Counts like any other request: people have one amount of
     patience.
     """
     if person not in service.engine.forgotten_people:
@@ -319,7 +301,7 @@ def get_tags(service: Serving) -> list[schemas.TagOut]:
 
 @_route("POST /v1/tokens", "admin", "administration", status=201)
 def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.TokenOut:
-    """A new token. Shown this once; only a digest is kept."""
+    """A new token. It is shown only once; only a digest is stored."""
     with service.database.write() as connection:
         made = tokens.create_token(connection, given.name, given.scopes, service.clock())
         tables.note(connection, service.clock(), str(who), f"made token {made[0]}")
@@ -379,7 +361,7 @@ def get_models(service: Serving) -> schemas.ModelsOut:
 
 @_route("GET /v1/messages", "admin", "administration")
 def get_messages(service: Serving) -> schemas.MessagesOut:
-    """What went out: state, attempts and last error of the newest messages."""
+    """List the newest messages with state, attempts and last error."""
     with service.database.read() as connection:
         off = tables.find(connection, select(tables.switched_off))
         return schemas.MessagesOut(items=outbox.list_messages(connection), switched_off=off)
@@ -399,7 +381,7 @@ def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
 
 @router.get("/livez", summary="Is the process alive", tags=["health"])
 def live() -> StatusOut:
-    """Says yes."""
+    """Liveness probe."""
     return StatusOut(status="alive")
 
 

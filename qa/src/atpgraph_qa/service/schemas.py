@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from atpgraph_qa.advisor.people import parse_day, parse_hours
+from atpgraph_qa.advisor.people import Person, parse_day, parse_hours
 from atpgraph_qa.advisor.people import time_zone as parse_zone
 from atpgraph_qa.advisor.policies import Decision
 from atpgraph_qa.advisor.suggest import Suggestion
@@ -237,18 +238,10 @@ class EventOut(BaseModel):
     duplicate: bool
 
 
-class PersonOut(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class PersonOut(Person):
     """A person: what they set, what they did, how often they were asked."""
 
-    id: int
-    handle: str
-    opted_out: bool
-    away_until: str
-    hours: str
-    time_zone: str
-    capacity: int | None
-    groups: list[str]
-    topics: list[str]
     answers: int
     accepted: int
     last_answer_ms: int | None
@@ -335,7 +328,7 @@ class ForgottenOut(BaseModel):
 
 
 class TokenOut(BaseModel):
-    """A new token; it is shown this once."""
+    """A new token, which is shown only once."""
 
     id: int
     token: str
@@ -362,7 +355,7 @@ class HookOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """A word."""
+    """A status word."""
 
     status: str
 

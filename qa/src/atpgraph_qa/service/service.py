@@ -18,10 +18,10 @@ from atpgraph_qa.service.database import Database, DatabaseGoneError, NotInCharg
 from atpgraph_qa.service.engine import BATCH, Engine, now_ms
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.forget import asked_by, forget_in_history, forget_rows
+from atpgraph_qa.service.maintenance import Snapshots
+from atpgraph_qa.service.outbox import Resolve, Sender, resolve
 from atpgraph_qa.service.schemas import HookOut
-from atpgraph_qa.service.sender import Resolve, Sender, resolve
 from atpgraph_qa.service.settings import Settings
-from atpgraph_qa.service.snapshots import Snapshots
 from atpgraph_qa.service.suggester import Suggester
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.training import Trainer
@@ -78,8 +78,10 @@ class Service:
         self.ready = True
 
     def _first_token(self) -> None:
+        """Make a token for everything if there never was one, revoked or not."""
         with self.database.write() as connection:
-            if not tokens.had_admin(connection):
+            scopes = connection.execute(select(tables.tokens.c.scopes)).scalars()
+            if not any("admin" in each for each in scopes):
                 made = tokens.create_token(connection, "first", ["admin"], self.clock())
                 self.first_token = made[1]
 

@@ -44,7 +44,8 @@ class Suggester:
 
         `advisor` is what was known before the event: a question's own words are no match.
         """
-        if isinstance(event, Asked) and self.engine.is_fresh(event.at_ms):
+        oldest = self.clock() - self.rules.stale_hours * HOUR_MS
+        if isinstance(event, Asked) and event.at_ms > oldest:
             advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
             return lambda connection: self._record(connection, event.id, advice, 0)
         if isinstance(event, (Edited, Reopened)):
@@ -54,7 +55,7 @@ class Suggester:
     def _renewal(self, event: Edited | Reopened, advisor: Advisor) -> Work | None:
         """Route a question anew whose suggestion nobody has acted on, or which was withdrawn."""
         with self.database.read() as connection:
-            question = suggestions.get_question(connection, event.question)
+            question = tables.find_one(connection, tables.questions, event.question)
             made = suggestions.rounds(connection, event.question)
         if question is None or not made or question["answered_ms"] is not None:
             return None
@@ -112,7 +113,10 @@ class Suggester:
         now, shadow, number = self.clock(), self.engine.shadow, found["id"]
         kind = kind or ("escalation" if found["round"] else "suggestion")
         for person in people:
-            self._note_ask(connection, person["user"], kind, shadow, number)
+            tables.add(
+                connection, tables.asks, person=person["user"], at_ms=now, kind=kind,
+                shadow=shadow, suggestion=number,
+            )  # fmt: skip
         wait = None
         if self.rules.escalate_hours and found["round"] < self.rules.escalations:
             wait = now + round(self.rules.escalate_hours * HOUR_MS)
@@ -124,12 +128,6 @@ class Suggester:
                 told = tuple(name for name in told if name not in MODERATORS)
             self._enqueue(connection, found, people, told, "created")
         return [(person["user"], now) for person in people]
-
-    def _note_ask(
-        self, connection: Connection, person: int, kind: str, shadow: bool, number: int | None
-    ) -> None:
-        values = {"person": person, "at_ms": self.clock(), "kind": kind, "shadow": shadow}
-        tables.add(connection, tables.asks, **values, suggestion=number)
 
     def _enqueue(
         self, connection: Connection, found: Row, people: Sequence[Row], told: Sequence[str],
@@ -194,7 +192,7 @@ class Suggester:
     def _escalate(self, suggestion: int, question: int) -> None:
         """Ask a wider group: more people, of more groups, none of those asked before."""
         with self.database.read() as connection:
-            row = suggestions.get_question(connection, question)
+            row = tables.find_one(connection, tables.questions, question)
             earlier = suggestions.rounds(connection, question)
         advice = None
         if row is not None and row["closed_ms"] is None:
@@ -293,9 +291,10 @@ class Suggester:
 
     def note_ask(self, person: int, kind: str) -> None:
         """Note that somebody was asked outside of the service; it counts like any other ask."""
+        now = self.clock()
         with self.database.write() as connection:
-            self._note_ask(connection, person, kind, shadow=False, number=None)
-        self.engine.asks.record([person], self.clock())
+            tables.add(connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=False)
+        self.engine.asks.record([person], now)
 
 
 def _question(row: Row) -> Question:

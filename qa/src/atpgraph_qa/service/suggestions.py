@@ -12,21 +12,8 @@ from sqlalchemy import Connection, Text, or_, select, type_coerce
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service.tables import (
-    Row,
-    add,
-    answers,
-    calibration,
-    change,
-    feedback,
-    find,
-    find_one,
-    insert_into,
-    questions,
-    quotes,
-    remove,
-    suggestions,
-)
+from atpgraph_qa.service import tables as db
+from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Answered
 
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
@@ -38,7 +25,7 @@ _ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body"
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
     """Insert a suggestion; return its id, None if this question has one of this round."""
-    number: int | None = add(connection, suggestions, **values, asked=len(values["people"]))
+    number: int | None = db.add(connection, db.suggestions, **values, asked=len(values["people"]))
     if number is not None:
         _note_quotes(connection, number, values["people"])
     return number
@@ -48,28 +35,29 @@ def change_suggestion(connection: Connection, suggestion: int, **values: Any) ->
     """Change columns of a suggestion."""
     if "people" in values:
         values["asked"] = len(values["people"])
-        remove(connection, quotes, quotes.c.suggestion == suggestion)
+        db.remove(connection, db.quotes, db.quotes.c.suggestion == suggestion)
         _note_quotes(connection, suggestion, values["people"])
-    change(connection, suggestions, suggestions.c.id == suggestion, **values)
+    db.change(connection, db.suggestions, suggestion, **values)
 
 
 def _note_quotes(connection: Connection, suggestion: int, people: Sequence[Row]) -> None:
     quoted = {q for person in people for reason in person["reasons"] for q in reason["questions"]}
     for question in sorted(quoted):
-        add(connection, quotes, question=question, suggestion=suggestion)
+        db.add(connection, db.quotes, question=question, suggestion=suggestion)
 
 
 def get_suggestion(connection: Connection, suggestion: int) -> Row | None:
     """Return a suggestion with the question it is about and the feedback it got."""
-    found = _select(connection, _joined().where(suggestions.c.id == suggestion))
-    said = select(feedback).where(feedback.c.suggestion == suggestion).order_by(feedback.c.id)
-    return {**found[0], "feedback": find(connection, said)} if found else None
+    found = _select(connection, _joined().where(db.suggestions.c.id == suggestion))
+    t = db.feedback.c
+    said = select(db.feedback).where(t.suggestion == suggestion).order_by(t.id)
+    return {**found[0], "feedback": db.find(connection, said)} if found else None
 
 
 def rounds(connection: Connection, question: int) -> list[Row]:
     """Return all suggestions of a question, first round first."""
-    query = _joined().where(suggestions.c.question == question)
-    return _select(connection, query.order_by(suggestions.c.round))
+    query = _joined().where(db.suggestions.c.question == question)
+    return _select(connection, query.order_by(db.suggestions.c.round))
 
 
 def list_suggestions(
@@ -80,7 +68,7 @@ def list_suggestions(
 
     With `latest`, only the last one of each question; `equal` are values of columns.
     """
-    t = suggestions.c
+    t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
     if cursor:
         query = query.where(t.id < read_cursor(cursor))
@@ -90,7 +78,7 @@ def list_suggestions(
         if value is not None:
             query = query.where(t[name] == value)
     if latest:
-        later = suggestions.alias()
+        later = db.suggestions.alias()
         newer = select(later.c.id).where(later.c.question == t.question, later.c.round > t.round)
         query = query.where(~newer.exists())
     if person is not None:
@@ -121,8 +109,8 @@ def read_cursor(cursor: str) -> int:
 
 def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int) -> int:
     """Close open suggestions; return how many."""
-    which = which & suggestions.c.state.in_(OPEN)
-    return change(connection, suggestions, which, state=state, changed_ms=now_ms, escalate_ms=None)
+    values = {"state": state, "changed_ms": now_ms, "escalate_ms": None}
+    return db.change(connection, db.suggestions, which & db.suggestions.c.state.in_(OPEN), **values)
 
 
 def resolve(connection: Connection, question: int, person: int | None, now_ms: int) -> None:
@@ -162,12 +150,12 @@ def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
             count[2] += 1
     for number, (people, stated, observed) in enumerate(counts):
         if people or observed:
-            made = insert_into(connection, calibration).values(
+            made = db.insert_into(connection, db.calibration).values(
                 day=row["created_ms"] // DAY_MS, shadow=row["shadow"], bin=number, people=people,
                 stated=stated, observed=observed,
             )  # fmt: skip
             sums = ("people", "stated", "observed")
-            more = {name: calibration.c[name] + made.excluded[name] for name in sums}
+            more = {name: db.calibration.c[name] + made.excluded[name] for name in sums}
             keys = ["day", "shadow", "bin"]
             connection.execute(made.on_conflict_do_update(index_elements=keys, set_=more))
 
@@ -176,7 +164,7 @@ def outcomes(
     connection: Connection, first_day: int, end_day: int
 ) -> tuple[Float64Array, BoolArray]:
     """Return the stated confidence of people suggested on some days, and whether they answered."""
-    t = calibration.c
+    t = db.calibration.c
     query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
     rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
     nothing = np.zeros(0)
@@ -187,7 +175,7 @@ def outcomes(
 
 def fill_reports(connection: Connection) -> None:
     """Derive what reports count from suggestions of 0.2, which did not keep it."""
-    for row in find(connection, select(suggestions).order_by(suggestions.c.id)):
+    for row in db.find(connection, select(db.suggestions).order_by(db.suggestions.c.id)):
         values: Row = {"people": row["people"]}
         if row["resolved_ms"] is not None:
             values["asked_answered"] = any(p["user"] == row["outcome"] for p in row["people"])
@@ -196,46 +184,36 @@ def fill_reports(connection: Connection) -> None:
         change_suggestion(connection, row["id"], **values)
 
 
-def change_question(connection: Connection, question: int, **values: Any) -> None:
-    """Change columns of a question."""
-    change(connection, questions, questions.c.id == question, **values)
-
-
-def get_question(connection: Connection, question: int) -> Row | None:
-    """Return a question as it is known now."""
-    return find_one(connection, questions, questions.c.id == question)
-
-
 def add_answer(connection: Connection, answer: Answered, person: int | None) -> bool:
     """Insert an answer; return whether it is the first by somebody other than the asker."""
     values = {"id": answer.id, "question": answer.question, "at_ms": answer.at_ms}
-    if add(connection, answers, **values, person=person) is None:
+    if db.add(connection, db.answers, **values, person=person) is None:
         return False
-    row = get_question(connection, answer.question)
+    row = db.find_one(connection, db.questions, answer.question)
     if row is None or (person is not None and row["asker"] == person):
         return False
     first = row["answered_ms"] is None
     noted = {"answered_ms": answer.at_ms, "first_person": person} if first else {}
-    change_question(connection, answer.question, answers=row["answers"] + 1, **noted)
+    db.change(connection, db.questions, answer.question, answers=row["answers"] + 1, **noted)
     return first
 
 
 def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
     """Note the accepted answer; return who gave it, None if that is not known."""
-    row = find_one(connection, answers, answers.c.id == answer)
+    row = db.find_one(connection, db.answers, answer)
     giver: int | None = None if row is None else row["person"]
-    change_question(connection, question, accepted_answer=answer, accepted_person=giver)
+    db.change(connection, db.questions, question, accepted_answer=answer, accepted_person=giver)
     return giver
 
 
 def _joined() -> Any:
-    wanted = [questions.c[name] for name in _ABOUT]
-    about = questions.c.id == suggestions.c.question
-    return select(suggestions, *wanted).join(questions, about, isouter=True)
+    wanted = [db.questions.c[name] for name in _ABOUT]
+    about = db.questions.c.id == db.suggestions.c.question
+    return select(db.suggestions, *wanted).join(db.questions, about, isouter=True)
 
 
 def _select(connection: Connection, query: Any) -> list[Row]:
-    rows = find(connection, query)
+    rows = db.find(connection, query)
     for row in rows:
         row |= {"tags": row["tags"] or [], "origin": row["origin"] or {}, "body": row["body"] or ""}
     return rows

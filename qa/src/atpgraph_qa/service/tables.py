@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    ClauseElement,
     Column,
     Connection,
     Double,
@@ -44,12 +45,32 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
+class Who(TypeDecorator[int]):
+    """Somebody, who goes from here when they are forgotten."""
+
+    impl = BigInteger
+    cache_ok = True
+
+
+class Words(TypeDecorator[str]):
+    """What people wrote, which may mention somebody."""
+
+    impl = Text
+    cache_ok = True
+
+
+class JsonWords(Json):
+    """What people wrote, within lists and objects."""
+
+    cache_ok = True
+
+
 _KINDS: dict[type, Any] = {int: BigInteger, str: Text, bool: Boolean, float: Double, list: Json}
 
 
 def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: type) -> Table:
     made = [
-        Column(column, _KINDS[kind](), primary_key=column in keys)
+        Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
         for column, kind in columns.items()
     ]
     if columns[keys[0]] is int:  # SQLite numbers rows by itself only where the key is an INTEGER
@@ -68,23 +89,25 @@ idempotency = _table(
 )  # fmt: skip
 events = _table(
     "events", ("seq",), seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int,
-    answer=int, person=int, payload=list, refused=str, origin=list,
+    answer=int, person=Who, payload=JsonWords, refused=str, origin=list,
 )  # fmt: skip
-topic_parts = _table("topic_parts", ("topic",), topic=int, at_ms=int, received_ms=int, payload=list)
+topic_parts = _table(
+    "topic_parts", ("topic",), topic=int, at_ms=int, received_ms=int, payload=JsonWords
+)
 people = _table(
     "people", id=int, handle=str, opted_out=bool, away_until=str, hours=str, time_zone=str,
     capacity=int, member_of=list, topics=list, updated_ms=int,
 )  # fmt: skip
 questions = _table(
-    "questions", id=int, title=str, tags=list, asker=int, asked_ms=int, answers=int,
-    answered_ms=int, first_person=int, accepted_answer=int, accepted_person=int, body=str,
+    "questions", id=int, title=Words, tags=list, asker=Who, asked_ms=int, answers=int,
+    answered_ms=int, first_person=Who, accepted_answer=int, accepted_person=Who, body=Words,
     origin=list, closed_ms=int,
 )  # fmt: skip
-answers = _table("answers", id=int, question=int, person=int, at_ms=int)
+answers = _table("answers", id=int, question=int, person=Who, at_ms=int)
 suggestions = _table(
     "suggestions", id=int, question=int, round=int, created_ms=int, shadow=bool, model=str,
-    state=str, people=list, ranking=list, baseline=list, decisions=list, notes=list,
-    confidence=float, abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=int,
+    state=str, people=JsonWords, ranking=list, baseline=list, decisions=list, notes=list,
+    confidence=float, abstains=str, candidates=int, escalate_ms=int, changed_ms=int, outcome=Who,
     place=int, baseline_place=int, resolved_ms=int, asked=int, asked_answered=bool, mode=str,
     sent_ms=int,
 )  # fmt: skip
@@ -95,12 +118,12 @@ calibration = _table(
 quotes = _table("quotes", ("question", "suggestion"), question=int, suggestion=int)
 seen_hooks = _table("seen_hooks", ("digest",), digest=str, at_ms=int, keep=bool)
 feedback = _table(
-    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=int, token=int, note=str,
+    "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=Who, token=int, note=Words,
     given_by=str,
 )  # fmt: skip
-asks = _table("asks", id=int, person=int, suggestion=int, at_ms=int, kind=str, shadow=bool)
+asks = _table("asks", id=int, person=Who, suggestion=int, at_ms=int, kind=str, shadow=bool)
 outbox = _table(
-    "outbox", id=str, suggestion=int, adapter=str, payload=list, state=str, attempts=int,
+    "outbox", id=str, suggestion=int, adapter=str, payload=JsonWords, state=str, attempts=int,
     next_ms=int, created_ms=int,
 )  # fmt: skip
 deliveries = _table(
@@ -108,7 +131,7 @@ deliveries = _table(
 )
 switched_off = _table("switched_off", ("adapter",), adapter=str, since_ms=int, why=str)
 forgotten = _table("forgotten", ("digest",), digest=str, at_ms=int)
-audit = _table("audit", id=int, at_ms=int, who=str, what=str, person=int)
+audit = _table("audit", id=int, at_ms=int, who=str, what=Words, person=Who)
 models = _table("models", id=int, name=str, created_ms=int, state=str, judged=list)
 
 
@@ -117,9 +140,14 @@ def find(connection: Connection, query: Any) -> list[Row]:
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
+def _where(table: Table, which: Any) -> Any:
+    """Return a condition; a plain value is the key of a row."""
+    return which if isinstance(which, ClauseElement) else next(iter(table.primary_key)) == which
+
+
 def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
-    """Return a row of a table, None if there is none."""
-    row = connection.execute(select(table).where(which)).first()
+    """Return a row of a table, None if there is none; `which` is a condition or a key."""
+    row = connection.execute(select(table).where(_where(table, which))).first()
     return None if row is None else dict(row._mapping)
 
 
@@ -143,20 +171,21 @@ def save(connection: Connection, table: Table, **values: Any) -> None:
 
 
 def change(connection: Connection, table: Table, which: Any, **values: Any) -> int:
-    """Set values in some rows; return how many."""
+    """Set values in some rows (`which` is a condition or a key); return how many."""
     if not values:  # an UPDATE of nothing is no SQL
         return 0
-    return int(connection.execute(update(table).where(which).values(**values)).rowcount)
+    made = update(table).where(_where(table, which)).values(**values)
+    return int(connection.execute(made).rowcount)
 
 
 def remove(connection: Connection, table: Table, which: Any) -> int:
-    """Delete some rows; return how many."""
-    return int(connection.execute(delete(table).where(which)).rowcount)
+    """Delete some rows (`which` is a condition or a key); return how many."""
+    return int(connection.execute(delete(table).where(_where(table, which))).rowcount)
 
 
 def get_meta(connection: Connection, name: str, default: str = "") -> str:
     """Return a value of the table of small things."""
-    row = find_one(connection, meta, meta.c.name == name)
+    row = find_one(connection, meta, name)
     return default if row is None else str(row["value"])
 
 

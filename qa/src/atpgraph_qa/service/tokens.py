@@ -31,7 +31,10 @@ class Token:
         return scope in self.scopes or "admin" in self.scopes
 
     def __str__(self) -> str:
-        return f"{self.name} (token {self.id})"
+        return f"{self.name} (token {self.id})" if self.id else self.name
+
+
+GUEST = Token(0, "", frozenset())  # nobody is logged in
 
 
 def digest(secret: str) -> str:
@@ -68,13 +71,6 @@ def touch_token(connection: Connection, token: int, now_ms: int) -> None:
     change(connection, tokens, which, used_ms=hour)
 
 
-def had_admin(connection: Connection) -> bool:
-    """Return whether a token for everything was ever made, revoked or not."""
-    return any(
-        "admin" in scopes for scopes in connection.execute(select(tokens.c.scopes)).scalars()
-    )
-
-
 def list_tokens(connection: Connection) -> list[Row]:
     """Return the tokens that are not revoked, without their digests."""
     t = tokens.c
@@ -98,21 +94,14 @@ def create_session(connection: Connection, token: int, expires_ms: int, now_ms: 
     return secret
 
 
-def find_session(connection: Connection, secret: str, now_ms: int) -> Token | None:
-    """Return who is logged in."""
+def find_session(connection: Connection, secret: str, now_ms: int) -> Token:
+    """Return who is logged in, or the guest."""
     query = select(tokens, sessions.c.csrf).join(sessions, sessions.c.token == tokens.c.id)
     mine = (sessions.c.digest == digest(secret)) & (sessions.c.expires_ms > now_ms)
-    return _token(connection, query.where(mine))
-
-
-def end_session(connection: Connection, secret: str) -> None:
-    """Log out."""
-    remove(connection, sessions, sessions.c.digest == digest(secret))
+    return _token(connection, query.where(mine)) or GUEST
 
 
 def _token(connection: Connection, query: Any) -> Token | None:
-    rows = find(connection, query.where(tokens.c.revoked_ms.is_(None)))
-    if not rows:
-        return None
-    row = rows[0]
-    return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))
+    for row in find(connection, query.where(tokens.c.revoked_ms.is_(None))):
+        return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))
+    return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,7 +25,7 @@ from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.service.engine import CALIBRATED, Engine
-from atpgraph_qa.service.snapshots import Snapshots
+from atpgraph_qa.service.maintenance import Snapshots
 from atpgraph_qa.service.tables import Row, add, get_meta, models, put_meta
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, active_users
@@ -164,6 +165,7 @@ def _mrr(router: Router, past: History, questions: Int64Array, full: History) ->
 
 def main(snapshot: str, file: str, *numbers: str) -> None:
     """Run in the child; the numbers are a moment, and the least and most questions."""
+    os.umask(0o077)  # what is learned from people is for the owner only
     found = judge(Advisor.load(snapshot), *map(int, numbers))
     with atomic_path(file) as temporary:
         temporary.write_text(json.dumps(found), encoding="utf-8")

@@ -16,7 +16,6 @@ from standardwebhooks.webhooks import Webhook
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.service.events import Arrival
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row
 
@@ -77,6 +76,17 @@ class Incoming:
 
 
 @dataclass(frozen=True)
+class Message:
+    """Something to deliver; its id is the same in every attempt, `attempts` are earlier ones."""
+
+    id: str
+    suggestion: int
+    adapter: str
+    payload: Row
+    attempts: int
+
+
+@dataclass(frozen=True)
 class Call:
     """An HTTP request to make."""
 
@@ -118,7 +128,7 @@ def verify_mac(secret: str, prefix: str, signed: bytes, given: str) -> None:
 
 
 def check_time(stamp: str, now_ms: int) -> None:
-    """Refuse a signed time that is not within five minutes of now."""
+    """Raise an error if a signed time is not within five minutes of now."""
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12):
         raise ForgedError("The message has no timestamp.")
     if abs(int(stamp) - now_ms // 1000) > TOLERANCE_S:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -15,7 +15,6 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.events import Arrival, Closed, Edited, Reopened, TopicChange
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.timeline.events import Accepted, Answered, Voted
 
 _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
@@ -67,6 +66,17 @@ class _Like(base.Part):
     user: _User
 
 
+# Where each event has what it is about.
+_READ: dict[str, tuple[str, Any]] = {
+    "topic_created": ("topic", _Topic), "topic_edited": ("topic", _Topic),
+    "topic_destroyed": ("topic", _Topic), "topic_recovered": ("topic", _Topic),
+    "topic_status_updated": ("topic", _Topic), "post_created": ("post", _Post),
+    "post_edited": ("post", _Post), "accepted_solution": ("solved", _Post),
+    "post_liked": ("like", _Like), "user_destroyed": ("user", _User),
+    "user_updated": ("user", _User),
+}  # fmt: skip
+
+
 class Discourse(base.Adapter):
     """A Discourse forum.
 
@@ -85,23 +95,21 @@ class Discourse(base.Adapter):
         event = headers.get("x-discourse-event", "")
         if _STATUS.fullmatch(event):
             event = "topic_status_updated"
-        readers: dict[str, tuple[str, Any, Callable[[Any, int], base.Incoming]]] = {
-            "topic_created": ("topic", _Topic, self._topic),
-            "topic_edited": ("topic", _Topic, self._topic_edited),
-            "topic_destroyed": ("topic", _Topic, self._topic_gone),
-            "topic_recovered": ("topic", _Topic, self._status),
-            "topic_status_updated": ("topic", _Topic, self._status),
-            "post_created": ("post", _Post, self._post),
-            "post_edited": ("post", _Post, self._post_edited),
-            "accepted_solution": ("solved", _Post, self._solved),
-            "post_liked": ("like", _Like, self._liked),
-            "user_destroyed": ("user", _User, self._user_gone),
-            "user_updated": ("user", _User, self._user),
-        }
-        if event not in readers:
+        if event not in _READ:
             return base.Incoming()
-        name, model, read = readers[event]
-        return read(base.read_part(model, base.read_object(body), name), now_ms)
+        name, model = _READ[event]
+        given = base.read_part(model, base.read_object(body), name)
+        match given:
+            case _Post():
+                return self._post(event, given, now_ms)
+            case _Topic():
+                return self._topic(event, given, now_ms)
+            case _Like():
+                return self._like(given, now_ms)
+        if event == "user_destroyed":
+            return base.Incoming(forget=[given.id])
+        once = _digest("user", given)
+        return base.Incoming(names=given.named(given.id), once=once, once_for_good=True)
 
     def _wanted(self, given: _Topic) -> bool:
         """Return whether it is public, and of a category to read."""
@@ -114,75 +122,61 @@ class Discourse(base.Adapter):
         url = {"url": f"{forum}/t/{topic}"} if forum else {}
         return base.TopicPart(topic, at_ms, asker, values, {"source": "discourse", **url})
 
-    def _topic(self, topic: _Topic, now_ms: int) -> base.Incoming:
-        if not self._wanted(topic):
-            return base.Incoming()
-        asker = topic.user_id if topic.user_id >= 0 else topic.created_by.id
-        at_ms = topic.created_at or now_ms
-        part = self._part(topic.id, at_ms, asker, title=topic.title, tags=topic.tags)
-        return base.Incoming(topic_parts=[part], names=topic.created_by.named(asker))
-
     def _changed(self, given: BaseModel, event: TopicChange) -> base.Incoming:
         # No time is signed: an old message must not bring back an old state.
         seen = _digest(type(event).__name__, given)
         arrival = Arrival.of(event, seen[:32])
         return base.Incoming(events=[arrival], once=seen, once_for_good=True)
 
-    def _topic_edited(self, topic: _Topic, now_ms: int) -> base.Incoming:
-        if not self._wanted(topic):
+    def _topic(self, event: str, topic: _Topic, now_ms: int) -> base.Incoming:
+        match event:
+            case "topic_destroyed":
+                return self._changed(topic, Closed(topic.id, now_ms, deleted=True))
+            case "topic_recovered" | "topic_status_updated":
+                shut = topic.closed or topic.archived or not topic.visible
+                kind = Closed if shut else Reopened
+                return self._changed(topic, kind(topic.id, now_ms))
+            case "topic_edited" if self._wanted(topic):
+                title = topic.title or None
+                return self._changed(topic, Edited(topic.id, now_ms, title, None, topic.tags))
+            case "topic_created" if self._wanted(topic):
+                asker = topic.user_id if topic.user_id >= 0 else topic.created_by.id
+                values = {"title": topic.title, "tags": topic.tags}
+                part = self._part(topic.id, topic.created_at or now_ms, asker, **values)
+                return base.Incoming(topic_parts=[part], names=topic.created_by.named(asker))
+        return base.Incoming()
+
+    def _post(self, event: str, post: _Post, now_ms: int) -> base.Incoming:
+        answer = post.id + self.hooks.discourse_post_offset
+        if event == "accepted_solution":
+            accepted = Accepted(post.topic_id, answer, now_ms)
+            return base.Incoming(events=[Arrival.of(accepted, "solved")])
+        first, text = post.post_number == 1, post.cooked or post.raw
+        title = {"title": post.topic_title} if post.topic_title else {}
+        if not self._wanted(post):
             return base.Incoming()
-        return self._changed(topic, Edited(topic.id, now_ms, topic.title or None, None, topic.tags))
-
-    def _post_edited(self, post: _Post, now_ms: int) -> base.Incoming:
-        if post.post_number != 1 or not self._wanted(post):
-            return base.Incoming()
-        title, text = post.topic_title or None, post.cooked or post.raw
-        return self._changed(post, Edited(post.topic_id, now_ms, title, text))
-
-    def _topic_gone(self, topic: _Topic, now_ms: int) -> base.Incoming:
-        return self._changed(topic, Closed(topic.id, now_ms, deleted=True))
-
-    def _status(self, topic: _Topic, now_ms: int) -> base.Incoming:
-        shut = topic.closed or topic.archived or not topic.visible
-        event = Closed(topic.id, now_ms) if shut else Reopened(topic.id, now_ms)
-        return self._changed(topic, event)
-
-    def _post(self, post: _Post, now_ms: int) -> base.Incoming:
-        if post.post_type != 1 or not self._wanted(post):
-            return base.Incoming()  # a private message, a small action or a whisper
+        if event == "post_edited":
+            edited = Edited(post.topic_id, now_ms, body=text, **title)
+            return self._changed(post, edited) if first else base.Incoming()
+        if post.post_type != 1:
+            return base.Incoming()  # a small action or a whisper
         at_ms, names = post.created_at or now_ms, post.named(post.user_id)
-        if post.post_number == 1:
-            values = {"body": post.cooked or post.raw}
-            if post.topic_title:
-                values["title"] = post.topic_title
-            part = self._part(post.topic_id, at_ms, post.user_id, **values)
+        if first:
+            part = self._part(post.topic_id, at_ms, post.user_id, body=text, **title)
             return base.Incoming(topic_parts=[part], names=names)
-        answer = Answered(self._answer(post.id), post.topic_id, post.user_id, at_ms)
-        return base.Incoming(events=[Arrival.of(answer)], names=names)
+        answered = Answered(answer, post.topic_id, post.user_id, at_ms)
+        return base.Incoming(events=[Arrival.of(answered)], names=names)
 
-    def _answer(self, post: int) -> int:
-        return post + self.hooks.discourse_post_offset
-
-    def _solved(self, post: _Post, now_ms: int) -> base.Incoming:
-        event = Accepted(post.topic_id, self._answer(post.id), now_ms)
-        return base.Incoming(events=[Arrival.of(event, "solved")])
-
-    def _liked(self, like: _Like, now_ms: int) -> base.Incoming:
+    def _like(self, like: _Like, now_ms: int) -> base.Incoming:
         if like.post.post_number == 1:
             return base.Incoming()
-        answer, secret = self._answer(like.post.id), self.hooks.discourse_secret.encode()
+        answer = like.post.id + self.hooks.discourse_post_offset
         # Who liked is not kept: only that a second message is about the same like.
+        secret = self.hooks.discourse_secret.encode()
         mark = hmac.digest(secret, str(like.user.id).encode(), "sha256").hex()[:32]
         return base.Incoming(events=[Arrival.of(Voted(answer, 1, now_ms), f"like:{answer}:{mark}")])
 
-    def _user_gone(self, user: _User, now_ms: int) -> base.Incoming:
-        return base.Incoming(forget=[user.id])
-
-    def _user(self, user: _User, now_ms: int) -> base.Incoming:
-        once = _digest("user", user)
-        return base.Incoming(names=user.named(user.id), once=once, once_for_good=True)
-
-    def deliver(self, message: Message, now_ms: int) -> base.Call:
+    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
         """Return a private message to the one person of the message, or an assignment."""
         data, out = message.payload["data"], self.out
         person, question = data["people"][0], data["question"]
@@ -191,11 +185,8 @@ class Discourse(base.Adapter):
         headers = {"api_key": out.discourse_key, "api_username": out.discourse_user}
         forum = out.discourse_url.rstrip("/")
         if out.discourse_how == "assign":
-            target = {
-                "target_id": question["id"],
-                "target_type": "Topic",
-                "username": person["handle"],
-            }
+            target = {"target_id": question["id"], "target_type": "Topic",
+                      "username": person["handle"]}  # fmt: skip
             return base.Call.of("PUT", f"{forum}/assign/assign.json", target, **headers)
         content = {
             "title": f"Could you answer this? {question['title']}"[:200],

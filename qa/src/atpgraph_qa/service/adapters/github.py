@@ -8,7 +8,6 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
@@ -103,7 +102,7 @@ class GitHub(base.Adapter):
                 event = Accepted(question, accepted, changed_ms)
         return base.Incoming() if event is None else base.Incoming(events=[Arrival.of(event)])
 
-    def deliver(self, message: Message, now_ms: int) -> base.Call:
+    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
         """Return a comment that names the people, or the assignment of the issue."""
         data, api = message.payload["data"], self.out.github_url.rstrip("/")
         origin = data["question"].get("origin", {})

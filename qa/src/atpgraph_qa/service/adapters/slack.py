@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from atpgraph_qa.service.adapters import base
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.service.tables import Row
 
 
@@ -48,7 +47,7 @@ class Slack(base.Adapter):
         ]
         return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
 
-    def deliver(self, message: Message, now_ms: int) -> base.Call:
+    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
         """Return the question, the people with reasons, and two buttons."""
         data, waits = message.payload["data"], message.payload["type"] == "suggestion.proposed"
         question = data["question"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
-from atpgraph_qa.service.outbox import Message
 from atpgraph_qa.service.schemas import SIGNED
 
 
@@ -31,7 +30,7 @@ class StandardWebhooks(base.Adapter):
             raise InputError(f"type is one of {', '.join([*SIGNED, 'person.forgotten'])}.")
         return base.Incoming(events=[base.read_part(SIGNED[kind], content, "data").arrival()])
 
-    def deliver(self, message: Message, now_ms: int) -> base.Call:
+    def deliver(self, message: base.Message, now_ms: int) -> base.Call:
         """Return the payload, signed."""
         body = json.dumps(message.payload, separators=(",", ":")).encode()
         signed = base.sign(self.out.webhook_secrets, message.id, now_ms // 1000, body)
