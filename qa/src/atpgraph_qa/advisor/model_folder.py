@@ -119,7 +119,7 @@ _VECTOR_FIELDS = {"vectors": Field("i", ("q", "k"), low=-127, high=128)}
 
 
 def check_writable_model(path: str | os.PathLike[str]) -> None:
-    """Refuse, before long work, a place where a model could not be written in the end."""
+    """Raise an InputError before long work if a model cannot be written to a path."""
     check_folder(path, known=_FILES)
 
 

@@ -1,4 +1,4 @@
-"""Who may be asked, and how often: rules that hold whatever the ranking says."""
+"""Rules for who may be asked, and how often, independent of the ranking."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Policy:
 
 
 class AskLog:
-    """Who was asked when, and how many places newcomers got: what a policy has to remember.
+    """Record who was asked when, and how many places newcomers got, for a policy.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class AskLog:
 
     @property
     def people(self) -> list[int]:
-        """Everybody who was asked."""
+        """Return everybody who was asked."""
         return list(self._last)
 
     def record(self, people: Iterable[int], now_ms: int) -> None:
@@ -173,7 +173,7 @@ class AskLog:
             return self._counts
 
     def drop(self, person: int) -> None:
-        """Forget somebody."""
+        """Remove a person."""
         with self._lock:
             self._asked.pop(person, None)
             self._last.pop(person, None)
@@ -225,7 +225,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Whom a policy asks.
+    """The people that a policy selects.
 
     Attributes
     ----------

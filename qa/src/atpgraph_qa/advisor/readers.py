@@ -56,7 +56,7 @@ _SENT: dict[str, Any] = {
 
 
 class Readers:
-    """Processes that rank for an advisor.
+    """Rank in separate processes for an advisor.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def receive(pipe: IO[bytes]) -> Any:
 
 
 def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer questions until the writer hangs up."""
+    """Answer requests until the writer closes the connection."""
     advisor = attach(folder)
     advisor.warm_up()
     send(answers, "ready")
