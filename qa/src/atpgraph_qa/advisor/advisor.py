@@ -61,7 +61,8 @@ class Advisor:
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
     fitted, stored : Expertise, bytes or None
-        The expertise, or its file, which is read when it is first asked for.
+        The expertise, or its file, which is read when it is first asked for; no bytes if it is to
+        be computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -168,17 +169,24 @@ class Advisor:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model folder, whole or not at all; returns its path."""
-        expertise = self.stored or self.expertise
+        stored = self.stored if self.fitted is None else None
+        expertise = self.expertise if stored is None else stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
+
+    def merged(self) -> Self:
+        """Return the same advisor with what came since it was made in its indexes."""
+        made = replace(self, history=History(self.history.records.settled(), self.history.now))
+        made.warm_up()
+        return made
 
     @cached_property
     def expertise(self) -> Expertise:
         """Difficulty of questions and expertise of people; computed when first asked for."""
         if self.fitted is not None:
             return self.fitted
-        if self.stored is not None:
+        if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
 
@@ -289,7 +297,7 @@ class Advisor:
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
             fitted=None if gone else self.fitted,
-            stored=None if gone else self.stored,
+            stored=b"" if gone else self.stored,
             ignored=seen.ignored,
         )
         if made.newcomers and "open_history" in vars(self):
