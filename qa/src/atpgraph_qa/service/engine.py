@@ -201,6 +201,8 @@ class Engine:
         """Go on with an advisor whose indexes have the events up to a number."""
         with self.lock:
             now = self.current()
+            if merged.history.records is now.history.records:
+                return  # there was nothing to merge, and nothing came since
             merged = replace(merged, router=now.router, newcomers=now.newcomers)
             self.exchange(self._continued(merged, seq, self.seq))
 
