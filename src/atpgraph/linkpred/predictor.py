@@ -457,7 +457,7 @@ class LinkPredictor(Estimator):
         return self.with_node(*args, **given)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML that a notebook shows."""
         if not self.__sklearn_is_fitted__():
             return html_table("LinkPredictor, not fitted", self.get_params())
         about: dict[str, object] = {"nodes": self.graph_.n_nodes, "edges": self.graph_.n_edges}

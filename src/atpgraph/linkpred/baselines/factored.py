@@ -75,13 +75,13 @@ class HOPE(Factored):
     proximity            M_g           M_l
     ===================  ============  =============
     Katz                 I − βA        βA
-    common neighbours    I             A²
+    common neighbors     I             A²
     Adamic-Adar          I             A D A
     rooted PageRank      I − αP        (1 − α) I
     ===================  ============  =============
 
     D_ii = 1 / (out-degree + in-degree of i); P = (out-degree)⁻¹ A, so that row u of S is the
-    distribution of a walk from u that goes on with probability α and ends where a node has no
+    distribution of a walk from u that continues with probability α and ends where a node has no
     out-edge. A product with M_g⁻¹ sums the series Σ (βA)ˡ x until its terms vanish. (The paper's
     generalized SVD of the pair M_l, M_g gives the same vectors.) The default of β, as in the
     authors' code, is 0.5 / spectral radius of A, at most 0.5; ``beta_`` is the decay used.
@@ -103,7 +103,9 @@ class HOPE(Factored):
 
     proximity: str = "katz"
     beta: float | None = field(default=None, kw_only=True)  # decay of Katz
-    alpha: float = field(default=0.5, kw_only=True)  # chance that the walk of PageRank goes on
+    alpha: float = field(
+        default=0.5, kw_only=True
+    )  # probability that the walk of PageRank continues
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -89,7 +89,7 @@ FORMULAS = {
     ),
     # Number of nodes w with u → w → v, hubs included.
     "common-neighbours": Formula(
-        "common neighbours",
+        "common neighbors",
         lambda x: x[">>"],
         [_TWO_STEPS],
         limits={"hub": 2**31, "budget": 2**62},
@@ -97,7 +97,7 @@ FORMULAS = {
     # Nodes next to both, whatever the direction; the in-degree of v breaks ties, so that it says
     # something on a forest too, where two nodes without an edge rarely have a neighbor in common.
     "common-neighbours-any": Formula(
-        "common neighbours, any direction",
+        "common neighbors, any direction",
         lambda x: x[">>"] + x["in_v"] / (2.0 * np.maximum(x["most"], 1)),
         [_TWO_STEPS],
         any_direction=True,
