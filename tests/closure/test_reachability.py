@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,24 @@ def test_updates_give_what_a_new_graph_gives(graph: DiGraph, index: Any, seed: i
         expected = [nx.has_path(other, a, b) for a, b in zip(u.tolist(), v.tolist(), strict=True)]
         assert reach.reaches(u, v).tolist() == expected
         assert reach.n_descendants().tolist() == [len(nx.descendants(other, x)) for x in nodes]
+
+
+def test_random_graphs_are_what_networkx_says() -> None:
+    """ATP_RANDOM_GRAPHS sets how many graphs; two updates each."""
+    for seed in range(int(os.environ.get("ATP_RANDOM_GRAPHS", "100"))):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 40))
+        graph = generators.gnm(n, int(rng.integers(0, min(3 * n, n * (n - 1)) + 1)), rng)
+        kind = (True, False, None, "forest", "labels")[seed % 5]
+        other, reach = by_networkx(graph), Reachability(graph, index=kind)
+        for update in range(3):
+            if update:
+                reach = updated(other, reach, rng)
+            nodes = reach.graph.labels.tolist()
+            below = {node: nx.descendants(other, node) | {node} for node in nodes}
+            u, v = np.repeat(nodes, len(nodes)), np.tile(nodes, len(nodes))
+            pairs = zip(u.tolist(), v.tolist(), strict=True)
+            assert reach.reaches(u, v).tolist() == [b in below[a] for a, b in pairs], seed
 
 
 def test_updates_keep_an_index_that_stays_true(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from atpgraph.cycles.ordering import _count_gaps, _sweep, downward_probability
-from atpgraph.graph import DiGraph
+from atpgraph.cycles.ordering import _count_gaps, _sweep, downward_probability, sift, spread_out
+from atpgraph.graph import DiGraph, gnm
 from atpgraph.graph.traversal import TwoWayRows
 
 
@@ -51,3 +51,15 @@ def test_an_edge_points_down_as_far_as_its_odds_say() -> None:
     # Of all pairs of positions, half point up, 3/8 down by less than a half, 1/8 by more.
     mass = np.array([0.375, 0.125]) * np.exp(-1.0 - excess)
     assert gaps / 40_000 == pytest.approx(mass / (0.5 + mass.sum()), abs=0.015)
+
+
+def test_sifting_never_makes_an_order_worse() -> None:
+    """Dense enough for many pairs of opposite edges, between which there is no place."""
+    graph, rng = gnm(60, 1800, 0), np.random.default_rng(0)
+    weights = rng.random(graph.n_edges)
+    position, cost = spread_out(rng.permutation(60)), np.inf
+    for _ in range(10):
+        position = sift(graph, weights, position, rng, 1)
+        down = float(weights[position[graph.sources] >= position[graph.targets]].sum())
+        assert down <= cost + 1e-9
+        cost = down

@@ -174,8 +174,10 @@ def test_attributes_of_graphs():
         assert parts(read) == (["a", "b", "c"], pairs, [2.0, 3.0])
         assert list(read.keep_edges(read.has_type("y")).edges()) == [("b", "c")]
         assert as_graph(graph).weights is None
-        with pytest.raises(InputError, match="Edge 0 has no attribute 'price'"):
+        with pytest.raises(InputError, match="No edge has the attribute 'price'"):
             as_graph(graph, weight="price")
+        with pytest.raises(InputError, match="Edge 0 has no attribute 'price'"):
+            as_graph(graph, type="price")
 
 
 def test_rustworkx():
@@ -186,6 +188,8 @@ def test_rustworkx():
     assert as_graph(graph, weight=False).weights is None
     graph.remove_node(0)
     assert parts(as_graph(graph)) == (["b", "c", "d"], [("b", "c")], [1.5])
+    graph.add_edge(1, 3, None)
+    assert parts(as_graph(graph))[1:] == ([("b", "c"), ("b", "d")], [1.5, 1.0])
     plain = rx.PyDiGraph()
     plain.add_nodes_from([{"name": "a"}, {"name": "b"}])
     plain.add_edges_from_no_data([(1, 0)])
@@ -225,7 +229,10 @@ def test_networkx():
     graph.add_weighted_edges_from([("a", "b", 2), ("b", "b", 3)])
     assert parts(as_graph(graph))[2] == [2.0, 3.0]
     graph.add_edge("b", "a")
-    assert as_graph(graph).weights is None
+    assert dict(zip(as_graph(graph).edges(), as_graph(graph).weights.tolist(), strict=True)) == {
+        ("a", "b"): 2.0, ("b", "a"): 1.0, ("b", "b"): 3.0
+    }  # fmt: skip
+    assert as_graph(graph, weight=False).weights is None
     several = nx.MultiDiGraph([(1, 2, {"weight": 2}), (1, 2, {"weight": 3})])
     assert parts(as_graph(several)) == ([1, 2], [(1, 2)], [5.0])
     assert as_graph(nx.DiGraph()).n_nodes == 0

@@ -235,7 +235,8 @@ def _sweep(
         cost, least = 0.0, 0.0
         for i in range(k):
             cost += change[i]
-            least = min(least, cost)
+            if i + 1 == k or breaks[i + 1] > breaks[i]:  # no place between the ends of a 2-cycle
+                least = min(least, cost)
         cost = 0.0
         below, total = 0.0, 0.0
         for i in range(k + 1):

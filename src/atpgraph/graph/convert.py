@@ -56,7 +56,8 @@ def as_graph(
         the weight.
     weight : str, int or bool, optional
         Column of the weights, by default the one called weight; of a graph, the edge attribute.
-        An attribute counts if all edges have it. False ignores weights.
+        As in NetworkX, edges without the attribute weigh 1 if others have it. False ignores
+        weights.
     type : str or int, optional
         Column, or edge attribute, of the types of the edges (:attr:`DiGraph.edge_types`).
     delimiter, header
@@ -231,14 +232,7 @@ def _from_rustworkx(graph: Any, options: ColumnOptions) -> DiGraph:
         labels = data
     name = dict(zip(indices, labels, strict=True))
     edges = list(graph.weighted_edge_list())
-    values = [
-        value if isinstance(value, dict) else {options.weight or "weight": value}
-        for _, _, value in edges
-        if value is not None and not isinstance(value, str)
-    ]
-    weights, types = None, None
-    if len(values) == len(edges):
-        weights, types = _edge_values(values, options)
+    weights, types = _edge_values([value for _, _, value in edges], options)
     return DiGraph.from_edges(
         [(name[u], name[v]) for u, v, _ in edges], weights=weights, types=types, nodes=labels
     )
@@ -247,19 +241,26 @@ def _from_rustworkx(graph: Any, options: ColumnOptions) -> DiGraph:
 def _edge_values(data: list[Any], options: ColumnOptions) -> tuple[Float64Array | None, Any]:
     """Return the weights and the types of edges from their attributes, None where there are none.
 
-    What is asked for by name must be there for every edge; the attribute ``weight`` counts if
-    every edge has it.
+    An edge without a weight weighs 1 if others have one; all edges have a type, or none. In
+    rustworkx an edge may be a number, its weight, instead of a dictionary.
     """
-    found: list[Any] = []
-    for wanted, asked in (("weight", options.weight), ("type", options.type)):
-        name = "weight" if wanted == "weight" and asked in (None, True) else asked
-        values = [each.get(name) for each in data] if name else []
-        missing = None in values or not values
-        if missing and data and asked not in (None, False):
-            at = values.index(None)
-            raise InputError(f"Edge {at} has no attribute {name!r}; give all edges one.")
-        found.append(None if missing else values)
-    return None if found[0] is None else _weight_array(found[0]), found[1]
+    name = "weight" if options.weight in (None, True) else options.weight
+    weights = [
+        each.get(name) if hasattr(each, "get") else None if isinstance(each, str) else each
+        for each in data
+    ]
+    types = [each.get(options.type) if hasattr(each, "get") else None for each in data]
+    has_weights = options.weight is not False and any(value is not None for value in weights)
+    if data and options.weight and not has_weights:
+        raise InputError(f"No edge has the attribute {name!r}; name one that edges have.")
+    if data and options.type is not None and None in types:
+        at = types.index(None)
+        raise InputError(f"Edge {at} has no attribute {options.type!r}; give all edges one.")
+    filled = [1.0 if value is None else value for value in weights]
+    return (
+        _weight_array(filled) if has_weights else None,
+        types if data and options.type is not None else None,
+    )
 
 
 def _tensor(obj: Any) -> AnyArray:

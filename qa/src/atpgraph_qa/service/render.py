@@ -179,8 +179,10 @@ def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
     label = f"days before {date(1970, 1, 1) + timedelta(days=last):%d %b %Y}"
 
     def draw(lines: list[Line], title: str, x: str, y: str, note: str, **more: Any) -> None:
-        options = {"y_range": (0.0, 1.0), "height": 260, "diagonal": more.pop("diagonal", False)}
-        chart = line_chart(lines, title=title, x_label=x, y_label=y, **options)
+        is_diagonal = more.pop("diagonal", False)
+        chart = line_chart(
+            lines, title=title, x_label=x, y_label=y, y_range=(0.0, 1.0), diagonal=is_diagonal
+        )
         drawing = chart[: chart.index("</svg>") + 6]  # the page has a legend of its own
         made.append(Figure(title, Markup(drawing), note, **more))
 
