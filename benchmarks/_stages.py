@@ -18,21 +18,16 @@ ROUTES = 60
 # Stages and the functions whose time they are, those in the second list not counted.
 STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "vector of the text": (("meaning.py:vector",), ()),
-    "closeness to questions": (("meaning.py:dots",), ()),
     "words, BM25": (("corpus.py:query", "corpus.py:worth", "corpus.py:bm25"), ()),
     "tags, nearest questions, asker": (
-        ("query.py:tag_shares", "query.py:nearest", "features.py:_helpers", "features.py:_near"),
+        ("query.py:tag_shares", "query.py:nearest", "features.py:_direct"),
         (),
     ),
-    "similarities side by side": (("features.py:put_side_by_side",), ()),
     "activity": (("weekly.py:moment_columns",), ()),
-    "sums over what people posted": (("features.py:add_posts", "features.py:add_late"), ()),
+    "comparison with what people posted": (("features.py:add_up",), ()),
     "other features and their weighted sum": (
         ("features.py:scores",),
-        (
-            "weekly.py:moment_columns", "features.py:add_posts", "features.py:add_late",
-            "features.py:_near",
-        ),
+        ("weekly.py:moment_columns", "features.py:add_up", "features.py:_direct"),
     ),
     "rules": (("policies.py:choose", "policies.py:eligible"), ()),
     "reasons": (("reasons.py:explain",), ()),

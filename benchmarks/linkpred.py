@@ -23,8 +23,7 @@ from typing import Any
 
 import atpgraph
 from atpgraph.evaluation.comparison import compare
-from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED
-from atpgraph.linkpred.registry import ROWS, choose
+from atpgraph.linkpred.registry import PUBLISHED, ROWS, choose
 
 RESULTS = Path(__file__).resolve().parent / "results"
 HEADLINE = {

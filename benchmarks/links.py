@@ -3,7 +3,7 @@
     python benchmarks/links.py evidence --graph wiki-vote --seeds 3
     python benchmarks/links.py calibration --graph wordnet.txt.gz    # or taxonomy:30000
     python benchmarks/links.py time --graph cit-hepph --seeds 5
-    python benchmarks/links.py before --graph wiki-vote --old OLD/src --seeds 3 --queries 500
+    python benchmarks/links.py before --graph wiki-vote --old OLD.json --seeds 5
     python benchmarks/links.py attributes --seeds 5
     python benchmarks/links.py speed
     python benchmarks/links.py growth [--edges 100000,1000000]
@@ -12,10 +12,10 @@
 tenth of the edges uniformly, fits the rest, and compares stated with observed shares: probabilities
 of hidden edges and other pairs, half of those near misses, each counted as often as it occurs among
 all pairs; and hit rates of the lists of random nodes. `time` takes labels for arXiv numbers, as
-those of cit-HepPh are. `before` compares the predictor with that of 0.2.0 on the same splits; OLD
-is a folder made by `git archive 18187a6 src | tar -x -C OLD`. Graphs are files or names of `atp
-data list`; a folder of DirLinkBench's splits stands for the graph that its first split observes.
-`speed` and `growth` run every fit in a process of its own that has compiled its kernels.
+those of cit-HepPh are. `before` compares the predictor with a table of an earlier version, such as
+that of `git show 18187a6:benchmarks/results/linkpred-wiki-vote.json`. Graphs are files or names of
+`atp data list`; a folder of DirLinkBench's splits stands for the graph that its first split
+observes. `speed` and `growth` run every fit in a process of its own that has compiled its kernels.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--graph", default="wiki-vote")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--queries", type=int, default=2000, help="targets ranked in each test")
-    parser.add_argument("--old", help="the folder src of 0.2.0, for `before`")
+    parser.add_argument("--old", help="a table of an earlier version, for `before`")
     parser.add_argument("--edges", default="100000,1000000,5000000")
     if "--job" in sys.argv:
         print(json.dumps(job(**json.loads(sys.argv[-1]))))
@@ -83,7 +83,7 @@ def main() -> None:
 def read(name: str) -> Any:
     """A graph by name, from a file, or the one that the first split of a folder observes."""
     from atpgraph import datasets, read_edgelist
-    from atpgraph.linkpred.protocols.dirlinkbench import read_splits
+    from atpgraph.linkpred.protocols.splits import read_splits
 
     if name.startswith("taxonomy:"):
         return taxonomy(int(name.removeprefix("taxonomy:")))
@@ -248,7 +248,6 @@ def over_time(report: Any, options: Any) -> None:
     """The newest sources: half of their edges known, and none."""
     from _common import markdown
 
-    from atpgraph.linkpred.protocols.judging import fit_method, under
     from atpgraph.linkpred.protocols.splits import make_time_split
     from atpgraph.linkpred.registry import choose
 
@@ -264,9 +263,11 @@ def over_time(report: Any, options: Any) -> None:
         split = make_time_split(graph, times, random_state=seed, max_queries=options.queries)
         for row in rows:
             method = row.make(64, seed)
-            fit_method(method, split.train, split.times)
+            split.fit(method)
             for name in tests:
-                ranks, _ = split.tests[name].ranks_among_all(under(method, name))
+                ranks, _ = split.tests[name].ranks_among_all(
+                    method.under(name) if hasattr(method, "under") else method
+                )
                 found[row.key, name].append(ranks)
         for name in tests:
             asked[name].append(split.tests[name].queries.sources)
@@ -295,30 +296,42 @@ def over_time(report: Any, options: Any) -> None:
 
 
 def before(report: Any, options: Any) -> None:
-    """The predictor of 0.2.0 and this one, under every protocol."""
+    """The predictor of an earlier table and this one, on the same splits, under every protocol."""
     from _common import markdown
 
     from atpgraph.evaluation.comparison import compare
 
-    asked = [options.graph, "--methods", "links", "--seeds", str(options.seeds), "--queries"]
-    asked += [str(options.queries), "--json", "--quiet"]
-    found = []
-    for source, command in ((options.old, ["linkpred"]), (None, ["links", "compare"])):
-        env = os.environ | ({"PYTHONPATH": str(Path(source).resolve())} if source else {})
-        typed = [sys.executable, "-m", "atpgraph", *command, *asked]
-        done = subprocess.run(typed, stdout=subprocess.PIPE, text=True, check=True, env=env)
-        found.append(json.loads(done.stdout)["methods"]["links"]["protocols"])
-    old, new = found
+    typed = ["links", "compare", options.graph, "--methods", "links,degree-product", "--seeds"]
+    typed += [str(options.seeds), "--queries", str(options.queries), "--json", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "atpgraph", *typed], stdout=subprocess.PIPE, text=True, check=True
+    )
+    sides = [json.loads(Path(options.old).read_text()), json.loads(done.stdout)]
     rows = []
     for protocol, metric in (PROTOCOLS | {"dirlinkbench": "hits@100"}).items():
-        if protocol in old and protocol in new:
-            values = [side[protocol][metric]["values"] for side in (new, old)]
-            gap = compare(*values).difference
-            means = [f"{np.mean(side):.4f}" for side in reversed(values)]
-            rows.append([f"{protocol} {metric.upper()}", *means,
-                         f"{gap.mean:+.4f} ({gap.low:+.4f} … {gap.high:+.4f})"])  # fmt: skip
-    report.add(f"{options.seeds} splits, the same for both; the difference with its 95 % interval.")
-    report.add(markdown(["protocol", "0.2.0", "now", "difference"], rows))
+        values = {
+            row: [side["methods"][row]["protocols"].get(protocol) for side in sides]
+            for row in ("links", "degree-product")
+        }
+        found = {
+            row: [each and each[metric]["values"][: options.seeds] for each in both]
+            for row, both in values.items()
+        }
+        old, new = found["links"]
+        if not old or not new:
+            continue
+        same = found["degree-product"]
+        if same[0] and not np.allclose(*same, atol=1e-12):
+            raise SystemExit(f"{options.old} is not of these splits: degree-product differs.")
+        gap = compare(new, old).difference
+        rows.append([f"{protocol} {metric.upper()}", f"{np.mean(old):.4f}", f"{np.mean(new):.4f}",
+                     f"{gap.mean:+.4f} ({gap.low:+.4f} … {gap.high:+.4f})"])  # fmt: skip
+    version = sides[0]["methods"]["links"]["version"]
+    report.add(
+        f"{options.seeds} splits, the same for both, as a row without randomness shows; the "
+        "difference with its 95 % interval."
+    )
+    report.add(markdown(["protocol", version, "now", "difference"], rows))
 
 
 def arxiv_time(number: int) -> int:

@@ -258,7 +258,7 @@ def main() -> None:
     parser.add_argument(
         "--rules",
         action="store_true",
-        help="ask only people who answered in the last 180 days",
+        help="ask only whom the service asks by default: three answers, one in the last 180 days",
     )
     parser.add_argument("--before", type=Path, help="a Python with atpgraph 0.2.0, to compare with")
     parser.add_argument(
@@ -310,7 +310,7 @@ def report_routes(
     questions = make_questions(texts, history, options.questions, seed=1)
     people = int(np.count_nonzero(history.n_given))
     assert people >= options.people, f"only {people} people have answered"
-    policy = Policy(inactive_days=180.0) if options.rules else Policy()
+    policy = Policy(inactive_days=180.0, least_answers=3) if options.rules else Policy()
     wall, processor, named = measure(advisor, questions, policy)
     memory = peak_mb()  # brute force takes its own
     profile, fresh = cProfile.Profile(time.process_time), make_questions(texts, history, 60, seed=2)

@@ -1,136 +1,135 @@
-"""Plain twins of the kernels, and a ranking that shares nothing between questions.
+"""A ranking by plain NumPy sums that shares nothing between questions.
 
 The benchmark times the ranking, too; neither looks at how the other gets its sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 
-import atpgraph_qa.ranking.features as f
+from atpgraph_qa.data.site import DAY_MS
+from atpgraph_qa.ranking.features import AT
+from atpgraph_qa.ranking.names import AXES, FEW_MOST, FEW_OF, NAMES
 from atpgraph_qa.ranking.router import Router
-from atpgraph_qa.timeline.corpus import Tail
+from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.meaning import UNIT
 from atpgraph_qa.timeline.query import Query, active_users
 
 
-def plain_sums(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
-    """Twin of ``sum_by_owner``."""
-    np.add.at(total, owner[owner >= 0], weight[owner >= 0])
+def plain_matches(query: Query) -> np.ndarray:
+    """BM25 of every earlier question, from the whole table of counts."""
+    history = query.history
+    counts = history.corpus.settled().counts
+    norm = 1.2 * (0.25 + 0.75 * np.asarray(counts.sum(axis=1)).ravel() / history.mean_length)
+    scores = np.zeros(counts.shape[0])
+    for code, factor in zip(query.terms[0].tolist(), query.worth.tolist(), strict=True):
+        count = counts[:, [code]].toarray().ravel()
+        scores += factor * count * 2.2 / (count + norm)
+    scores = scores[: history.n_questions]
+    return np.where(history.questions.present, scores, 0.0)
 
 
-def plain_side_by_side(
-    near: np.ndarray,
-    questions: np.ndarray,
-    match: np.ndarray,
-    share: np.ndarray,
-    match_scale: np.float32,
-    share_scale: np.float32,
-    similar: np.ndarray,
-) -> None:
-    """Twin of ``put_side_by_side``."""
-    match, share = match[questions], share[questions]
-    columns = [near, (match * match_scale) ** 2, share * share_scale, np.zeros_like(match)]
-    similar[:] = np.stack(columns, axis=1)
+def plain_columns(query: Query) -> np.ndarray:
+    """Features of all users, (features, users): every answer looked at, nothing kept."""
+    history, n = query.history, query.history.n_users
+    week = History(replace(history.records), history.week_ms)  # counts and rates are of Monday
+    found = dict(user_stats(week))
+    asked_ms, owner, question = query.asked_ms, history.answers.owner, history.answers.question
+    seen = owner >= 0
+    owner, question = owner[seen], question[seen]
+    days = (asked_ms - history.answers.given_ms[seen]) / DAY_MS
+    won = history.is_accepted[seen].astype(np.float64)
+    given = history.n_given
 
+    def total(values: np.ndarray, to: np.ndarray = owner) -> np.ndarray:
+        return np.bincount(to, values, minlength=n)
 
-def plain_posts(posts: f.Posts, rows: np.ndarray, similar: np.ndarray, sums: np.ndarray) -> None:
-    """Twin of ``add_posts``: all answers of everybody in one table."""
-    place = np.full(len(posts.start) - 1, -1)
-    place[rows] = np.arange(len(rows))
-    sums[:] = 0.0
-    owner = np.repeat(np.arange(len(place)), np.diff(posts.start))
-    _plain_answers(place[owner], posts.question, posts.worth, similar, sums)
-    asker = place[np.repeat(np.arange(len(place)), np.diff(posts.asked_start))]
-    near = np.maximum(similar[posts.asked[asker >= 0], 0].astype(np.float64), 0.0)
-    asked = np.zeros(len(sums))
-    np.add.at(asked, asker[asker >= 0], near**2)
-    sums[:, f.ASKED] = asked
-    np.maximum.at(sums[:, f.ASKED_MAX], asker[asker >= 0], near)
+    def most(values: np.ndarray, to: np.ndarray = owner) -> np.ndarray:
+        result = np.zeros(n)
+        np.maximum.at(result, to, values)
+        return result
 
+    for half in (3, 15, 60, 365):
+        found[f"fading_{half}"] = np.log(total(0.5 ** (days / half)) + 0.02)
+    known = (np.flatnonzero(seen) < week.n_answers).astype(np.float64)  # acceptances are of Monday
+    known[known > 0] = week.is_accepted[np.flatnonzero(seen)[known > 0]]
+    for half in (60, 365):
+        found[f"accepted_{half}"] = np.log(total(known * 0.5 ** (days / half)) + 0.02)
+    ever = given > 0
+    idle, tenure = np.full(n, 3650.0), np.zeros(n)
+    np.minimum.at(idle, owner, np.maximum(days, 0.0))
+    np.maximum.at(tenure, owner, days)
+    found["days_since"] = -np.log(np.where(ever, idle, 3650.0) + 0.05)
+    found["tenure"] = np.log1p(tenure)
+    hours = (asked_ms // 3_600_000 - week.answers.given_ms // 3_600_000) % 24
+    around = (np.minimum(hours, 24 - hours) <= 3).astype(np.float64)
+    found["hour"] = np.log((week.per_user(around) + 1.75) / (week.n_given + 7.0))
 
-def _plain_answers(
-    at: np.ndarray, question: np.ndarray, worth: np.ndarray, similar: np.ndarray, sums: np.ndarray
-) -> None:
-    to, fade = at[at >= 0], worth[at >= 0].T.astype(np.float64)
-    near, match, share, _ = similar[question[at >= 0]].astype(np.float64).T
-    won, square, total = fade[3], np.maximum(near, 0.0) ** 2, sums.astype(np.float64)
-    for column, value in (
-        *((f.CLOSE, square), (f.CLOSE_WON, square * won), (f.CLOSE_PLAIN, near)),
-        *((f.CLOSE_RECENT, square * fade[0]), (f.CLOSE_MONTH, square * fade[1])),
-        *((f.CLOSE_DAYS, square * fade[2]), (f.MONTH, fade[1]), (f.GIVEN, np.ones(len(to)))),
-        *((f.WORDS, match), (f.WORDS_WON, match * won), (f.WORDS_RECENT, match * fade[0])),
-        *((f.TAG, share), (f.TAG_WON, share * won), (f.TAG_RECENT, share * fade[0])),
-        (f.TAG_SAME, share**3),
-    ):
-        np.add.at(total[:, column], to, value)
-    np.maximum.at(total[:, f.CLOSE_MAX], to, near)
-    np.maximum.at(total[:, f.WORDS_MAX], to, match)
-    sums[:] = total
-
-
-def plain_late(
-    owner: np.ndarray,
-    similar: np.ndarray,
-    worth: np.ndarray,
-    place: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """Twin of ``add_late``."""
-    at, rows = np.append(place, -1)[owner], np.arange(len(owner))
-    _plain_answers(at, rows, worth, similar, sums)
-
-
-def plain_matches(
-    indptr: np.ndarray,
-    rows: np.ndarray,
-    counts: np.ndarray,
-    n_rows: int,
-    tail: Tail,
-    wanted: np.ndarray,
-    factors: np.ndarray,
-    norm: np.ndarray,
-    weights: np.ndarray,
-    scores: np.ndarray,
-) -> None:
-    """Twin of ``add_matches``, for a corpus that was counted at once."""
-    assert len(scores) <= n_rows
-    for code, factor in zip(wanted.tolist(), factors, strict=True):
-        part = slice(indptr[code], indptr[code + 1])
-        here = rows[part] < len(scores)
-        at, count = rows[part][here], counts[part][here]
-        np.add.at(scores, at, factor * (count * 2.2 / (count + norm[at])).astype(np.float32))
-
-
-@contextmanager
-def plain_kernels() -> Iterator[None]:
-    """Every kernel of routing as plain NumPy."""
-    routing = "atpgraph_qa"
-    with ExitStack() as stack:
-        for name, twin in (
-            ("timeline.history.sum_by_owner", plain_sums),
-            ("timeline.corpus.add_matches", plain_matches),
-            ("ranking.features.put_side_by_side", plain_side_by_side),
-            ("ranking.features.add_posts", plain_posts),
-            ("ranking.features.add_late", plain_late),
-        ):
-            stack.enter_context(mock.patch(f"{routing}.{name}", twin))
-        yield
+    match = plain_matches(query)
+    words = (match / max(query.worth.sum(), 1e-9))[question] ** 2
+    if match.max(initial=0.0) > 0:
+        nearest = np.argsort(-match, kind="stable")[:30]
+        near = np.isin(question, nearest[match[nearest] > 0])
+        found["text_sum"] = np.log(total(words) + 0.02)
+        found["text_max"] = np.sqrt(most(words))
+        share = total(match[question] * near) / match.max()
+        found["text_near"] = np.log(share + 0.02)
+        found["text_recent"] = np.log(total(words * 0.5 ** (days / 180)) + 0.02)
+        found["text_accepted"] = np.log(total(words * won) + 0.02)
+        found["text_mean"] = np.log(total(words) + 0.05) - np.log(given + 5.0)
+    if query.vector is not None:
+        vectors = history.records.meaning.vectors.astype(np.float64) / UNIT  # type: ignore[union-attr]
+        unit = query.vector / UNIT
+        near = vectors[question] @ unit
+        square = np.maximum(near, 0.0) ** 2
+        asker = history.questions.asker
+        close = np.maximum(vectors[: history.n_questions][asker >= 0] @ unit, 0.0)
+        asker, month = asker[asker >= 0], 0.5 ** (days / 30)
+        found["meaning_sum"] = np.log(total(square) + 0.02)
+        found["meaning_max"] = most(near)
+        found["meaning_accepted"] = np.log(total(square * won) + 0.02)
+        found["meaning_recent"] = np.log(total(square * 0.5 ** (days / 180)) + 0.02)
+        found["meaning_share"] = np.log(total(square) + 0.05) - np.log(given + 5.0)
+        found["meaning_month"] = np.log(total(square * month) + 0.02)
+        found["meaning_days"] = np.log(total(square * 0.5 ** (days / 10)) + 0.02)
+        found["meaning_month_share"] = found["meaning_month"] - np.log(total(month) + 0.02)
+        found["meaning_mean"] = total(near) / (given + 5.0)
+        found["meaning_asked"] = np.log(total(close**2, asker) + 0.02)
+        found["meaning_asked_max"] = most(close, asker)
+        if history.records.meaning.is_shared:  # type: ignore[union-attr]
+            before = week.answers.owner >= 0
+            own = vectors[week.answers.question[before]]
+            for k, name in enumerate(AXES):
+                profile = total(own[:, k], week.answers.owner[before]) / (week.n_given + 5.0)
+                found[name] = profile * unit[k]
+    share = query.tag_shares.astype(np.float64)
+    if share.max(initial=0.0) > 0:
+        tags = share[question] / share.max()
+        found["tag_sum"] = np.log(total(tags) + 0.02)
+        found["tag_accepted"] = np.log(total(tags * won) + 0.02)
+        found["tag_share"] = np.log(total(tags) + 0.5) - np.log(given + 5.0)
+        found["tag_recent"] = np.log(total(tags * 0.5 ** (days / 180)) + 0.02)
+        found["tag_same"] = np.log(total(tags**3) + 0.02)
+    by_asker = np.isin(question, query.earlier_by_asker)
+    found["helped_asker"] = (total(by_asker.astype(np.float64)) > 0).astype(np.float64)
+    found["accepted_by_asker"] = (total(by_asker * won) > 0).astype(np.float64)
+    for least in FEW_MOST:
+        few = (given <= least).astype(np.float64)
+        found[f"few{least}"] = few
+        found |= {f"few{least}_{name}": few * found[name] for name in FEW_OF if name in found}
+    columns = np.zeros((len(NAMES), n))
+    for name, column in found.items():
+        columns[AT[name]] = column
+    return columns
 
 
 def brute_force(router: Router, query: Query, top: int) -> list[int]:
     """Everybody but the asker, scored from a full table of features and sorted."""
-    with plain_kernels():
-        # Records of its own, with nothing kept, and no preparation for many questions.
-        history = History(replace(query.history.records), query.history.now)
-        alone = Query(history, query.asked_ms, query.question)
-        people = active_users(alone)
-        columns = f.Features(alone).columns(history.codes(people))
-    scores = router.model_.score(columns.T.astype(np.float64))
+    people = active_users(query)
+    columns = plain_columns(query)[:, query.history.codes(people)]
+    scores = router.model_.score(columns.T)
     pairs = sorted(zip((-scores).tolist(), people.tolist(), strict=True))
     return [person for _, person in pairs[:top]]

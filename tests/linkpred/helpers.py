@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import Method, Pairs
+from atpgraph.linkpred.baselines import FORMULAS, Formula
 
 
 def dense(graph: DiGraph) -> np.ndarray:
     return graph.to_scipy().toarray()
+
+
+def formula(key: str) -> Formula:
+    return replace(FORMULAS[key])
 
 
 def all_scores(method: Method, n: int) -> np.ndarray:

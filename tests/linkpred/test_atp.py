@@ -7,14 +7,14 @@ import pytest
 
 from atpgraph import ATP
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.baselines import SVDM, LevelDifference
+from atpgraph.linkpred.baselines import SVDM
 from atpgraph.linkpred.registry import PlainATP, choose
-from tests.linkpred.helpers import all_scores
+from tests.linkpred.helpers import all_scores, formula
 
 
 def test_levels_follow_a_chain() -> None:
     chain = DiGraph.from_codes([0, 1, 2, 3], [1, 2, 3, 0], 4)  # one edge of the ring has to go
-    scores = all_scores(LevelDifference().fit(chain), 4)
+    scores = all_scores(formula("levels").fit(chain), 4)
     assert scores == pytest.approx(-scores.T)
     assert sorted(np.unique(np.abs(scores)).tolist()) == [0, 1, 2, 3]
 

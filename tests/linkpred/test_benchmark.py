@@ -11,11 +11,10 @@ from atpgraph.errors import InputError
 from atpgraph.evaluation.metrics import auc
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, RankingTest, evaluate, make_split
-from atpgraph.linkpred.baselines import DegreeProduct, PreferentialAttachment
 from atpgraph.linkpred.baselines.trivial import Formula
 from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
-from tests.linkpred.helpers import hierarchy
+from tests.linkpred.helpers import formula, hierarchy
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def test_ranks_against_brute_force() -> None:
     split = make_split(graph)
     test = split.tests["ranking"]
     assert isinstance(test, RankingTest)
-    method = DegreeProduct().fit(split.train)  # small integers: many ties
+    method = formula("degree-product").fit(split.train)  # small integers: many ties
     ranks, candidates = test.ranks_among_all(method)
     edges = set(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
     everyone = np.arange(graph.n_nodes)
@@ -48,7 +47,7 @@ def test_ranks_against_brute_force() -> None:
 
 def test_evaluation_uses_the_pairs_of_each_protocol() -> None:
     split = make_split(hierarchy())
-    method = PreferentialAttachment().fit(split.train)
+    method = formula("preferential").fit(split.train)
     metrics = evaluate(method, split).metrics
     assert metrics["reversed"]["auc"] == 0.5  # blind to direction
     test = split.tests["paper"]
@@ -88,7 +87,7 @@ def test_a_failing_method_gets_a_row_and_the_rest_goes_on() -> None:
     made = [
         Row("broken", "ours", lambda k, seed: Broken("broken", lambda x: x["in_v"]), False),
         Row("nan", "ours", lambda k, seed: Formula("nan", lambda x: np.nan * x["in_v"]), False),
-        Row("fine", "ours", lambda k, seed: DegreeProduct(), False),
+        Row("fine", "ours", lambda k, seed: formula("degree-product"), False),
     ]
     found = run(hierarchy(), made, seeds=2)
     broken, nan, fine = found.methods

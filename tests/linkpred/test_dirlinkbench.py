@@ -11,7 +11,7 @@ from atpgraph import ATP
 from atpgraph.errors import InputError
 from atpgraph.linkpred import EdgeSplit, LinkScorer, PairTest
 from atpgraph.linkpred.benchmark import run
-from atpgraph.linkpred.protocols.dirlinkbench import is_splits, read_splits
+from atpgraph.linkpred.protocols.splits import is_splits, read_splits
 from tests.linkpred.helpers import hierarchy
 
 

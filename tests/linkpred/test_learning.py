@@ -12,7 +12,7 @@ from atpgraph.graph import DiGraph
 from atpgraph.linkpred import PairTest, make_split
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.parts import Settings
-from atpgraph.linkpred.learning import Examples, Plan, draw_sample, fit_pairs, hide
+from atpgraph.linkpred.learning import draw_sample, fit_pairs, hide
 from atpgraph.linkpred.ranking import fit_curve, fit_log_ratio
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from tests.linkpred.helpers import hierarchy
@@ -23,8 +23,8 @@ def test_planted_weights_of_pairs_are_found() -> None:
     x = rng.standard_normal((20_000, 3)) * [1, 10, 1]
     x = np.column_stack([x, np.ones(len(x))])  # a term that never varies gets no weight
     truth = rng.random(len(x)) < 1 / (1 + np.exp(-(x @ [1.0, 0.1, 0.0, 0.0])))
-    sides = (Examples(x[side], np.ones(side.sum())) for side in (truth, ~truth))
-    head = fit_pairs(*sides)
+    sides = (np.flatnonzero(side) for side in (truth, ~truth))
+    head = fit_pairs(x, np.ones(len(x)), *sides)
     assert head.weights == pytest.approx([1.0, 0.1, 0.0, 0.0], abs=0.06)
     assert head.weights[3] == 0
 
@@ -71,7 +71,7 @@ def test_candidates_stand_for_all_nodes() -> None:
     hidden = hide(graph, 0.1, np.random.default_rng(0))
     evidence = Collection(["paths", "degrees"], Settings(4)).fit(hidden.rest)
     everyone = np.ones(graph.n_nodes, dtype=bool)
-    sample = draw_sample(hidden, evidence, Plan(), everyone, np.random.default_rng(1))
+    sample = draw_sample(hidden, evidence, everyone, np.random.default_rng(1))
     choices = sample.choices
     other = np.ones(len(choices.x), dtype=bool)
     other[choices.chosen] = False

@@ -11,12 +11,11 @@ from atpgraph import citation_dag
 from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred import RankingTest
-from atpgraph.linkpred.baselines import RecentItemCosine, RecentPopularity
 from atpgraph.linkpred.benchmark import run
-from atpgraph.linkpred.evidence.attributes import read_times
+from atpgraph.linkpred.evidence.attributes import Clock, read_times
 from atpgraph.linkpred.evidence.parts import Recency, Settings
-from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.protocols.splits import make_time_split
+from tests.linkpred.helpers import formula
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def test_rows_with_times_in_a_benchmark(graph: DiGraph) -> None:
 
 
 def test_rows_agree_with_themselves(graph: DiGraph) -> None:
-    for row in (RecentPopularity(), RecentItemCosine()):
+    for row in (formula("recent-popularity"), formula("recent-cosine")):
         row.fit(graph, times=np.arange(300.0))
         u, v = np.repeat([7, 280], 300), np.tile(np.arange(300), 2)
         assert np.allclose(row.score(u, v).reshape(2, 300), row.score_from(np.array([7, 280])))

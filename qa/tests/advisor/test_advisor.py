@@ -13,8 +13,11 @@ import pytest
 from atpgraph.errors import InputError
 from atpgraph_qa import (
     Advisor,
+    Answered,
+    Asked,
     AskLog,
     Expertise,
+    Forgotten,
     Newcomer,
     Policy,
     Question,
@@ -178,3 +181,29 @@ def test_a_question_runs_through_few_modules(advisor: Advisor, question: Questio
 def test_old_names_warn(model: Path) -> None:
     with pytest.warns(DeprecationWarning, match=r"Advisor\.load"):
         assert Advisor.open(model).router is not None
+
+
+def test_saving_after_a_person_is_forgotten_computes_nothing(
+    advisor: Advisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Advisor.load(advisor.save(tmp_path / "whole"))
+    gone = loaded.observe([Forgotten(int(loaded.history.users[3]))])
+    with monkeypatch.context() as patch:
+        patch.setattr(Expertise, "fit", lambda *_, **__: pytest.fail("it takes minutes"))
+        opened = Advisor.load(gone.save(tmp_path / "gone"))
+    assert int(loaded.history.users[3]) not in opened.expertise.competition.ids
+
+
+def test_merging_changes_no_suggestion(advisor: Advisor) -> None:
+    now = advisor.history.now
+    events = [
+        Asked(10**7, "new zzyzx question", "", ["new tag"], 3, now + 5),
+        Answered(10**7 + 1, 10**7, 10**6 + 1, now + 9),
+    ]
+    later = advisor.observe(events)
+    merged = later.merged()
+    assert merged.history.records.base is merged.history.records
+    question = Question("zzyzx", tags=["new tag"])
+    assert merged.ask(question) == later.ask(question)
+    more = [Answered(10**7 + 2, 10**7, 10**6 + 2, now + 20)]
+    assert merged.observe(more).ask(question) == later.observe(more).ask(question)

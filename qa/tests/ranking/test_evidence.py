@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from atpgraph_qa.baselines.simple import open_places
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.ranking.features import AT, N_SUMS, Features, add_late, add_posts, add_rows
+from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import AXES, FEW, MEANING
-from atpgraph_qa.ranking.weekly import Posts, add_vectors, weekly_stats
+from atpgraph_qa.ranking.weekly import add_vectors, weekly_stats
 from atpgraph_qa.timeline.meaning import UNIT, Meaning, dots
 from atpgraph_qa.timeline.query import FEW_ANSWERS, Query, new_users
 from atpgraph_qa.timeline.records import Records
-from qa.tests.twins import plain_late, plain_posts
+from qa.tests.twins import plain_columns
 
 
 class Planted:
@@ -37,34 +37,25 @@ def about(records: Records) -> Records:
     return replace(records, meaning=meaning)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))
-def test_sums_are_what_plain_sums_give(seed: int, n_answers: int, people: int) -> None:
-    rng, n_questions = np.random.default_rng(seed), 7
-    owner, asker = (np.sort(rng.integers(0, people, n)) for n in (n_answers, 4))
-    posts = Posts(
-        np.searchsorted(owner, np.arange(people + 1)),
-        np.arange(n_answers, dtype=np.int32),
-        rng.integers(0, n_questions, n_answers).astype(np.int32),
-        rng.random((n_answers, 4)).astype(np.float32),
-        np.searchsorted(asker, np.arange(people + 1)),
-        rng.integers(0, n_questions, 4).astype(np.int32),
-    )
-    similar = (2 * rng.random((n_questions, 4)) - 1).astype(np.float32)
-    similar[:, 1:] = np.maximum(similar[:, 1:], 0.0)
-    rows = np.sort(rng.permutation(people)[: int(rng.integers(1, people + 1))])
-    one, two = np.empty((2, len(rows), N_SUMS), dtype=np.float32)
-    add_posts(posts, rows, similar, one)
-    plain_posts(posts, rows, similar, two)
-    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
-    place = np.full(people, -1, dtype=np.int32)
-    place[rows] = np.arange(len(rows))
-    late = rng.integers(-1, people, min(5, n_answers)), similar[:5], posts.worth[:5]
-    add_late(*late, place, one)
-    plain_late(*late, place, two)
-    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
-    weight, total = rng.normal(size=N_SUMS), np.zeros(len(rows))
-    add_rows(one, np.arange(len(rows)), weight, total)
-    np.testing.assert_allclose(total, one @ weight, atol=1e-5)
+@pytest.mark.parametrize("position", [60, 200, 450, 599])
+@pytest.mark.parametrize("meaning", [True, False])
+def test_features_are_what_plain_sums_give(about: Records, position: int, meaning: bool) -> None:
+    query = Query.again(about if meaning else replace(about, meaning=None), position)
+    codes = np.arange(query.history.n_users)
+    expected = plain_columns(query)
+    np.testing.assert_allclose(Features(query).columns(codes), expected, rtol=2e-5, atol=2e-5)
+    weight = np.random.default_rng(position).normal(size=len(expected))
+    scores = Features(query).scores(codes, weight)
+    np.testing.assert_allclose(scores, weight @ expected, atol=1e-3)
+
+
+def test_training_and_serving_use_the_same_numbers(about: Records) -> None:
+    """One feature at a time: the score of a person is the number that training sees, bit by bit."""
+    features = Features(Query.again(about, 450))
+    codes = np.arange(0, len(about.users), 3)
+    columns = features.columns(codes)
+    for place, one in enumerate(np.eye(len(columns))):
+        np.testing.assert_array_equal(features.scores(codes, one), columns[place])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 8))

@@ -3,9 +3,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import Query, Question
+from atpgraph_qa.timeline.query import Query, Question, find_largest
 from atpgraph_qa.timeline.records import Records
 
 
@@ -40,3 +42,12 @@ def test_unknown_askers_tags_and_words(latest: History) -> None:
     assert not len(query.terms[0])
     assert query.best_match == 0.0
     assert not np.any(query.match)
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
+def test_largest_in_one_pass(numbers: list[int], count: int) -> None:
+    values = np.array(numbers, dtype=np.float32)
+    best = np.full(count, -1, dtype=np.int64)
+    found = find_largest(values, best)
+    order = np.argsort(-values, kind="stable")
+    assert best[:found].tolist() == order[values[order] > 0][:count].tolist()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from atpgraph.linkpred.benchmark import BenchmarkResult, MethodResult
 
+_EXPLAINED = ("score", "base", "reasons")  # base and weights add up to the score
 app = Commands(help="Predict missing links: learn from a graph, then get suggestions.")
 
 Model = Annotated[Path, arg("File that 'atp links fit' wrote.")]
@@ -139,7 +140,7 @@ def recommend(
     for row in rows if explain else []:
         ends = (row["node"], label) if sources else (label, row["node"])
         why = loaded.explain(*ends, order=direction)
-        row["reasons"] = why.to_dict()["reasons"]
+        row |= {name: value for name, value in why.to_dict().items() if name in _EXPLAINED}
         reasons.append(str(why))
     cold = not sources and loaded.is_cold(label)
     if cold:
@@ -205,8 +206,8 @@ def compare(
     """Hide edges and compare how well each method finds them, with intervals."""
     from atpgraph.linkpred.benchmark import run
     from atpgraph.linkpred.evidence.attributes import read_times
-    from atpgraph.linkpred.protocols.dirlinkbench import PUBLISHED, is_splits, read_splits
-    from atpgraph.linkpred.protocols.splits import make_time_split
+    from atpgraph.linkpred.protocols.splits import is_splits, make_time_split, read_splits
+    from atpgraph.linkpred.registry import PUBLISHED
     from atpgraph.report.pages.linkpred import render
 
     dims = values("--dim", dim, _dimension, "whole numbers from 1, separated by commas")

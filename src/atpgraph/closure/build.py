@@ -38,7 +38,7 @@ _SLICE = 20_000_000  # edges: some tenths of a second
 
 @dataclass(frozen=True)
 class ClosureEstimate:
-    """What the closure forest of a graph would take, from a sample of target columns."""
+    """Estimated size of the closure forest of a graph, from a sample of target columns."""
 
     pairs: float  # reachable pairs
     extras: float
@@ -198,7 +198,7 @@ def _largest_successors(view: Positions, sizes: Int64Array) -> Int32Array:
 
 
 class Walk(NamedTuple):
-    """What searches read, and where their results go."""
+    """Input and output arrays of the searches."""
 
     indptr: Int64Array
     targets: Int32Array

@@ -108,7 +108,7 @@ class ReachLabels:
         return answer
 
     def _hash(self, start: Int32Array, first: int, words: int) -> None:
-        """Set each node's own bit in a Bloom filter of so many words."""
+        """Set each node's own bit in a Bloom filter of `words` words."""
         n = len(start)
         groups = _GROUPS * words
         bit_of = generator(0).integers(0, 64 * words, groups)

@@ -198,7 +198,7 @@ class Paths:
 
     @property
     def sides(self) -> tuple[PanelSource, PanelSource]:
-        """What source vectors, and what target vectors learn from."""
+        """Return the samples that source vectors and target vectors learn from."""
         ahead, back = self.views
         return (
             PanelSource(ahead, self.sizes, self.back_sizes, self.popularity),

@@ -269,7 +269,7 @@ class Reachability:
         return result
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML that a notebook shows."""
         rows = {
             "nodes": self.graph.n_nodes,
             "edges": self.graph.n_edges,

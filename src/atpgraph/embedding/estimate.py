@@ -34,7 +34,7 @@ _ROUND = 2 * (128 + 64 * SHEETS)  # bytes of a node: its sketch and its panel, o
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will need; see :func:`estimate`.
+    """Time and memory that a fit will need; see :func:`estimate`.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ from atpgraph.embedding.path_sample import PathSample
 from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
 from atpgraph.embedding.settings import Estimator, checked, settle, without_removed
 from atpgraph.embedding.spread import Run, open_run
-from atpgraph.errors import BudgetError, InputError, NotFittedError
+from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
@@ -453,7 +453,7 @@ class ATP(Estimator):
         return self.reachability_.reaches(u, v)
 
     def score_pairs(self, u: Labels, v: Labels) -> Float64Array:
-        """⟨s_u, t_v⟩ for every pair of labels: how strongly a path u → v is indicated."""
+        """Return ⟨s_u, t_v⟩ for every pair of labels: the larger, the likelier a path u → v."""
         codes: tuple[Any, Any] = self._fitted().pair_codes(u, v)
         return pair_scores(self.source_, self.target_, *codes)
 
@@ -595,7 +595,7 @@ class ATP(Estimator):
         return self
 
     def fit_transform(self, graph: Any, y: object = None) -> Any:
-        """:meth:`fit`, then the vectors of all nodes, as :meth:`transform` gives them."""
+        """Call :meth:`fit`, then return the vectors of all nodes, as :meth:`transform` does."""
         self.fit(graph, y)
         return self.transform(self.graph_)
 
@@ -687,7 +687,7 @@ class ATP(Estimator):
         return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one ``.npz`` file: no pickle, safe to load from a stranger."""
+        """Write the model to one ``.npz`` file without pickle, so loading it cannot run code."""
         self._fitted()
         files.save(self, path)
 
@@ -696,22 +696,8 @@ class ATP(Estimator):
         """Read a model that :meth:`save` wrote."""
         return files.load(cls, path)
 
-    def _fitted(self) -> DiGraph:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} is not fitted yet; call fit(graph) first."
-            )
-        return self.graph_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "graph_")
-
-    def __repr__(self) -> str:
-        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
-        return super().__repr__() + fitted
-
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         rows = {name: repr(value) for name, value in self._changed().items()}
         state = "not fitted"
         if self.__sklearn_is_fitted__():

@@ -178,7 +178,7 @@ _OTHER_PURPOSE = "use purpose='reachability' to keep paths"
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
-    """How well vectors keep the paths of their graph; NaN where there is nothing to measure.
+    """How well vectors preserve the paths of their graph; NaN if there is nothing to measure.
 
     Pairs count as predicted if their score is above 0, or above the threshold for vectors without
     a natural zero (least squares). "Sources" are measured as "targets" are, on the reversed graph.
@@ -259,7 +259,7 @@ class Fidelity:
 
     @property
     def is_poor(self) -> bool:
-        """Whether a line is far from its goal, or levels alone would do about as well.
+        """Whether a line is far from its goal, or levels alone are about as good.
 
         Never for graphs with too few paths to tell.
         """
@@ -287,7 +287,7 @@ class Fidelity:
 
 
 class Evaluation(NamedTuple):
-    """What is known about vectors after a fit."""
+    """Results of evaluating vectors after a fit."""
 
     fidelity: Fidelity
     threshold: float
@@ -297,7 +297,7 @@ class Evaluation(NamedTuple):
 def evaluate(
     sample: PathSample, source: FloatArray, target: FloatArray, cut: float | None = 0.0
 ) -> Evaluation:
-    """Judge vectors by sampled pairs; find the threshold and the probabilities.
+    """Evaluate vectors on sampled pairs; find the threshold and the probabilities.
 
     Parameters
     ----------

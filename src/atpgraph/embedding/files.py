@@ -66,7 +66,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(kind: type[M], path: str | os.PathLike[str]) -> M:
-    """Read a model file; anything else is refused with a sentence."""
+    """Read a model file; raise an InputError for any other file."""
 
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         return _restore(kind, description, arrays)

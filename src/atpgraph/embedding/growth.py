@@ -188,7 +188,7 @@ DESCENT = Descent(passes=4, averaged=0.7, settled=40.0)
 
 
 class Growth(NamedTuple):
-    """What new edges change in a graph."""
+    """Changes that new edges make to a graph."""
 
     graph: DiGraph  # the old nodes come first
     removed: Int64Array

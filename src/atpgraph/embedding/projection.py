@@ -9,7 +9,7 @@ from atpgraph.util.arrays import Float64Array
 
 
 def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:
-    """Principal components of source and target vectors together.
+    """Return the principal components of source and target vectors together.
 
     One plane for both sides, so that a node's two points can be compared.
 

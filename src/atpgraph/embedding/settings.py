@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from atpgraph.closure import KERNELS
-from atpgraph.errors import InputError
+from atpgraph.errors import InputError, NotFittedError
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.checks import real_number, whole_number
 from atpgraph.util.registry import unknown_name
 
@@ -36,6 +37,8 @@ _MOST_ITERATIONS = 1_000_000
 
 class Estimator:
     """Parameters are the arguments of ``__init__``, stored as they are under the same names."""
+
+    graph_: DiGraph  # of a fitted estimator
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -73,9 +76,19 @@ class Estimator:
             if value is not signature[name].default and value != signature[name].default
         }
 
+    def _fitted(self) -> DiGraph:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} is not fitted yet; call fit(graph) first.")
+        return self.graph_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "graph_")
+
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self._changed().items())
-        return f"{type(self).__name__}({changed})"
+        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
+        return f"{type(self).__name__}({changed}){fitted}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from atpgraph.linkpred.protocols.judging import (
     Method,
     PairTest,
     Protocol,
-    Ranking,
     RankingTest,
 )
 from atpgraph.linkpred.protocols.model_selection import EdgeSplit, LinkScorer
@@ -26,7 +25,6 @@ __all__ = [
     "PairTest",
     "Pairs",
     "Protocol",
-    "Ranking",
     "RankingTest",
     "Split",
     "evaluate",

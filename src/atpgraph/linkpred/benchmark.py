@@ -14,12 +14,7 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph.evaluation.comparison import Comparison, compare
 from atpgraph.evaluation.intervals import Interval, interval
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.judging import (
-    PROTOCOLS,
-    Protocol,
-    choose_protocols,
-    fit_method,
-)
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, Protocol, choose_protocols
 from atpgraph.linkpred.protocols.splits import Split, evaluate, make_split
 from atpgraph.linkpred.registry import Row, choose
 from atpgraph.util.memory import peak_memory
@@ -74,22 +69,17 @@ class MethodResult:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResult:
-    """What a benchmark measured.
-
-    ``headlines`` maps the protocols that have results to the metric each is judged by; ``ranking``
-    is against all nodes, ``ranking-100`` against a sample. ``unavailable`` says why others have
-    none. ``test_edges`` were taken where ``requested`` were asked for.
-    """
+    """What a benchmark measured; ``ranking`` is against all nodes, ``ranking-100`` a sample."""
 
     graph: str  # its name
     nodes: int
     edges: int
     test_edges: int
-    requested: int
+    requested: int  # test edges that were asked for
     dims: list[int]
     seeds: list[int]
-    headlines: dict[str, str]
-    unavailable: dict[str, str]
+    headlines: dict[str, str]  # the metric by which each protocol that has results is judged
+    unavailable: dict[str, str]  # why others have none
     methods: list[MethodResult]
 
     @property
@@ -213,8 +203,13 @@ def run(
     chosen = choose_protocols(protocols)
     if not chosen:
         raise InputError(f"Name a protocol; there are {', '.join(PROTOCOLS)}.")
-    plan = [(row, k) for row in _rows(methods) for k in (dims if row.has_dimension else [None])]
-    results = [_empty(row, k, dims[0]) for row, k in plan]
+    rows = choose(methods)
+    plan = [(row, k) for row in rows for k in (dims if row.has_dimension else [None])]
+    results = []
+    for row, k in plan:
+        made: Any = row.make(k or dims[0], 0)
+        note = getattr(made, "note", "")
+        results.append(MethodResult(row.key, made.name, row.group, k, [], note=note))
     unavailable: dict[str, str] = {}
     with stage("link prediction", len(plan) * len(numbers)) as progress:
         for at_seed, seed in enumerate(numbers):
@@ -241,26 +236,13 @@ def run(
     return BenchmarkResult(name, *sizes, dims, numbers, headlines, unavailable, results)
 
 
-def _rows(methods: str | Sequence[str] | Sequence[Row]) -> list[Row]:
-    if isinstance(methods, str):
-        return choose(methods)
-    names = [entry for entry in methods if isinstance(entry, str)]
-    made = [entry for entry in methods if isinstance(entry, Row)]
-    return (choose(names) if names else []) + made
-
-
-def _empty(row: Row, k: int | None, first: int) -> MethodResult:
-    method = row.make(k or first, 0)
-    return MethodResult(row.key, method.name, row.group, k, [], note=getattr(method, "note", ""))
-
-
 def _one_run(row: Row, k: int, seed: int, split: Split, so_far: MethodResult) -> MethodResult:
     try:
         method = row.make(k, seed)
         with stage(f"{so_far.name}, seed {seed}"):
             with peak_memory() as peak:
                 started = time.perf_counter()
-                fit_method(method, split.train, split.times)
+                split.fit(method)
                 seconds = time.perf_counter() - started
             result = evaluate(method, split)
     except AtpError as error:

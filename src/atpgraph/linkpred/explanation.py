@@ -57,6 +57,7 @@ class Explanation:
     def __str__(self) -> str:
         there = ", an edge already" if self.known else ""
         lines = [f"{self.source} → {self.target}: score {self.score:.2f}{there}"]
+        lines += [f"  {self.base:+.2f}  base: a typical candidate without any connection"]
         lines += [f"  {reason.weight:+.2f}  {reason.words}" for reason in self.reasons]
         return "\n".join(lines)
 

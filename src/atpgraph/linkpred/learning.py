@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,28 +21,22 @@ from scipy.special import expit, logit
 
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.linkpred import ranking
 from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.attributes import Clock, link_counts
 from atpgraph.linkpred.evidence.kernels import Room, best_near
 from atpgraph.linkpred.evidence.parts import VectorEvidence
-from atpgraph.linkpred.evidence.times import Clock, link_counts
 from atpgraph.linkpred.protocols.negatives import free_nodes, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
-from atpgraph.linkpred.ranking import (
-    Curve,
-    Head,
-    HitRates,
-    Ranker,
-    Suggested,
-    fit_hit_rates,
-    fit_log_ratio,
-    largest,
-    targets_of,
-)
+from atpgraph.linkpred.ranking import Curve, Head, HitRates, Ranker, largest, targets_of
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph.util.progress import stage
 
 QUESTIONS = ("link", "direction", "order", "target")
+# Rows of a sample: hidden edges, other targets that the source could have had, reverses of hidden
+# edges, and pairs that paths join the other way round only.
+LINK, CANDIDATE, BACK, APART = range(4)
 BASE_RATES = (0.5, 0.01, 0.001)
 HORIZONS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # of popularity: shares of all edges
 RIDGE, CHOICE_RIDGE = 1.0, 10.0
@@ -56,19 +49,7 @@ _FEW = 10  # candidates of a source that nothing was hidden from, and links of o
 _LONGEST = 4096  # vectors that can be the best of a source
 _JUDGED = 700  # sources of hidden edges to judge by, and as many others
 _LISTED = 20  # suggestions of a list that hit rates are learned from
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much is hidden and learned from."""
-
-    fraction: float = 0.1  # of the edges, hidden in each round
-    max_pairs: int = 4000  # sources to learn from
-    n_candidates: int = 500  # of a list of suggestions
-
-    def n_sources(self, graph: DiGraph) -> int:
-        """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
-        return int(np.clip(_WORK / max(graph.n_edges, 1), 400, self.max_pairs))
+_CAP = 20.0  # most that a list counts, in means
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +61,6 @@ class Learned:
     hits: HitRates
     horizon: float  # of the popularity that ranks for sources without edges
     validation: dict[str, Any]
-
-
-class Examples(NamedTuple):
-    """Terms of pairs, and how many pairs each stands for."""
-
-    terms: Float64Array
-    weight: Float64Array
-
-    def take(self, which: Any) -> Examples:
-        """Return some of the pairs."""
-        return Examples(self.terms[which], self.weight[which])
 
 
 class Hidden(NamedTuple):
@@ -116,35 +86,38 @@ class Hidden(NamedTuple):
 def learn(
     graph: DiGraph,
     collect: Callable[[], Collection],
-    plan: Plan,
     rng: np.random.Generator,
-    clock: Clock | None = None,
+    *,
+    fraction: float = 0.1,
+    max_pairs: int = 4000,
+    n_candidates: int = 500,
 ) -> tuple[Learned, Collection]:
-    """Return what was learned, and the evidence of the last round."""
-    hidden = hide(graph, plan.fraction, rng, clock)
-    rounds = min(_ROUNDS, -(-min(_ENOUGH, plan.max_pairs) // len(hidden.edges)))
-    everyone = np.ones(graph.n_nodes, dtype=bool)
+    """Return what was learned, and the evidence of the last round.
+
+    `fraction` of the edges are hidden in each round, and at most `max_pairs` sources learned from.
+    """
+    evidence = collect()
+    clock = evidence.settings.clock
+    hidden = hide(graph, fraction, rng, clock)
+    rounds = min(_ROUNDS, -(-min(_ENOUGH, max_pairs) // len(hidden.edges)))
+    judged = np.ones(graph.n_nodes, dtype=bool)
     samples: list[Sample] = []
     if rounds > 1:  # a small graph is hidden from several times to learn, and once more to judge
         for _ in range(rounds):
-            some = hide(graph, plan.fraction, rng, clock, keep_connected=True)
-            samples.append(draw_sample(some, collect().fit(some.rest), plan, everyone, rng))
-        evidence, judged = collect().fit(hidden.rest), everyone
+            some = hide(graph, fraction, rng, clock, keep_connected=True)
+            samples.append(draw_sample(some, collect().fit(some.rest), judged, rng, max_pairs))
+        evidence.fit(hidden.rest)
     else:
-        evidence, judged = collect().fit(hidden.rest), rng.random(graph.n_nodes) < 1 / 3
-        samples.append(draw_sample(hidden, evidence, plan, ~judged, rng))
+        evidence.fit(hidden.rest)
+        judged = rng.random(graph.n_nodes) < 1 / 3
+        samples.append(draw_sample(hidden, evidence, ~judged, rng, max_pairs))
     sample = Sample.joined(samples)
-    links = sample.examples(sample.link)
-    against = {
-        "link": (links, sample.others),
-        "direction": (sample.examples(sample.one_way), sample.examples(sample.back)),
-        "order": (links, sample.examples(sample.apart)),
-    }
+    rows, against = (sample.terms, sample.weight), sample.against()
     with stage("combination"):
         doubtful = np.array([kind == "attributes" for kind in evidence.term_kinds])
-        helpful = not doubtful.any() or _helps(doubtful, *against["link"])
+        helpful = not doubtful.any() or _helps(doubtful, *rows, *against["link"])
         use = np.ones_like(doubtful) if helpful else ~doubtful
-        heads = {name: fit_pairs(*sides, use) for name, sides in against.items()}
+        heads = {name: fit_pairs(*rows, *sides, use) for name, sides in against.items()}
         choices = sample.choices
         chosen = fit_logit(choices, CHOICE_RIDGE, use)
         other = choices.taken == 0
@@ -152,11 +125,16 @@ def learn(
         heads["target"] = Head(chosen.raw_weight, float(-chosen.mean @ chosen.raw_weight), usual)
     with stage("hit rates"):
         horizon, cold = _popularity(graph, clock, rng)
-        ranker = Ranker(hidden.rest, evidence, heads["target"], plan.n_candidates, horizon)
+        ranker = Ranker(hidden.rest, evidence, heads["target"], n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
         for name in ("direction", "order"):
-            learned.validation[name] = _judged(*against[name], use)
+            learned.validation[name] = _judged(*rows, *against[name], use)
     return learned, evidence
+
+
+def n_sources(graph: DiGraph, most: int = 4000) -> int:
+    """Return how many sources to learn from: fewer in large graphs, where each takes longer."""
+    return int(np.clip(_WORK / max(graph.n_edges, 1), 400, most))
 
 
 def hide(
@@ -193,11 +171,8 @@ class Sample(NamedTuple):
 
     terms: Float64Array
     group: Int64Array  # number of the source, ascending from 0
-    link: BoolArray  # hidden edges
-    candidate: BoolArray  # other targets that the source could have had
-    one_way: BoolArray  # hidden edges whose reverse is no edge
-    back: BoolArray  # reverses of such edges
-    apart: BoolArray  # pairs that paths join the other way round only
+    kind: Int64Array  # LINK, CANDIDATE, BACK or APART
+    single: BoolArray  # whether the reverse is no edge
     offset: Float64Array  # logarithm of how many candidates of its source a row stands for
     weight: Float64Array  # how many pairs of the graph it stands for
 
@@ -208,24 +183,19 @@ class Sample(NamedTuple):
         moved = [s._replace(group=s.group + by) for s, by in zip(samples, firsts, strict=True)]
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
-    def examples(self, which: Any) -> Examples:
-        """Return the rows where a mask is true."""
-        return Examples(self.terms[which], self.weight[which])
-
-    @property
-    def others(self) -> Examples:
-        """Pairs that are no links, near misses too."""
-        other = np.flatnonzero(self.candidate)
-        if len(other) > 10 * _AGAINST:
+    def against(self) -> dict[str, tuple[Int64Array, Int64Array]]:
+        """Return the rows that are links, and those to set against them, by question."""
+        link, other, _, apart = (np.flatnonzero(self.kind == kind) for kind in range(4))
+        if len(other) > 10 * _AGAINST:  # near misses too
             other = other[np.random.default_rng(0).permutation(len(other))[: 10 * _AGAINST]]
-        return self.examples(other)
+        way, back = (np.flatnonzero(self.single & (self.kind == kind)) for kind in (LINK, BACK))
+        return {"link": (link, other), "direction": (way, back), "order": (link, apart)}
 
     @property
     def choices(self) -> Choices:
         """The hidden edges as choices out of what their sources could have."""
-        own = self.link | self.candidate
-        chosen = np.flatnonzero(self.link[own])
-        weight = self.weight[self.link]
+        own = self.kind <= CANDIDATE
+        chosen, weight = np.flatnonzero(self.kind[own] == LINK), self.weight[self.kind == LINK]
         weight = weight * len(chosen) / max(weight.sum(), 1e-9)
         return Choices(self.terms[own], self.group[own], chosen, self.offset[own], weight)
 
@@ -247,14 +217,18 @@ def draw_sources(
 
 
 def draw_sample(
-    hidden: Hidden, evidence: Collection, plan: Plan, allowed: BoolArray, rng: np.random.Generator
+    hidden: Hidden,
+    evidence: Collection,
+    allowed: BoolArray,
+    rng: np.random.Generator,
+    most: int = 4000,
 ) -> Sample:
     """Compute the terms of the pairs to learn from."""
     graph, near = hidden.graph, hidden.connected()
     # Edges without which their ends fall apart teach little, unless most are of that kind.
     left = hidden.left(near if near.mean() >= 0.5 else None)
     reverse = left.reverse()
-    k = plan.n_sources(graph)
+    k = n_sources(graph, most)
     anyone = min(k // 4, 500)
     shares = [(k, left.out_degree), (anyone, allowed), (anyone, left.in_degree)]
     sources, stands = draw_sources(shares, allowed, rng)
@@ -278,7 +252,8 @@ def draw_sample(
         every[sizes[0] : sizes[0] + sizes[1]] = offset
         weight = stands[at] * np.repeat(counts, sizes) * np.exp(every)
         nodes = np.concatenate(parts)
-        return room.table[nodes], nodes, np.repeat(np.arange(4), sizes), every, weight
+        kinds = np.repeat([LINK, CANDIDATE, BACK, APART], sizes)
+        return room.table[nodes], nodes, kinds, every, weight
 
     with stage("pairs to learn from"):
         found = evidence.local.scan(sources, visit)
@@ -286,10 +261,10 @@ def draw_sample(
     group = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
     u = sources[group]
     terms = evidence.as_terms(evidence.numbers(table.astype(np.float64), u, v))
-    # Reverses of hidden edges come from their targets, which are sources of the sample as well.
-    one_way = (kind == 0) & (graph.find_edges(v, u) < 0)
-    back = (kind == 2) & (graph.find_edges(u, v) < 0)
-    return Sample(terms, group, kind == 0, kind == 1, one_way, back, kind == 3, offset, weight)
+    # Reverses of hidden edges come from their targets, which are sources of the sample as well:
+    # there the reverse is the hidden edge, and the pair itself must be none.
+    ends = np.where(kind == BACK, (u, v), (v, u))
+    return Sample(terms, group, kind, graph.find_edges(*ends) < 0, offset, weight)
 
 
 def _candidates(
@@ -341,63 +316,76 @@ def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, f
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
 
 
-def fit_pairs(good: Examples, bad: Examples, use: BoolArray | None = None) -> Head:
-    """Fit a logistic regression of the terms of links against those of pairs that are none.
+def fit_pairs(
+    terms: Float64Array,
+    weight: Float64Array,
+    good: Int64Array,
+    bad: Int64Array,
+    use: BoolArray | None = None,
+) -> Head:
+    """Fit a logistic regression of rows that are links against rows that are none.
 
     Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
     """
-    if not len(good.terms) or not len(bad.terms):  # every edge has its reverse, or all are reached
-        nothing = np.zeros(good.terms.shape[1])
+    if not len(good) or not len(bad):  # every edge has its reverse, or all are reached
+        nothing = np.zeros(terms.shape[1])
         return Head(nothing, 0.0, nothing)
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise MissingDependencyError("scikit-learn", "links", "Learning to predict links") from None
-    terms = np.concatenate([good.terms, bad.terms])
-    weight = [side.weight * (len(terms) / (2 * side.weight.sum())) for side in (good, bad)]
-    mean, spread = terms.mean(axis=0), terms.std(axis=0)
+    rows = terms[np.concatenate([good, bad])]
+    counts = [weight[side] * (len(rows) / (2 * weight[side].sum())) for side in (good, bad)]
+    mean, spread = rows.mean(axis=0), rows.std(axis=0)
     varies = spread > 1e-9  # a term that never varies gets no weight
     varies = varies if use is None else varies & use
     model: Any = LogisticRegression(C=1.0 / RIDGE, max_iter=200, solver="newton-cholesky")
-    truth = np.repeat([1, 0], [len(good.terms), len(bad.terms)])
-    scaled = (terms[:, varies] - mean[varies]) / spread[varies]
-    model.fit(scaled, truth, sample_weight=np.concatenate(weight))
+    scaled = (rows[:, varies] - mean[varies]) / spread[varies]
+    truth = np.repeat([1, 0], [len(good), len(bad)])
+    model.fit(scaled, truth, sample_weight=np.concatenate(counts))
     found = np.zeros(len(mean))
     found[varies] = model.coef_[0] / spread[varies]
-    usual = np.average(bad.terms, axis=0, weights=bad.weight)
+    usual = np.average(terms[bad], axis=0, weights=weight[bad])
     return Head(found, float(model.intercept_[0] - mean @ found), usual)
 
 
 _HALVES = ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2)))
 
 
-def _helps(doubtful: BoolArray, good: Examples, bad: Examples) -> bool:
+def _helps(
+    doubtful: BoolArray,
+    terms: Float64Array,
+    weight: Float64Array,
+    good: Int64Array,
+    bad: Int64Array,
+) -> bool:
     """Return whether terms lower the loss of the other half by more than a standard error."""
     gains, counts = [], []
     for mine, theirs in _HALVES:
-        full, less = (fit_pairs(good.take(mine), bad.take(mine), u) for u in (None, ~doubtful))
-        for side, sign in ((good.take(theirs), -1.0), (bad.take(theirs), 1.0)):
-            losses = [np.logaddexp(0.0, sign * head.score(side.terms)) for head in (full, less)]
-            gains.append(losses[1] - losses[0])
-            counts.append(side.weight / (4 * side.weight.sum()))
+        heads = [fit_pairs(terms, weight, good[mine], bad[mine], u) for u in (~doubtful, None)]
+        for side, sign in ((good[theirs], -1.0), (bad[theirs], 1.0)):
+            less, full = (np.logaddexp(0.0, sign * head.score(terms[side])) for head in heads)
+            gains.append(less - full)
+            counts.append(weight[side] / (4 * weight[side].sum()))
     gain, share = np.concatenate(gains), np.concatenate(counts)
     mean = share @ gain
     return bool(mean > np.sqrt(share**2 @ (gain - mean) ** 2))
 
 
-def _judged(good: Examples, bad: Examples, use: BoolArray) -> dict[str, Any]:
+def _judged(
+    terms: Float64Array, weight: Float64Array, good: Int64Array, bad: Int64Array, use: BoolArray
+) -> dict[str, Any]:
     """Return AUC and calibration on the halves that were not learned from."""
-    if min(len(good.terms), len(bad.terms)) < 4:
+    if min(len(good), len(bad)) < 4:
         return {"auc": None, "error": None, "bins": []}
-    scores = np.empty(len(good.terms)), np.empty(len(bad.terms))
+    score = np.empty(len(terms))
     for mine, theirs in _HALVES:
-        head = fit_pairs(good.take(mine), bad.take(mine), use)
-        for part, side in zip(scores, (good, bad), strict=True):
-            part[theirs] = head.score(side.terms[theirs])
-    score = np.concatenate(scores)
-    link = np.arange(len(score)) < len(good.terms)
-    weight = np.concatenate([side.weight / (2 * side.weight.sum()) for side in (good, bad)])
-    return {"auc": _auc(score, link, weight)} | calibration(expit(score), link, weight)
+        head = fit_pairs(terms, weight, good[mine], bad[mine], use)
+        for side in (good[theirs], bad[theirs]):
+            score[side] = head.score(terms[side])
+    rows, link = np.concatenate([good, bad]), np.repeat([True, False], [len(good), len(bad)])
+    share = np.concatenate([weight[side] / (2 * weight[side].sum()) for side in (good, bad)])
+    return {"auc": _auc(score[rows], link, share)} | calibration(expit(score[rows]), link, share)
 
 
 def calibration(
@@ -435,7 +423,7 @@ def _judge(
 ) -> Learned:
     """Learn hit rates and probabilities from sources that the models have not seen."""
     graph, left, near = hidden.graph, hidden.left(), hidden.left(hidden.connected())
-    k = min(Plan().n_sources(graph) // 2, _JUDGED)
+    k = min(n_sources(graph) // 2, _JUDGED)
     sources, own = draw_sources([(k, left.out_degree), (k, allowed)], allowed, rng)
     streams = rng.spawn(len(sources))
 
@@ -448,42 +436,45 @@ def _judge(
         chance, stands = _by_chance(free, streams[at])
         missed = np.setdiff1d(true, nodes)  # hidden edges that no list would have
         every = np.concatenate([nodes, missed, chance])
-        terms = ranker.terms(u, every, room)
+        terms = ranker.evidence.terms_of(u, every, room)
         weight = np.full(len(every), own[at])
         weight[len(nodes) + len(missed) :] *= np.exp(stands)
         ranked = ranker.top(u, nodes, heads["target"].score(terms[: len(nodes)]), _LISTED)
         link = np.isin(every, true)
         joined = ~link | np.isin(every, targets_of(near, u))  # ends still connected without it
-        listed = Suggested(ranked, np.isin(ranked.nodes, true), own[at])
-        return listed, heads["link"].score(terms), link, joined, weight
+        hit, score = np.isin(ranked.nodes, true), heads["link"].score(terms)
+        return ranked.features, hit, np.arange(len(hit)), score, link, joined, weight
 
-    suggested, *sides = zip(*ranker.evidence.local.scan(sources, visit), strict=True)
-    score, link, joined, weight = (np.concatenate(side) for side in sides)
-    source = np.repeat(np.arange(len(sources)), [len(each) for each in sides[0]])
-    warm = np.array([not each.ranked.cold for each in suggested], dtype=bool)
+    found = list(zip(*ranker.evidence.local.scan(sources, visit), strict=True))
+    features, hit, rank, score, link, joined, weight = (np.concatenate(side) for side in found)
+    # The sources of suggestions and of pairs, by number.
+    listed, source = (
+        np.repeat(np.arange(len(sources)), [len(each) for each in found[at]]) for at in (1, 3)
+    )
+    warm = (hidden.rest.out_degree + hidden.rest.in_degree)[sources] > 0
     density = _density(len(hidden.edges), hidden.rest)
 
     def learned_from(which: BoolArray) -> tuple[Curve, HitRates]:
         """Return what sources teach: the ratio for pairs, and hit rates of lists."""
-        rates = fit_hit_rates(list(compress(suggested, which & warm)) or list(suggested))
+        lists = which & warm if (which & warm).any() else np.ones_like(warm)
+        counts, rows = np.minimum(own / own[lists].mean(), _CAP), lists[listed]
+        rates = ranking.fit_hit_rates(features[rows], hit[rows], counts[listed[rows]])
         ratio = Curve(np.array([-20.0, 20.0]), np.array([-20.0, 20.0]))
         good, bad = which[source] & link, which[source] & ~link
         if np.count_nonzero(good) > 1 and bad.any():
-            ratio = fit_log_ratio(score[good], weight[good], score[bad], weight[bad])
+            ratio = ranking.fit_log_ratio(score[good], weight[good], score[bad], weight[bad])
         return ratio, HitRates(*rates, cold, density)
 
     # Each half of the sources is judged by what the other teaches.
     half = np.arange(len(sources)) % 2 == 0
-    stated, shown = np.empty(len(score)), [np.empty((4, 0))]
+    stated, shown = np.empty(len(score)), np.empty(len(hit))
     for which in (half, ~half):
         ratio, hits = learned_from(~which)
         stated[which[source]] = ratio(score[which[source]])
-        for each in compress(suggested, which & warm):
-            rates = hits.rates(each.ranked)[:10]
-            counts = np.full(len(rates), min(each.weight, 20 * own.mean()))
-            shown.append(np.stack([np.arange(len(rates)), rates, each.hit[:10], counts]))
-    rank, rates, hit, counts = np.concatenate(shown, axis=1)
-    ranks, _ = _in_bins(rank.astype(np.int64), rates, hit, counts, "lists")
+        shown[which[listed]] = hits.curve(features[which[listed]] @ hits.weights)
+    top = warm[listed] & (rank < 10)
+    counts = np.minimum(own, _CAP * own.mean())[listed[top]]
+    ranks, _ = _in_bins(rank[top], shown[top], hit[top], counts, "lists")
     ranks = [{"rank": at, **row} for at, row in enumerate(ranks, 1)]
     away = max((abs(row["stated"] - row["right"]) for row in ranks), default=None)
     report = {
@@ -521,11 +512,9 @@ def _at_base_rates(
 
 def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
     """Return the weighted share of pairs of a link and another pair in the right order."""
-    _, place = np.unique(score, return_inverse=True)
-    bad = np.bincount(place, weight * ~links)
-    good = np.bincount(place, weight * links)
-    below = np.cumsum(bad) - bad
-    return float((good * (below + bad / 2)).sum() / (good.sum() * bad.sum()))
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(links, score, sample_weight=weight))
 
 
 def _popularity(

@@ -13,17 +13,16 @@ import numpy as np
 from scipy.special import expit
 
 from atpgraph.embedding.settings import Estimator
-from atpgraph.errors import InputError, NotFittedError
+from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
 from atpgraph.linkpred.evidence import Collection, select_kinds
-from atpgraph.linkpred.evidence.attributes import attribute_vectors
+from atpgraph.linkpred.evidence.attributes import Clock, attribute_vectors
 from atpgraph.linkpred.evidence.kernels import Room, best_share
 from atpgraph.linkpred.evidence.parts import NewNode, Settings
-from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
-from atpgraph.linkpred.learning import Learned, Plan, learn
+from atpgraph.linkpred.learning import Learned, learn
 from atpgraph.linkpred.ranking import Ranker, largest, source_features, targets_of
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import whole_number
@@ -152,12 +151,12 @@ class LinkPredictor(Estimator):
         if attributes is not None:
             known = attribute_vectors(attributes, graph, random_state=seed)
         if times is not None:
-            clock = Clock.of(_times(times, graph), graph)
+            clock = Clock.of(times, graph)
         settings = Settings(self.n_components, self.n_jobs, seed, known, clock)
-        plan = Plan(self.fraction, self.max_pairs, self.n_candidates)
         learned, evidence = learn(
-            graph, lambda: Collection(self.evidence, settings), plan, plan_rng, clock
-        )
+            graph, lambda: Collection(self.evidence, settings), plan_rng, fraction=self.fraction,
+            max_pairs=self.max_pairs, n_candidates=self.n_candidates,
+        )  # fmt: skip
         names = evidence.term_names
         if evidence.fit(graph).term_names != names:
             raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
@@ -272,12 +271,12 @@ class LinkPredictor(Estimator):
             log_odds(base_rate)
         several = graph.several(u) is not None
         codes = graph.codes(u).astype(np.int64)
-        found = [
-            (graph.labels[ranked.nodes], self.learned_.hits.rates(ranked, base_rate))
-            for ranked in self.evidence_.local.scan(
-                codes, lambda i, room: self._ranker.rank(int(codes[i]), room, k, not exclude_known)
-            )
-        ]
+
+        def visit(at: int, room: Room) -> tuple[AnyArray, Float64Array]:
+            ranked = self._ranker.rank(int(codes[at]), room, k, not exclude_known)
+            return graph.labels[ranked.nodes], self.learned_.hits.rates(ranked, base_rate)
+
+        found = self.evidence_.local.scan(codes, visit)
         if as_frame:
             labels, rates = ([each[side] for each in found] for side in (0, 1))
             return ranking_frame(graph.labels[codes], labels, rates, ("source", "target", "rate"))
@@ -314,10 +313,9 @@ class LinkPredictor(Estimator):
 
         local = self.evidence_.local
         (near,) = local.scan(np.array([code]), visit)
-        taken = [code]
-        if exclude_known:
-            taken += targets_of(graph.reverse(), code).tolist()
-        nodes = np.setdiff1d(np.union1d(near, largest(graph.out_degree, limit)), taken)
+        known = targets_of(graph.reverse(), code)[: None if exclude_known else 0]
+        nodes = np.union1d(near, largest(graph.out_degree, limit))
+        nodes = np.setdiff1d(nodes, np.append(known, code))
         scores = self.score_codes(nodes, np.full(len(nodes), code))
         order = np.argsort(-scores, kind="stable")[:k]
         return graph.labels[nodes[order]], self._probability(scores[order], prior)
@@ -342,7 +340,7 @@ class LinkPredictor(Estimator):
         def visit(at: int, room: Room) -> tuple[AnyArray, ...]:
             u = int(sources[at])
             ranked = self._ranker.rank(u, room, min(k, 20))
-            way = direction.score(self._ranker.terms(u, ranked.nodes, room))
+            way = direction.score(self.evidence_.terms_of(u, ranked.nodes, room))
             columns = (hits.order(ranked), np.full(len(way), u), ranked.nodes)
             return tuple(side[way >= 0] for side in (*columns, hits.rates(ranked, base_rate)))
 
@@ -459,18 +457,13 @@ class LinkPredictor(Estimator):
         return self.with_node(*args, **given)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        if not hasattr(self, "graph_"):
+        """Return the HTML that a notebook shows."""
+        if not self.__sklearn_is_fitted__():
             return html_table("LinkPredictor, not fitted", self.get_params())
-        return html_table(
-            "LinkPredictor, fitted",
-            {
-                "nodes": self.graph_.n_nodes,
-                "edges": self.graph_.n_edges,
-                "evidence": ", ".join(self.evidence_.kinds),
-                "AUC on hidden edges": f"{self.validation_['link']['auc']:.3f}",
-            },
-        )
+        about: dict[str, object] = {"nodes": self.graph_.n_nodes, "edges": self.graph_.n_edges}
+        kinds, auc = ", ".join(self.evidence_.kinds), self.validation_["link"]["auc"]
+        about |= {"evidence": kinds, "AUC on hidden edges": f"{auc:.3f}"}
+        return html_table("LinkPredictor, fitted", about)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the predictor to one ``.npz`` file: no pickle, safe to load from a stranger."""
@@ -481,18 +474,6 @@ class LinkPredictor(Estimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a predictor that :meth:`save` wrote."""
         return predictor_file.load(cls, path)
-
-    def _fitted(self) -> DiGraph:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This LinkPredictor is not fitted yet; call fit(graph) first.")
-        return self.graph_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "graph_")
-
-    def __repr__(self) -> str:
-        fitted = f".fit({self.graph_!r})" if self.__sklearn_is_fitted__() else ""
-        return super().__repr__() + fitted
 
 
 def log_odds(base_rate: float) -> float:
@@ -506,19 +487,3 @@ def log_odds(base_rate: float) -> float:
     if not 0 < base_rate < 1:
         raise InputError(f"base_rate is {base_rate}; it must be between 0 and 1.")
     return float(np.log(base_rate / (1.0 - base_rate)))
-
-
-def _times(times: Any, graph: DiGraph) -> Float64Array:
-    """Return times as an array: of nodes if they are a mapping from labels."""
-    if isinstance(times, dict):
-        labels = list(times)
-        codes = graph.codes_or_minus_one(labels)
-        found = np.full(graph.n_nodes, np.nan)
-        found[codes[codes >= 0]] = [
-            float(times[x]) for x, c in zip(labels, codes, strict=True) if c >= 0
-        ]
-        return found
-    try:
-        return np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("times must be numbers, one for each node or for each edge.") from None

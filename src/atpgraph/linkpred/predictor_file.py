@@ -13,8 +13,8 @@ import numpy as np
 
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.attributes import Clock
 from atpgraph.linkpred.evidence.parts import PARTS, Settings
-from atpgraph.linkpred.evidence.times import Clock
 from atpgraph.linkpred.learning import QUESTIONS, Learned
 from atpgraph.linkpred.ranking import FEATURES, Curve, Head, HitRates
 from atpgraph.util.archive import Field, read_archive, write_archive
@@ -62,12 +62,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "density": hits.density,
         "horizon": learned.horizon,
     }
-    arrays: dict[str, AnyArray] = graph_arrays(model.graph_)
+    arrays: dict[str, Any] = graph_arrays(model.graph_)
     for question, head in learned.heads.items():
         arrays |= {f"{question}_{name}": np.asarray(getattr(head, name)) for name in _HEAD}
+    arrays |= {"hit_weights": hits.weights, "cold_rates": hits.cold}
     for name, curve in (("ratio", learned.ratio), ("hit_curve", hits.curve)):
         arrays[name] = np.stack([curve.x, curve.y])
-    arrays["hit_weights"], arrays["cold_rates"] = hits.weights, hits.cold
     if settings.clock is not None:
         arrays |= {f"time_{name}": getattr(settings.clock, name) for name in _TIMES}
     if settings.attributes is not None:
@@ -83,8 +83,7 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
     def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> M:
         model: Any = kind()
         model.set_params(**description["params"])
-        graph = graph_from(arrays)
-        heads = {}
+        graph, heads, clock = graph_from(arrays), {}, None
         for question in QUESTIONS:
             weights, intercept, usual = (arrays[f"{question}_{name}"] for name in _HEAD)
             heads[question] = Head(weights, float(intercept), usual)
@@ -92,33 +91,23 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
         hits = HitRates(arrays["hit_weights"], curve, arrays["cold_rates"], density)
         if not 0 < density < 1 or not len(hits.cold) or not arrays["ratio"].shape[1]:
             raise ValueError("its hit rates mean nothing")
-        learned = Learned(
-            heads, Curve(*arrays["ratio"]), hits, float(description["horizon"]),
-            dict(description["validation"]),
-        )  # fmt: skip
-        evidence = _collection(model, graph, [str(k) for k in description["kinds"]], arrays)
+        ratio, horizon = Curve(*arrays["ratio"]), float(description["horizon"])
+        if "time_edge" in arrays:
+            clock = Clock(graph, *(arrays[f"time_{name}"] for name in _TIMES))
+        known = arrays.get("attributes")
+        settings = Settings(model.n_components, model.n_jobs, 0, known, clock)
+        evidence = Collection([str(k) for k in description["kinds"]], settings)
+        evidence.graph = evidence.local.fit(graph).graph
+        for part in evidence.parts:
+            for name in part.fields:
+                setattr(part, name, arrays[f"{part.kind}_{name}"])
+            if not part.fields:
+                part.fit(graph)
         if len(heads["link"].weights) != len(evidence.term_names):
             raise ValueError("its weights do not fit its evidence")
+        learned = Learned(heads, ratio, hits, horizon, dict(description["validation"]))
         model._use(graph, evidence, learned)
         restored: M = model
         return restored
 
     return read_archive(path, FORMAT, VERSION, _HINT, _FIELDS, restore)
-
-
-def _collection(
-    model: Any, graph: Any, kinds: list[str], arrays: dict[str, AnyArray]
-) -> Collection:
-    clock = None
-    if "time_edge" in arrays:
-        clock = Clock(graph, *(arrays[f"time_{name}"] for name in _TIMES))
-    known = arrays.get("attributes")
-    found = Collection(kinds, Settings(model.n_components, model.n_jobs, 0, known, clock))
-    found.graph = graph
-    found.local.fit(graph)
-    for part in found.parts:
-        for name in part.fields:
-            setattr(part, name, arrays[f"{part.kind}_{name}"])
-        if not part.fields:
-            part.fit(graph)
-    return found

@@ -11,13 +11,12 @@ from scipy.special import expit, logit, logsumexp
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
+from atpgraph.linkpred.evidence.attributes import link_counts
 from atpgraph.linkpred.evidence.kernels import Room
-from atpgraph.linkpred.evidence.times import link_counts
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
 
 _POPULAR = 100  # nodes that are candidates for every source
 _LEAST = 25  # examples of a step of a curve
-_CAP = 20.0  # most that a list counts, in means
 # What hit rates depend on; the first ones fall along a list.
 FEATURES = ("share", "rank", "out-degree", "in-degree", "no out-edge", "constant")
 _FALLING = 2
@@ -99,12 +98,6 @@ class Ranker:
         nodes = np.setdiff1d(np.union1d(near, popular), np.append(taken, source))
         return nodes.astype(np.int64)
 
-    def terms(self, source: int, nodes: Int64Array, room: Room) -> Float64Array:
-        """Return the terms of the pairs of the source with nodes."""
-        near = room.table[nodes].astype(np.float64)
-        numbers = self.evidence.numbers(near, np.full(len(nodes), source), nodes)
-        return self.evidence.as_terms(numbers)
-
     def rank(self, source: int, room: Room, k: int, known: bool = False) -> Ranked:
         """Return the best k targets of a source whose local evidence is in the room."""
         if self.is_cold(source):
@@ -113,7 +106,8 @@ class Ranker:
             nodes = nodes[nodes != source]
             return self.top(source, nodes, scores[nodes], k)
         nodes = self.candidates(source, room, k, known)
-        return self.top(source, nodes, self.head.score(self.terms(source, nodes, room)), k)
+        terms = self.evidence.terms_of(source, nodes, room)
+        return self.top(source, nodes, self.head.score(terms), k)
 
     def top(self, source: int, nodes: Int64Array, scores: Float64Array, k: int) -> Ranked:
         """Return the k largest scores; of equal ones those of the smaller number."""
@@ -141,15 +135,14 @@ class HitRates:
     density: float  # share of links among the pairs without an edge, which the rates hold for
 
     def order(self, ranked: Ranked) -> Float64Array:
-        """Return what orders the suggestions of all sources: it falls along each list."""
-        if ranked.cold:
-            rates = np.clip(self._cold(ranked), 1e-9, 1 - 1e-9)
-            return np.asarray(logit(rates) - 1e-6 * np.arange(1, len(rates) + 1) - 100.0)
+        """Return what orders the suggestions of sources with edges: it falls along each list."""
         return np.asarray(ranked.features @ self.weights)
 
     def rates(self, ranked: Ranked, base_rate: float | None = None) -> Float64Array:
         """Return the expected hit rate of every suggestion, at the density or a base rate."""
-        rates = self._cold(ranked) if ranked.cold else self.curve(self.order(ranked))
+        rates = self.curve(self.order(ranked))
+        if ranked.cold:
+            rates = self.cold[np.minimum(np.arange(len(rates)), len(self.cold) - 1)]
         if base_rate is None:
             return rates
         by = logit(base_rate) - logit(self.density)
@@ -166,28 +159,13 @@ class HitRates:
         rates = np.minimum(missing * y / np.maximum(1.0 - y, 1e-12), 1.0)
         return replace(self, curve=Curve(self.curve.x, rates), density=density)
 
-    def _cold(self, ranked: Ranked) -> Float64Array:
-        return self.cold[np.minimum(np.arange(len(ranked.nodes)), len(self.cold) - 1)]
 
-
-class Suggested(NamedTuple):
-    """A list, which of it were hits, and how many sources it stands for."""
-
-    ranked: Ranked
-    hit: BoolArray
-    weight: float
-
-
-def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
-    """Learn weights and a curve from lists.
+def fit_hit_rates(x: Float64Array, hit: BoolArray, own: Float64Array) -> tuple[Float64Array, Curve]:
+    """Learn weights and a curve from features of suggestions, hits, and what each counts.
 
     A logistic regression whose weights of share and rank cannot have the wrong sign, then an
     isotonic regression of the hits over its score.
     """
-    x = np.concatenate([each.ranked.features for each in lists])
-    hit = np.concatenate([each.hit for each in lists]).astype(np.float64)
-    weight = np.array([each.weight for each in lists])
-    own = np.repeat(np.minimum(weight / weight.mean(), _CAP), [len(each.hit) for each in lists])
     falling = np.arange(len(FEATURES)) < _FALLING
     if not hit.any():
         return falling.astype(np.float64), Curve(np.zeros(1), np.zeros(1))
@@ -204,7 +182,7 @@ def fit_hit_rates(lists: list[Suggested]) -> tuple[Float64Array, Curve]:
     bounds = [(1e-3, None) if falls else (None, None) for falls in falling]
     start = np.append(falling[:-1].astype(np.float64), -2.0)
     weights = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x / scale
-    return weights, fit_curve(x @ weights, hit, own)
+    return weights, fit_curve(x @ weights, hit.astype(np.float64), own)
 
 
 def fit_curve(x: Float64Array, y: Float64Array, weight: Float64Array) -> Curve:

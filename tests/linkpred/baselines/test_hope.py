@@ -10,12 +10,10 @@ from atpgraph.errors import AtpError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.baselines import (
     HOPE,
-    CommonNeighbours,
-    LevelDifference,
 )
 from atpgraph.linkpred.baselines.factored import spectral_radius
 from atpgraph.linkpred.factor import operator, singular_factors
-from tests.linkpred.helpers import all_scores, dense
+from tests.linkpred.helpers import all_scores, dense, formula
 
 PROXIMITIES = ["katz", "common-neighbours", "adamic-adar", "rooted-pagerank"]
 
@@ -104,9 +102,9 @@ def test_worked_example_of_the_atp_paper() -> None:
     common = HOPE(1, "common-neighbours").fit(graph).score(pair, back)
     assert common == pytest.approx([0.0, 0.0], abs=1e-12)
     # With all dimensions the two paths through C and D count, and still tie.
-    assert CommonNeighbours().fit(graph).score(pair, back).tolist() == [2, 2]
+    assert formula("common-neighbours").fit(graph).score(pair, back).tolist() == [2, 2]
     # Where (B, E) is an edge, breaking cycles removes the figure's four edges and finds the way.
     whole = DiGraph.from_edges([tuple(edge) for edge in [*edges, "BE"]], nodes="ABCDEF")
     removed = {u + v for u, v in break_cycles(whole, "h-voting").removed_edges}
     assert removed == {"CB", "DB", "EC", "ED"}
-    assert LevelDifference().fit(whole).score(pair, back).tolist() == [2, -2]
+    assert formula("levels").fit(whole).score(pair, back).tolist() == [2, -2]

@@ -8,25 +8,22 @@ import pytest
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.baselines import (
     AdjacencySVD,
-    CommonNeighbours,
-    DegreeProduct,
-    PreferentialAttachment,
 )
 from atpgraph.linkpred.factor import singular_factors, stored
-from tests.linkpred.helpers import all_scores, dense
+from tests.linkpred.helpers import all_scores, dense, formula
 
 
 def test_degrees_by_hand(small: DiGraph) -> None:
     A = dense(small)
     out, inn = A.sum(axis=1), A.sum(axis=0)
-    assert all_scores(DegreeProduct().fit(small), 25) == pytest.approx(np.outer(out, inn))
+    assert all_scores(formula("degree-product").fit(small), 25) == pytest.approx(np.outer(out, inn))
     both = out + inn
-    attachment = PreferentialAttachment().fit(small)
+    attachment = formula("preferential").fit(small)
     assert all_scores(attachment, 25) == pytest.approx(np.outer(both, both))
 
 
 def test_common_neighbours_are_the_square(small: DiGraph) -> None:
-    assert all_scores(CommonNeighbours().fit(small), 25) == pytest.approx(
+    assert all_scores(formula("common-neighbours").fit(small), 25) == pytest.approx(
         dense(small) @ dense(small)
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atpgraph.graph import DiGraph
-from atpgraph.linkpred.evidence.collection import LOCAL
+from atpgraph.linkpred.evidence import LOCAL
 from atpgraph.linkpred.evidence.kernels import Room, best_near, best_share
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from tests.linkpred.helpers import dense

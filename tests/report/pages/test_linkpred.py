@@ -9,12 +9,11 @@ import pytest
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import noisy_hierarchy
 from atpgraph.linkpred import EmbeddingMethod
-from atpgraph.linkpred.baselines import DegreeProduct
 from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
 from atpgraph.report import write_index
 from atpgraph.report.pages.linkpred import render
-from tests.linkpred.helpers import hierarchy
+from tests.linkpred.helpers import formula, hierarchy
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def test_failures_and_missing_protocols_are_told() -> None:
 
     made = [
         Row("broken", "ours", lambda k, seed: Broken(), False),
-        Row("fine", "ours", lambda k, seed: DegreeProduct(), False),
+        Row("fine", "ours", lambda k, seed: formula("degree-product"), False),
     ]
     assert "too large" in render(run(hierarchy(), made, seeds=1))
     n = 40

@@ -1,4 +1,4 @@
-"""The one object for whoever wants to know whom to ask: a script, the command line, a service."""
+"""Suggest who should answer a question: the object behind scripts, commands and the service."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _warn_renamed(old: str, new: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Advisor:
-    """Says who should answer a question.
+    """Suggest who should answer a question.
 
     An advisor never changes: :meth:`welcome` and :meth:`update` give a new one, so that a service
     goes on answering with the old one until the new one is there.
@@ -61,7 +61,8 @@ class Advisor:
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
     fitted, stored : Expertise, bytes or None
-        The expertise, or its file, which is read when it is first asked for.
+        The expertise, or its file, which is read when it is first asked for; no bytes if it is to
+        be computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -168,24 +169,31 @@ class Advisor:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model folder, whole or not at all; returns its path."""
-        expertise = self.stored or self.expertise
+        stored = self.stored if self.fitted is None else None
+        expertise = self.expertise if stored is None else stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
+
+    def merged(self) -> Self:
+        """Return the same advisor with what came since it was made in its indexes."""
+        made = replace(self, history=History(self.history.records.settled(), self.history.now))
+        made.warm_up()
+        return made
 
     @cached_property
     def expertise(self) -> Expertise:
         """Difficulty of questions and expertise of people; computed when first asked for."""
         if self.fitted is not None:
             return self.fitted
-        if self.stored is not None:
+        if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
 
         return Expertise.fit(History(self.history.records).posts(), **self.embedding)
 
     def experts(self, top: int = 20, tag: str | None = None) -> tuple[Int64Array, Float64Array]:
-        """Users with the most expertise, overall or in a tag, and how much."""
+        """Return the users with the most expertise, overall or in a tag, and their scores."""
         if tag is None:
             return self.expertise.experts(top)
         return self.expertise.tag_experts(History(self.history.records).posts(), tag, top)
@@ -245,7 +253,7 @@ class Advisor:
         return self.history.week_ms
 
     def welcome(self, people: Iterable[Newcomer]) -> Self:
-        """An advisor that also suggests newcomers, by what they declare or their first answers.
+        """Return an advisor that also suggests these newcomers.
 
         Somebody who was welcomed before is placed anew.
         """
@@ -257,7 +265,7 @@ class Advisor:
         return made
 
     def observe(self, events: Iterable[Event]) -> Self:
-        """An advisor that knows what has happened since; this one stays as it is.
+        """Return an advisor that also knows these events; this one does not change.
 
         An event takes about as long as a few copies of one number for each person. Weights, levels
         and expertise stay as they were trained; expertise is computed anew, when it is asked for,
@@ -289,7 +297,7 @@ class Advisor:
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
             fitted=None if gone else self.fitted,
-            stored=None if gone else self.stored,
+            stored=b"" if gone else self.stored,
             ignored=seen.ignored,
         )
         if made.newcomers and "open_history" in vars(self):
@@ -309,12 +317,12 @@ class Advisor:
         return replace(self, router=self.router.recalibrated(stated, happened))
 
     def unplaced(self) -> list[int]:
-        """Newcomers of whom nothing is known here, so that they are never suggested."""
+        """Return the newcomers who cannot be placed, and so are never suggested."""
         arrivals = self.open_history.records.newcomers
         return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
 
     def update(self, site: Site) -> Self:
-        """An advisor with the same weights that knows a later dump of its site."""
+        """Return an advisor with the same weights and the data of a later dump of its site."""
         records = Records.of(site, self.history.records.text_model)
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
@@ -335,10 +343,10 @@ class Advisor:
 
     @property
     def ranker(self) -> LocalRanker:
-        """What ranks in this process."""
+        """Return the object that ranks in this process."""
         return LocalRanker(self.router, self.hierarchy)
 
     @cached_property
     def open_history(self) -> History:
-        """The history with the newcomers in it."""
+        """Return the history including the newcomers."""
         return welcome(self.history, self.newcomers) if self.newcomers else self.history

@@ -77,6 +77,7 @@ FORMAT, TIMELINE, LEVELS = "atpgraph-cqa-model", "atpgraph-timeline", "atpgraph-
 TEXT_VECTORS, VERSION = "atpgraph-text-vectors", 1
 MANIFEST, EXPERTISE, VECTORS = "model.json", "expertise.npz", "vectors.npz"
 WEIGHTS, TOKENIZER = "text-model.onnx", "text-tokenizer.json"
+_PART = 5000
 _FILES = (MANIFEST, "timeline.npz", "levels.npz", EXPERTISE, VECTORS, WEIGHTS, TOKENIZER)
 _HINT = "a trained model; make one with 'atp qa train SITE -o MODEL'"
 _TABLES: dict[str, type[Table]] = {
@@ -118,7 +119,7 @@ _VECTOR_FIELDS = {"vectors": Field("i", ("q", "k"), low=-127, high=128)}
 
 
 def check_writable_model(path: str | os.PathLike[str]) -> None:
-    """Refuse, before long work, a place where a model could not be written in the end."""
+    """Raise an InputError before long work if a model cannot be written to a path."""
     check_folder(path, known=_FILES)
 
 
@@ -148,10 +149,10 @@ def write_model(
         write("timeline.npz", TIMELINE, _arrays(records), now=history.now)
         levels = {"users": hierarchy.users, "level": hierarchy.level}
         write("levels.npz", LEVELS, levels, top=hierarchy.top)
-        if isinstance(expertise, bytes):
-            (folder / EXPERTISE).write_bytes(expertise)
-        else:
+        if not isinstance(expertise, bytes):
             expertise.model.save(folder / EXPERTISE)
+        elif expertise:
+            (folder / EXPERTISE).write_bytes(expertise)
         meaning, manifest["text"] = records.meaning, None
         if meaning is not None:
             write(VECTORS, TEXT_VECTORS, {"vectors": meaning.vectors})
@@ -266,9 +267,14 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding as it is; ranking does not need to read it."""
+        """Return the file of the embedding as it is, which ranking does not need; none if absent.
+
+        A model from which somebody was erased has none: computing it takes minutes.
+        """
         try:
             return (self.path / EXPERTISE).read_bytes()
+        except FileNotFoundError:
+            return b""
         except OSError as error:
             raise InputError(f"Cannot read {self.path / EXPERTISE}: {error.strerror}.") from error
 
@@ -276,6 +282,8 @@ class ModelFolder:
         """Return the embedding that expertise and difficulty come from."""
         from atpgraph_qa.expertise import Expertise
 
+        if not (self.path / EXPERTISE).exists():
+            return Expertise.fit(self.posts())
         return Expertise.from_model(_embedding(self.path / EXPERTISE))
 
     def expertise_of(self, site: Site) -> Expertise:
@@ -379,8 +387,16 @@ def records_of(
 def _arrays(records: Records) -> dict[str, AnyArray]:
     """Return the records as arrays, texts as JSON."""
     texts = {"titles": list(records.texts.titles), **names_of(records)}
-    encoded = {name: as_bytes(json.dumps(lines)) for name, lines in texts.items()}
-    return columns_of(records) | encoded
+    encoded = {name: as_bytes(_json_lines(lines)) for name, lines in texts.items()}
+    columns = columns_of(records)
+    columns["words_data"] = columns["words_data"].astype(np.float32)  # counts: half the file
+    return columns | encoded
+
+
+def _json_lines(lines: list[str]) -> str:
+    """Return a list as JSON, in parts: other threads wait while one is written."""
+    parts = (json.dumps(lines[at : at + _PART])[1:-1] for at in range(0, len(lines), _PART))
+    return f"[{', '.join(parts)}]"
 
 
 def _records(arrays: dict[str, AnyArray]) -> Records:

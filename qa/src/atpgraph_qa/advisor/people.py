@@ -1,4 +1,4 @@
-"""What people set about being asked: opt-out, absence, hours, capacity, groups, topics."""
+"""Settings of people: opt-out, absence, hours, capacity, groups, topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOURS = re.compile(r"([01]\d|2[0-4]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who may be asked.
+    """A person who may be asked.
 
     Attributes
     ----------

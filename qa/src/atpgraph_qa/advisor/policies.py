@@ -1,4 +1,4 @@
-"""Who may be asked, and how often: rules that hold whatever the ranking says."""
+"""Rules for who may be asked, and how often, independent of the ranking."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Policy:
 
 
 class AskLog:
-    """Who was asked when, and how many places newcomers got: what a policy has to remember.
+    """Record who was asked when, and how many places newcomers got, for a policy.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class AskLog:
 
     @property
     def people(self) -> list[int]:
-        """Everybody who was asked."""
+        """Return everybody who was asked."""
         return list(self._last)
 
     def record(self, people: Iterable[int], now_ms: int) -> None:
@@ -173,7 +173,7 @@ class AskLog:
             return self._counts
 
     def drop(self, person: int) -> None:
-        """Forget somebody."""
+        """Remove a person."""
         with self._lock:
             self._asked.pop(person, None)
             self._last.pop(person, None)
@@ -225,7 +225,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Whom a policy asks.
+    """The people that a policy selects.
 
     Attributes
     ----------
@@ -347,38 +347,51 @@ class Dispatcher:
         busy = [user for user in told if self.why_not(self.people[user], now_ms) is not None]
         return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
-    def eligible(self, query: Query, codes: Int64Array) -> BoolArray:
-        """Return which people (user codes) are worth ranking: by activity and groups."""
-        passed = [passed for _, passed in self._eligibility(query, codes)]
-        return np.asarray(np.logical_and.reduce([np.ones(len(codes), dtype=np.bool_), *passed]))
+    def eligible(self, query: Query) -> BoolArray:
+        """Return by user code who is worth ranking, by activity and groups.
 
-    def _eligibility(self, query: Query, codes: Int64Array) -> list[tuple[str, BoolArray]]:
-        """Return what each rule that costs nothing says of people, with a phrase for it."""
+        One entry more is for somebody unknown, −1.
+        """
+        passed = [passed for _, passed in self._eligibility(query)]
+        everybody = np.ones(query.history.n_users + 1, dtype=np.bool_)
+        return np.asarray(np.logical_and.reduce([everybody, *passed]))
+
+    def _eligibility(self, query: Query) -> list[tuple[str, BoolArray]]:
+        """Return what each rule that costs nothing says of everybody, with a phrase for it."""
         rule, history = self.policy, query.history
         checks = []
+
+        def among(users: Any) -> BoolArray:
+            found = np.zeros(history.n_users + 1, dtype=np.bool_)
+            found[history.codes(users)] = True
+            found[-1] = False
+            return found
+
         if rule.least_answers:
-            enough = _by_code(history.n_given, codes) >= rule.least_answers
+            enough = np.append(history.n_given, 0) >= rule.least_answers
             declared = [person.id for person in self.people.declaring()]
             if declared:
-                enough = enough | np.isin(codes, history.codes(declared))
+                enough |= among(declared)
             checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            active = _by_code(history.last_answer_ms, codes) > oldest
+            active = np.append(history.last_answer_ms, 0) > oldest
             checks.append((f"have not answered for {rule.inactive_days:g} days", active))
         if rule.groups:
-            members = np.isin(codes, history.codes(self.people.members(rule.groups)))
+            members = among(self.people.members(rule.groups))
             checks.append(("are in none of the groups that may be asked", members))
         return checks
 
-    def explain_nobody(self, query: Query, codes: Int64Array) -> str:
-        """Return in words why none of some people is eligible."""
+    def explain_nobody(self, query: Query) -> str:
+        """Return in words why none of those who answered before is eligible."""
+        last = query.history.last_answer_ms
+        everybody = np.flatnonzero(last)
+        checks = [(phrase, passed[everybody]) for phrase, passed in self._eligibility(query)]
         parts = [
-            f"{int((~passed).sum())} of {len(codes)} {phrase}"
-            for phrase, passed in self._eligibility(query, codes)
+            f"{int((~passed).sum())} of {len(everybody)} {phrase}"
+            for phrase, passed in checks
             if not passed.all()
         ]
-        last = query.history.last_answer_ms
         days = (query.asked_ms - int(last.max())) / DAY_MS if len(last) else 0.0
         rule = self.policy
         if rule.inactive_days is not None and days > rule.inactive_days:
@@ -399,7 +412,7 @@ class Dispatcher:
         """Choose at most `top` of some users, by score and then id, and log the choice."""
         rule = self.policy
         now = query.asked_ms if self.now_ms is None else self.now_ms
-        allowed = self.eligible(query, query.history.codes(candidates))
+        allowed = self.eligible(query)[query.history.codes(candidates)]
         allowed &= candidates != query.question.asker
         if rule.considered is None:
             allowed &= self.allowed(candidates, query.question.asker, now)
@@ -482,7 +495,7 @@ class Dispatcher:
 
     def newcomers(self, query: Query, candidates: Int64Array) -> BoolArray:
         """Return which candidates are newcomers: few answers, or welcomed as one."""
-        given = _by_code(query.history.n_given, query.history.codes(candidates))
+        given = np.append(query.history.n_given, 0)[query.history.codes(candidates)]
         few = given <= self.policy.newcomer_answers
         welcomed = list(query.history.records.newcomers)
         return np.asarray(few | np.isin(candidates, welcomed) if welcomed else few)
@@ -516,10 +529,3 @@ def best(
         places = places[value >= np.partition(largest, len(largest) - count)[-count]]
     order = np.lexsort((candidates[places], -scores[places]))
     return np.asarray(places[order[:count]])
-
-
-def _by_code(values: Any, codes: Int64Array) -> Any:
-    """Return the values of some user codes, 0 for −1."""
-    found = values[codes] if len(values) else np.zeros_like(codes)
-    found[codes < 0] = 0
-    return found

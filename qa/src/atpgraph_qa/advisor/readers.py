@@ -56,7 +56,7 @@ _SENT: dict[str, Any] = {
 
 
 class Readers:
-    """Processes that rank for an advisor.
+    """Rank in separate processes for an advisor.
 
     Parameters
     ----------
@@ -101,6 +101,10 @@ class Readers:
         *arguments
             Events, newcomers, routers, arrays of int64, or sequences of these.
         """
+        if after.week_ms != self._advisor.week_ms:
+            # Statistics of a week take seconds: computed once, here, while the readers go on.
+            self.restart(after)
+            return
         name = f"{function.__module__}:{function.__qualname__}"
         with self._changing:
             self._advisor = after
@@ -109,13 +113,10 @@ class Readers:
                     reader.send("change", name, *arguments)
 
     def restart(self, advisor: Advisor) -> None:
-        """Start again from an advisor that has little to do with the one before."""
-        waiting = [self._idle.get() for _ in self._readers]  # until nobody uses one
+        """Start again from an advisor; questions go to the old readers until new ones are there."""
         with self._changing:
             self._advisor = advisor
-            for reader in waiting:
-                reader.end()
-            self._readers = self._made(len(waiting))
+            self._readers = self._made(len(self._readers))
             for reader in self._readers:
                 self._idle.put(reader)
 
@@ -123,6 +124,9 @@ class Readers:
     def ranker(self, advisor: Advisor) -> Iterator[Ranker]:
         """Give the next reader that is free, for one question."""
         reader = self._idle.get()
+        while reader not in self._readers:  # one from before a restart
+            reader.end()
+            reader = self._idle.get()
         used = _Remote(reader, advisor)
         try:
             yield used
@@ -133,9 +137,11 @@ class Readers:
 
     def close(self) -> None:
         """End all readers."""
-        with self._changing:
+        with self._changing, contextlib.suppress(queue.Empty):
             for reader in self._readers:
                 reader.end()
+            while True:
+                self._idle.get_nowait().end()
 
     def __enter__(self) -> Readers:
         return self
@@ -153,10 +159,11 @@ class Readers:
 
     def _replaced(self, ended: _Reader) -> _Reader:
         with self._changing:
-            ended.end()
-            (reader,) = self._made(1)
-            self._readers[self._readers.index(ended)] = reader
-        return reader
+            if ended in self._readers:
+                ended.end()
+                (reader,) = self._made(1)
+                self._readers[self._readers.index(ended)] = ended = reader
+        return ended
 
 
 class _Remote:
@@ -261,7 +268,7 @@ def receive(pipe: IO[bytes]) -> Any:
 
 
 def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer questions until the writer hangs up."""
+    """Answer requests until the writer closes the connection."""
     advisor = attach(folder)
     advisor.warm_up()
     send(answers, "ready")
@@ -273,12 +280,14 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
                 function: Any = import_module(module)
                 for part in path.split("."):
                     function = getattr(function, part)
-                week, advisor = advisor.week_ms, function(advisor, *arguments)
-                if advisor.week_ms != week:
-                    advisor.warm_up()
+                advisor = function(advisor, *arguments)
             case "scores", question, asked_ms, people:
                 query = Query(advisor.open_history, asked_ms, question)
-                send(answers, advisor.ranker.scores(query, query.history.codes(people)))
+                codes = query.history.codes(people)
+                scores = advisor.ranker.scores(query, codes)
+                # Somebody who came since, if new readers are about to take over from this one.
+                scores[codes < 0] = scores.min(initial=0.0)
+                send(answers, scores)
             case "reasons", users:
                 send(answers, advisor.ranker.reasons(query, users))
 

@@ -1,4 +1,4 @@
-"""Why somebody is suggested, in plain words that refer to records of the site."""
+"""Reasons for a suggestion, in plain words that refer to records of the site."""
 
 from __future__ import annotations
 

@@ -112,13 +112,13 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    everybody = np.flatnonzero(query.history.last_answer_ms)
-    codes = by_id(query, everybody[rules.eligible(query, everybody)])
+    worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
+    codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
     if not len(people):
         why = "Nobody has answered a question on this site yet."
         if query.history.n_given.any():
-            why = rules.explain_nobody(query, everybody) or "The policy leaves nobody to ask."
+            why = rules.explain_nobody(query) or "The policy leaves nobody to ask."
         return Suggestions((), why, 0, notes)
     scores = ranker.scores(query, codes)
     chosen = rules.choose(query, people, scores, top).positions

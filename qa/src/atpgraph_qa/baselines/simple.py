@@ -41,7 +41,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:
-        """One number per candidate (user id), larger for who should be asked first."""
+        """Return a number for each candidate (user id); larger ones should be asked first."""
 
 
 class UserScore(Baseline):

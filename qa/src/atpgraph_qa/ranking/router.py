@@ -58,7 +58,7 @@ class Router:
     calibration_ : Calibration
     penalty_ : float
     questions_ : int
-        Past questions that it learnt from.
+        Number of past questions that it learned from.
     presence_ : float64 array of shape (2, questions)
         Days since the last answer, and number of answers, of the people who were right: how often
         rules for whom to ask leave them out.
@@ -147,7 +147,7 @@ class Router:
         return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """What was learnt."""
+        """Return the learned state as JSON."""
         return {
             "pool": self.pool,
             "random_state": self.random_state,

@@ -30,20 +30,23 @@ ACCEPTED = {"accepted_60": 60.0, "accepted_365": 365.0}
 _HALF_LIVES = np.array([*ANSWERS.values(), *ACCEPTED.values()])
 STEADY = (*POPULARITY, *(name for name in HABIT if name not in ("hour", "tenure")))
 SIMILAR = np.array([180.0, 30.0, 10.0])  # half-lives of answers to similar questions, in days
+MOMENT = (*ANSWERS, *ACCEPTED, "days_since", "tenure")
 _HOUR = DAY_MS // 24
 _AROUND = 3  # hours
 _NEVER_DAYS = 3650.0
 _LEAST, _TINY = 0.02, 1e-30
 _CALM = 5.0
+_SEVERAL = 3  # answers that rules ask for
 
 
 class Posts(NamedTuple):
     """What people posted before the week, in the order of :class:`WeeklyStats`.
 
     The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` is their position and
-    `question` the place in :attr:`WeeklyStats.order` of what they answer. `worth` has how much each
-    counts by age, for three half-lives, and whether it was accepted. Questions that people asked
-    are in `asked_start` and `asked` likewise.
+    `question` the place in `order` of what they answer. `worth` has how much each counts by age,
+    for three half-lives, and whether it was accepted. Questions that people asked are in
+    `asked_start` and `asked` likewise. `order` has the questions by the first row that answered or
+    asked them: those of the first k rows are the first ``extent[k]``.
     """
 
     start: Int64Array
@@ -52,15 +55,17 @@ class Posts(NamedTuple):
     worth: Float32Array
     asked_start: Int64Array
     asked: Int32Array
+    order: Int32Array
+    extent: Int64Array
 
 
 @dataclass(frozen=True, eq=False)
 class WeeklyStats:
-    """What is known of people at the start of a week, a row for each, the last active first.
+    """What is known of people at the start of a week, a row for each.
 
-    Rules leave out most people who have been away for long. The others lie next to each other, as
-    do the questions that they answered or asked, so that a loop over them reads memory in order.
-    One row more is for whoever comes later.
+    Rules leave out people with fewer than three answers and most who have been away for long. The
+    others come first, as do the questions that they answered or asked, so that a loop over them
+    reads memory in order. One row more is for whoever comes later.
 
     Attributes
     ----------
@@ -70,7 +75,7 @@ class WeeklyStats:
         By user code; the last entry is for all later ones.
     steady : float32 array of shape (rows, features)
         Counts and rates: see :data:`STEADY`.
-    activity : float64 array of shape (rows, half-lives)
+    activity : float32 array of shape (rows, half-lives)
         Faded counts of answers; empty where time plays no part.
     hour : float32 array of shape (rows, 24)
         How much somebody answers around each hour of the day.
@@ -79,25 +84,20 @@ class WeeklyStats:
     profiles : float32 array of shape (rows, axes)
         Mean vector of the questions answered, drawn to 0 where they are few; no axes where there
         are no vectors on shared axes.
-    order : int32 array
-        The questions by the first row that answered or asked them.
-    extent : int64 array
-        The questions of the first k rows are the first ``extent[k]`` of `order`.
     vectors : int8 array
-        Vectors of the questions in that order; no rows where words have to do.
+        Vectors of the questions in the order of :attr:`Posts.order`; no rows where words have to
+        do.
     posts : Posts
     """
 
     known: History
     row: Int64Array
     steady: Float32Array
-    activity: Float64Array
+    activity: Float32Array
     hour: Float32Array
     first_ms: Int64Array
     last_ms: Int64Array
     profiles: Float32Array
-    order: Int32Array
-    extent: Int64Array
     vectors: Int8Array
     posts: Posts
 
@@ -126,7 +126,7 @@ def _compute(history: History, start: int) -> WeeklyStats:
     n, given_ms = known.n_users, known.answers.given_ms
     seen = known.answers.owner >= 0
     first, last = first_and_last(known.answers.owner[seen], given_ms[seen], n)
-    order = np.argsort(-last, kind="stable")
+    order = np.lexsort((-last, known.n_given < _SEVERAL))
     row = np.empty(n, dtype=np.int64)
     row[order] = np.arange(n)
     activity, hour = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.float32)
@@ -153,17 +153,15 @@ def _compute(history: History, start: int) -> WeeklyStats:
         known,
         row,
         np.stack([stats[name] for name in STEADY], axis=1)[order].astype(np.float32),
-        activity[order],
+        activity[order].astype(np.float32),
         hour[order],
         first[order],
         last[order],
         _profiles(known)[order],
-        found,
-        extent,
         np.zeros((0, 0), dtype=np.int8) if meaning is None else meaning.vectors[found],
         Posts(
             answered.indptr, answered.positions.astype(np.int32), question, worth,
-            asked.indptr, own,
+            asked.indptr, own, found, extent,
         ),
     )  # fmt: skip
 
@@ -191,46 +189,38 @@ def number_questions(
 
 def moment_columns(
     query: Query, week: WeeklyStats, codes: Int64Array, place: Int32Array
-) -> dict[str, Float32Array]:
-    """Return the features of activity at the moment of a question.
+) -> tuple[Float32Array, Float32Array]:
+    """Return activity at the moment of a question, and how usual it is at this hour.
 
-    `place` has, by user code, the position of each person in `codes`, −1 for others.
+    The first is people × :data:`MOMENT`, of which logarithms are taken. `place` has, by user code,
+    the position of each person in `codes`, −1 for others.
     """
     history, moment = query.history, query.asked_ms
     if is_timeless(history):
-        everybody = _timeless_columns(query)
-        return {name: column[codes].astype(np.float32) for name, column in everybody.items()}
+        return _timeless_columns(query, codes)
     start, rows = week.known.n_answers, week.rows(codes)
     owner, given = history.answers.owner[start:], history.answers.given_ms[start:]
     inside = owner >= 0
     inside[inside] = place[owner[inside]] >= 0
     at, given = place[owner[inside]], given[inside]
+    result = np.empty((len(codes), len(MOMENT)), dtype=np.float32)
     since = max(moment - week.known.now, 0) / DAY_MS
-    total = week.activity[rows] * np.exp2(-since / _HALF_LIVES)
+    total = result[:, : len(_HALF_LIVES)]
+    np.multiply(week.activity[rows], np.exp2(-since / _HALF_LIVES).astype(np.float32), out=total)
     days = np.maximum(moment - given, 0) / DAY_MS
     for column, half in enumerate(ANSWERS.values()):
-        np.add.at(total[:, column], at, np.exp2(-days / half))
-    activity = log(np.ascontiguousarray(total.T) + _LEAST)
+        total[:, column] += np.bincount(at, np.exp2(-days / half), len(codes))
+    total += _LEAST
     first, last = first_and_last(at, given, len(codes))
     first = np.where(week.first_ms[rows] > 0, week.first_ms[rows], first)
     last = np.where(last > 0, last, week.last_ms[rows])
-    idle = np.where(last > 0, np.maximum(moment - last, 0) / DAY_MS, _NEVER_DAYS)
-    tenure = np.where(first > 0, np.maximum(moment - first, 0) / DAY_MS, 0.0)
-    return dict(zip((*ANSWERS, *ACCEPTED), activity, strict=True)) | {
-        "days_since": -log(idle + 0.05),
-        "tenure": log(tenure + 1.0),
-        "hour": week.hour[rows, (moment // _HOUR) % 24],
-    }
+    result[:, -2] = np.where(last > 0, np.maximum(moment - last, 0) / DAY_MS, _NEVER_DAYS) + 0.05
+    result[:, -1] = np.where(first > 0, np.maximum(moment - first, 0) / DAY_MS, 0.0) + 1.0
+    return result, week.hour[rows, (moment // _HOUR) % 24]
 
 
-def log(values: Float64Array) -> Float32Array:
-    """Return logarithms in single precision, which take a fraction of the time."""
-    small = values.astype(np.float32)
-    return np.log(small, out=small)
-
-
-def _timeless_columns(query: Query) -> dict[str, Float64Array]:
-    """Return the same for all users where time plays no part: distance, before or after."""
+def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Float32Array]:
+    """Return the same where time plays no part: distance, before or after."""
     history = query.history
     owner, given = history.answers.owner, history.answers.given_ms
     days = np.abs(query.asked_ms - given) / DAY_MS
@@ -241,16 +231,13 @@ def _timeless_columns(query: Query) -> dict[str, Float64Array]:
     tenure = np.where(first > 0, np.abs(query.asked_ms - first) / DAY_MS, 0.0)
     hours = (query.asked_ms // _HOUR - given // _HOUR) % 24
     near = (np.minimum(hours, 24 - hours) <= _AROUND).astype(np.float64)
-    columns = {}
+    columns = []
     for name, half in (ANSWERS | ACCEPTED).items():
         counts = history.is_accepted if name in ACCEPTED else True
-        worth = np.where(counts, np.exp2(-days / half), 0.0)
-        columns[name] = np.log(history.per_user(worth) + _LEAST)
-    return columns | {
-        "days_since": -np.log(nearest + 0.05),
-        "tenure": np.log1p(tenure),
-        "hour": np.log((history.per_user(near) + 1.75) / (history.n_given + 7.0)),
-    }
+        columns.append(history.per_user(np.where(counts, np.exp2(-days / half), 0.0)) + _LEAST)
+    hour = np.log((history.per_user(near) + 1.75) / (history.n_given + 7.0))
+    moment = np.stack([*columns, nearest + 0.05, tenure + 1.0], axis=1)
+    return moment[codes].astype(np.float32), hour[codes].astype(np.float32)
 
 
 def fade(days: Float64Array) -> Float32Array:

@@ -180,19 +180,31 @@ class Engine:
         """Start from a snapshot: bring it up to what was applied before, without new effects."""
         with self.database.read() as connection:
             applied = int(get_meta(connection, APPLIED, "0"))
-        while True:
-            with self.database.read() as connection:
-                rows = events.after(connection, seq, 2000, until=applied)
-            if not rows:
-                break
-            for part in _parts(rows, together=True):
-                advisor = self._observed(advisor, part)[0]
-            seq = rows[-1].seq
-        self.exchange(advisor)
+        self.exchange(self._continued(advisor, seq, applied))
         self.model, self.seq = model, max(seq, applied)
         self.place_newcomers()
         if self.settings.server.readers:
             self.readers = Readers(self.current(), self.settings.server.readers)
+
+    def _continued(self, advisor: Advisor, seq: int, until: int) -> Advisor:
+        """Return the advisor with the events after one number, up to another."""
+        while True:
+            with self.database.read() as connection:
+                rows = events.after(connection, seq, 2000, until=until)
+            if not rows:
+                return advisor
+            for part in _parts(rows, together=True):
+                advisor = self._observed(advisor, part)[0]
+            seq = rows[-1].seq
+
+    def go_on_from(self, merged: Advisor, seq: int) -> None:
+        """Go on with an advisor whose indexes have the events up to a number."""
+        with self.lock:
+            now = self.current()
+            if merged.history.records is now.history.records:
+                return  # there was nothing to merge, and nothing came since
+            merged = replace(merged, router=now.router, newcomers=now.newcomers)
+            self.exchange(self._continued(merged, seq, self.seq))
 
     def exchange(
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any

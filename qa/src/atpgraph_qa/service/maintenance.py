@@ -93,6 +93,7 @@ class Snapshots:
                 advisor, model, seq = self.engine.current(), self.engine.model, self.engine.seq
             name = f"{seq:012d}-{self.engine.clock()}"
             path = self.folder / name
+            advisor = advisor.merged()
             advisor.save(path)
             make_private(path)
             with self.engine.database.write(acting=True) as connection:
@@ -101,6 +102,7 @@ class Snapshots:
             for other in self.folder.iterdir():
                 if other.name != name:
                     shutil.rmtree(other, ignore_errors=True)
+            self.engine.go_on_from(advisor, seq)
             self.written_seq, self.written_ms = seq, self.engine.clock()
         LOG.info("snapshot", extra={"facts": {"seq": seq}})
         return path

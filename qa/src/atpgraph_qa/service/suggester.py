@@ -231,7 +231,7 @@ class Suggester:
             if found is None:
                 return None
             if verdict == "reassigned" and person is None:
-                raise InputError("Say to whom: reassigned needs a person.")
+                raise InputError("The decision 'reassigned' needs a person; name one.")
             if verdict != "comment" and found["state"] not in suggestions.OPEN:
                 raise ConflictError(f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":

@@ -64,9 +64,9 @@ def list_suggestions(
     connection: Connection, limit: int, cursor: str = "", *, state: Sequence[str] = (),
     person: int | None = None, latest: bool = False, since_ms: int = 0, **equal: Any,
 ) -> tuple[list[Row], str]:  # fmt: skip
-    """Return suggestions, newest first, and where to go on.
+    """Return a page of suggestions, newest first, and the cursor of the next page.
 
-    With `latest`, only the last one of each question; `equal` are values of columns.
+    With `latest`, only the last one of each question; `equal` filters by column values.
     """
     t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)

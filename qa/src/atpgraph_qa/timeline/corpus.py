@@ -192,26 +192,28 @@ class Corpus:
         """
         mean_length = self.mean_length(present) if mean_length is None else mean_length
         worth = self.worth(terms, present) if worth is None else worth
+        weights = self.weights(present, mean_length) if weights is None else weights
         scores, table = np.zeros(len(present), dtype=np.float32), self.counts
         add_matches(
-            table.indptr, table.indices, table.data, table.shape[0], self.tail, terms[0],
-            worth.astype(np.float32), self._norm(present, mean_length),
-            np.zeros(0, dtype=np.float32) if weights is None else weights, scores,
+            table.indptr, table.indices, table.shape[0], self.tail, terms[0],
+            worth.astype(np.float32), weights, self._norm(present, mean_length, table.shape[0]),
+            scores,
         )  # fmt: skip
         return scores
 
     def weights(self, present: BoolArray, mean_length: float) -> Float32Array:
         """Return what every count adds to BM25, less the rarity of its word."""
-        data = self.counts.data.astype(np.float32)
-        norm = self._norm(present, mean_length)[self.counts.indices]
-        return np.asarray(data * np.float32(_K1 + 1.0) / (data + norm))
+        table = self.counts
+        norm = np.full(table.shape[0], np.inf, dtype=np.float32)  # later ones match nothing
+        here = self._norm(present[: table.shape[0]], mean_length)
+        norm[: len(here)] = here
+        return np.asarray(damped(table.data.astype(np.float32), norm[table.indices]))
 
-    def _norm(self, present: BoolArray, mean_length: float) -> Float32Array:
-        """Return what the length of every question adds to the denominator of BM25."""
-        norm = np.float32(_K1 * _B / mean_length) * self.tail.length[: len(present)]
+    def _norm(self, present: BoolArray, mean_length: float, first: int = 0) -> Float32Array:
+        """Return what the length of questions adds to the denominator of BM25, from `first` on."""
+        norm = np.float32(_K1 * _B / mean_length) * self.tail.length[first : len(present)]
         norm += np.float32(_K1 * (1.0 - _B))
-        if not present.all():
-            norm[~present] = np.inf  # what is hidden matches nothing
+        norm[~present[first:]] = np.inf  # what is hidden matches nothing
         return norm
 
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
@@ -277,33 +279,31 @@ def count_uses(
 
 @kernel
 def add_matches(
-    indptr: Int32Array, rows: Int32Array, counts: Float64Array, n_rows: int, tail: Tail,
-    wanted: Int64Array, factors: Float32Array, norm: Float32Array, weights: Float32Array,
-    scores: Float32Array,
+    indptr: Int32Array, rows: Int32Array, n_rows: int, tail: Tail, wanted: Int64Array,
+    factors: Float32Array, weights: Float32Array, norm: Float32Array, scores: Float32Array,
 ) -> None:  # fmt: skip
-    """Add BM25 of the wanted words, in their order, to the questions that have them."""
+    """Add BM25 of the wanted words, in their order, to the questions that have them.
+
+    `weights` has what each count adds, `norm` the same of later questions by :func:`damped`.
+    """
     for term in range(len(wanted)):
         if wanted[term] >= len(indptr) - 1:
-            break
+            break  # later words stand in the tail alone
         first, last = indptr[wanted[term]], indptr[wanted[term] + 1]
         while last > first and rows[last - 1] >= len(scores):
             last -= 1
-        if len(weights):
-            for place in range(first, last):
-                scores[rows[place]] += factors[term] * weights[place]
-        else:
-            for place in range(first, last):
-                row = rows[place]
-                scores[row] += factors[term] * damped(np.float32(counts[place]), norm[row])
+        for at in range(first, last):
+            scores[rows[at]] += factors[term] * weights[at]
     for row in range(n_rows, len(scores)):
         term = 0
-        for place in range(tail.indptr[row - n_rows], tail.indptr[row - n_rows + 1]):
-            while term < len(wanted) and wanted[term] < tail.codes[place]:
+        for at in range(tail.indptr[row - n_rows], tail.indptr[row - n_rows + 1]):
+            while term < len(wanted) and wanted[term] < tail.codes[at]:
                 term += 1
             if term == len(wanted):
                 break
-            if wanted[term] == tail.codes[place]:
-                scores[row] += factors[term] * damped(np.float32(tail.counts[place]), norm[row])
+            if wanted[term] == tail.codes[at]:
+                count = np.float32(tail.counts[at])
+                scores[row] += factors[term] * damped(count, norm[row - n_rows])
 
 
 @kernel

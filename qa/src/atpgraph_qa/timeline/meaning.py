@@ -94,13 +94,19 @@ def _rounded(model: TextModel, vectors: AnyArray) -> Int8Array:
 
 @kernel
 def dots(vectors: Int8Array, vector: Int8Array, scale: np.float32, result: Float32Array) -> None:
-    """Write products of one vector and many, in whole numbers: the same on every machine.
+    """Write products of one vector and many."""
+    for row in range(len(vectors)):
+        result[row] = np.float32(dot(vectors, row, vector)) * scale
+
+
+@kernel
+def dot(vectors: Int8Array, row: int, vector: Int8Array) -> np.int32:
+    """Return the product of a row and a vector, in whole numbers: the same on every machine.
 
     Numba makes 64 bits of every sum and product; told not to, it takes half the time.
     """
-    for row in range(len(vectors)):
-        total = np.int32(0)
-        for axis in range(len(vector)):
-            product = np.int32(np.int32(vectors[row, axis]) * np.int32(vector[axis]))
-            total = np.int32(total + product)
-        result[row] = np.float32(total) * scale
+    total = np.int32(0)
+    for axis in range(len(vector)):
+        product = np.int32(np.int32(vectors[row, axis]) * np.int32(vector[axis]))
+        total = np.int32(total + product)
+    return total

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
 from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.cycles import break_cycles
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import AtpError
 from atpgraph.factorization.nnls import ImplicitMatrix
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import cyclic_edges
@@ -64,7 +64,6 @@ class AdjacencySVD(Factored):
     name = "SVD of A"
 
     def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
-        """Return the adjacency matrix."""
         return stored(graph.to_scipy())
 
 
@@ -76,18 +75,16 @@ class HOPE(Factored):
     proximity            M_g           M_l
     ===================  ============  =============
     Katz                 I − βA        βA
-    common neighbours    I             A²
+    common neighbors     I             A²
     Adamic-Adar          I             A D A
     rooted PageRank      I − αP        (1 − α) I
     ===================  ============  =============
 
     D_ii = 1 / (out-degree + in-degree of i); P = (out-degree)⁻¹ A, so that row u of S is the
-    distribution of a walk from u that goes on with probability α and ends where a node has no
-    out-edge. A product with M_g⁻¹ sums the series Σ (βA)ˡ x until its terms vanish, which they do
-    since β is below 1 / radius. (The paper's generalized SVD of the pair M_l, M_g gives the same
-    vectors.) The default of β, as in the authors' code, is 0.5 / spectral radius of A; the radius
-    of a graph with a cycle is at least 1, and an acyclic one is treated as if it were 1. ``beta_``
-    is the decay used.
+    distribution of a walk from u that continues with probability α and ends where a node has no
+    out-edge. A product with M_g⁻¹ sums the series Σ (βA)ˡ x until its terms vanish. (The paper's
+    generalized SVD of the pair M_l, M_g gives the same vectors.) The default of β, as in the
+    authors' code, is 0.5 / spectral radius of A, at most 0.5; ``beta_`` is the decay used.
 
     References
     ----------
@@ -102,18 +99,19 @@ class HOPE(Factored):
     0.5714
     """
 
+    shares = ("alpha",)
+
     proximity: str = "katz"
     beta: float | None = field(default=None, kw_only=True)  # decay of Katz
-    alpha: float = field(default=0.5, kw_only=True)  # chance that the walk of PageRank goes on
+    alpha: float = field(
+        default=0.5, kw_only=True
+    )  # probability that the walk of PageRank continues
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.name = f"HOPE-{PROXIMITIES[self.proximity]}"
-        if not 0 <= self.alpha < 1:
-            raise InputError(f"alpha is {self.alpha}; it must be in [0, 1).")
 
     def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
-        """Return the proximity."""
         A = graph.to_scipy()
         if self.proximity == "common-neighbours":
             return stored(A) @ stored(A)
@@ -192,20 +190,13 @@ class STRAP(Factored):
     """
 
     name = "STRAP"
+    shares = ("alpha", "delta")
     tolerance: ClassVar[float] = 1e-3
 
     alpha: float = field(default=0.5, kw_only=True)  # chance that a walk stops
     delta: float = field(default=1e-5, kw_only=True)  # smallest proximity that counts
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.alpha < 1 or not 0 < self.delta < 1:
-            raise InputError(
-                f"alpha is {self.alpha} and delta {self.delta}; both must be between 0 and 1."
-            )
-
     def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
-        """Return the logarithms of the proximities."""
         found = sp.csr_array(self._pagerank(graph, "out") + self._pagerank(graph, "in").T)
         found.data = np.log(np.maximum(found.data * (2.0 / self.delta), 1.0))
         return stored(found)
@@ -238,7 +229,6 @@ class SVDM(Factored):
         self.name = f"SVDM-{self.kernel}"
 
     def matrix(self, graph: DiGraph, rng: np.random.Generator) -> Any:
-        """Break cycles, compute levels and paths, and return M."""
         dag = break_cycles(graph, random_state=self.random_state).dag
         level = levels(dag)
         table = kernel_table(self.kernel, int(level.max(initial=1)))
@@ -275,6 +265,7 @@ class NRP(EmbeddingMethod):
     """
 
     name = "NRP"
+    shares = ("alpha",)
 
     n_components: int = 64
     alpha: float = field(default=0.15, kw_only=True)  # chance that a walk stops
@@ -282,11 +273,6 @@ class NRP(EmbeddingMethod):
     epochs: int = field(default=10, kw_only=True)  # rounds of reweighting, ℓ₂
     regularization: float = field(default=10.0, kw_only=True)  # λ
     random_state: RandomState = field(default=0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha is {self.alpha}; it must be between 0 and 1.")
 
     def fit(self, graph: DiGraph) -> Self:
         """Factor personalized PageRank, then reweight."""

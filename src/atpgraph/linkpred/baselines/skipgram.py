@@ -120,16 +120,12 @@ class APP(SkipGram):
     """
 
     name = "APP"
+    shares = ("stop",)
 
     walks: int = field(default=200, kw_only=True)  # from every node
     stop: float = field(default=0.5, kw_only=True)  # after each step (the paper's jumping factor)
     max_steps: int = field(default=10, kw_only=True)
     learning_rate: float = field(default=0.25, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.stop <= 1:
-            raise InputError(f"stop is {self.stop}; it must be in (0, 1].")
 
     def plan(self, graph: DiGraph) -> tuple[int, Int32Array]:
         """Return the number of walks and uniform noise."""

@@ -109,7 +109,7 @@ def push(
 ) -> None:
     """Write the approximate personalized PageRank of a source into a column.
 
-    The walk goes on from x with probability 1 − restart, to a neighbor of x, and ends where there
+    The walk continues from x with probability 1 − restart, to a neighbor of x, and ends where there
     is none. What is left unspread at x is below least[x].
     """
     n = len(indptr) - 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import WIDTH, Adjacency, Room, Steps, push, walk, weigh
-from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
+from atpgraph.util.arrays import Float64Array, IntArray
 from atpgraph.util.progress import Stage
 from atpgraph.util.threads import Workers
 
@@ -27,13 +27,9 @@ class PageRank:
     """p = restart · Σ_k (1 − restart)^k P^k e_u, entries below the tolerance left out.
 
     P steps to a random neighbor: along either direction of the edges (``both``), forward (``out``)
-    or backward (``in``). A walk ends at a node without neighbors to go to. Local push never looks
-    at a node that gets less than `tolerance` times its degree, so that a source costs at most
-    1 / (restart · tolerance) steps, whatever the size of the graph.
-
-    References
-    ----------
-    Andersen, Chung, Lang: Local graph partitioning using PageRank vectors. 2006.
+    or backward (``in``). A walk ends at a node without neighbors to go to. Local push (Andersen,
+    Chung, Lang, 2006) never looks at a node that gets less than `tolerance` times its degree, so
+    that a source costs at most 1 / (restart · tolerance) steps.
     """
 
     direction: str = "both"
@@ -43,8 +39,7 @@ class PageRank:
     tolerance: float = 1e-5
 
     @property
-    def floor(self) -> float:
-        """The smallest value."""
+    def floor(self) -> float:  # the smallest value
         return self.restart * self.tolerance
 
 
@@ -70,7 +65,6 @@ class Walk:
 
     @property
     def name(self) -> str:
-        """The title, or else the pattern."""
         return self.title or self.pattern
 
 
@@ -80,10 +74,8 @@ class Local:
     Walks that begin alike share their first steps. No walk passes through a hub, a node with more
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
     of the time. Where a step from one source would follow more than `budget` edges, the limit of a
-    hub is halved until it does not.
-
-    Terms of each column are whether there is any, log(value / floor) where there is, and the root
-    of the value, which tells much from very much.
+    hub is halved until it does not. Terms of each column are whether there is any, log(value /
+    floor) where there is, and the root of the value, which tells much from very much.
 
     Examples
     --------
@@ -158,7 +150,7 @@ class Local:
 
         lows = range(0, len(sources), _AT_ONCE)
         if len(lows) <= 1:
-            return [each for low in lows for each in some(low)]
+            return some(0)
         results: list[T] = []
         with Workers(self.n_jobs) as workers:
             for part in workers.map(some, lows):
@@ -169,8 +161,9 @@ class Local:
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         """Return the values of the pairs; those of a source are computed once for all its pairs."""
-        order, sources, bounds = grouped(u)
-        targets = np.asarray(v, dtype=np.int64)[order]
+        order = np.argsort(u, kind="stable")
+        sources, first = np.unique(np.asarray(u, dtype=np.int64)[order], return_index=True)
+        bounds, targets = np.append(first, len(order)), np.asarray(v, dtype=np.int64)[order]
         found = np.zeros((len(order), len(self.columns)))
 
         def visit(at: int, room: Room) -> None:
@@ -191,13 +184,6 @@ class Local:
         scores = np.empty(len(room.near))
         weigh(room, np.ascontiguousarray(weights.reshape(-1, 3)), self.floors, scores)
         return scores
-
-
-def grouped(u: IntArray) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return the order of pairs by source, the sources, and where the pairs of each begin."""
-    order = np.argsort(u, kind="stable")
-    sources, first = np.unique(np.asarray(u, dtype=np.int64)[order], return_index=True)
-    return order, sources, np.append(first, len(order)).astype(np.int64)
 
 
 def undirected(graph: DiGraph) -> DiGraph:

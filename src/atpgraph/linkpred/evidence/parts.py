@@ -17,17 +17,10 @@ from atpgraph.embedding.ranking import pair_scores
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.linkpred.evidence.times import Clock
+from atpgraph.linkpred.evidence.attributes import Clock
 from atpgraph.linkpred.factor import leading_factors
 from atpgraph.util.archive import Field
-from atpgraph.util.arrays import (
-    AnyArray,
-    Float32Array,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int64Array, IntArray
 from atpgraph.util.random import generator
 
 HORIZONS = (0.02, 0.1)  # of recent links: shares of all edges
@@ -58,13 +51,12 @@ class Settings:
         clock = None if self.clock is None else self.clock.grown(new.graph)
         if self.attributes is None:
             return replace(self, clock=clock)
-        width = self.attributes.shape[1]
-        given = np.zeros(width) if new.attributes is None else new.attributes
-        row = np.asarray(given, dtype=np.float32).reshape(1, -1)
-        if row.shape[1] != width:
-            raise InputError(
-                f"The attributes of the new node are {row.shape[1]} numbers, not {width}."
-            )
+        row = np.zeros((1, self.attributes.shape[1]), dtype=np.float32)
+        if new.attributes is not None:
+            if np.size(new.attributes) != row.size:
+                size = np.size(new.attributes)
+                raise InputError(f"The new node has {size} attributes, not {row.size}.")
+            row[0] = np.reshape(new.attributes, -1)
         return replace(self, attributes=np.concatenate([self.attributes, row]), clock=clock)
 
 
@@ -123,7 +115,6 @@ class Degrees(Evidence):
         return np.concatenate([self._log[u], self._log[v]], axis=1)
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return the logarithms, their squares, zeros and products across the pair."""
         products = (found[:, :2, None] * found[:, None, 2:]).reshape(-1, 4)
         return np.concatenate([found, found**2, found == 0, products], axis=1)
 
@@ -149,7 +140,6 @@ class Recency(Evidence):
     )
 
     def fit(self, graph: DiGraph) -> Self:
-        """Sort the times at which each node was linked to."""
         assert self.settings.clock is not None
         self.clock = self.settings.clock
         # One sorted array answers for all nodes: node first, then the time, which is at most 1.
@@ -157,7 +147,6 @@ class Recency(Evidence):
         return self
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Return both counts, the age gap, and the in-degree when u chooses."""
         until, node = self.clock.now[u], 2.0 * np.asarray(v)
         upto = np.searchsorted(self._keys, node + until)
         counts = [
@@ -167,7 +156,6 @@ class Recency(Evidence):
         return np.column_stack([*counts[:2], until - self.clock.start[v], counts[2]])
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return logarithms of the counts, their ratio, and the age gap in several forms."""
         short, long, ever = (np.log1p(found[:, at]) for at in (0, 1, 3))
         gap, share = found[:, 2], found[:, 1] / (found[:, 3] + 1.0)
         old = np.maximum(gap, 0.0)
@@ -194,7 +182,6 @@ class Levels(Evidence):
         return np.column_stack([self.level_[u], self.level_[v]])
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return the levels, the difference, its sign and its signed logarithm."""
         apart = found[:, 1] - found[:, 0]
         sign = np.sign(apart)
         return np.column_stack([found, apart, sign, sign * np.log1p(np.abs(apart))])
@@ -216,7 +203,7 @@ class VectorEvidence(Evidence):
         pair = Field("f", ("n", cls.kind), optional=True)
         cls.fields = {"source_": pair, "target_": pair}
 
-    def use(self, source: FloatArray, target: FloatArray) -> Self:
+    def use(self, source: AnyArray, target: AnyArray) -> Self:
         """Take vectors that were computed before."""
         self.source_ = np.ascontiguousarray(source, dtype=np.float32)
         self.target_ = np.ascontiguousarray(target, dtype=np.float32)
@@ -253,12 +240,11 @@ class AtpScore(VectorEvidence):
         return self.use(model.source_, model.target_)
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
-        ways = ((there, back), (back, there))
+        ends = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+        ways = (ends, ends[::-1])
         return np.column_stack([pair_scores(self.source_, self.target_, *way) for way in ways])
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return log(1 + score): the vectors are not negative."""
         return np.log1p(np.maximum(found, 0.0))
 
     def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
@@ -270,10 +256,8 @@ class AtpScore(VectorEvidence):
         return source, self.target_[new.into].max(axis=0, initial=0.0)
 
 
-_SPECTRAL = (
-    "spectral score",
-    "spectral score of v → u",
-    *(f"spectral score, {share}" for share in ("an eighth", "a quarter", "half")),
+_SPECTRAL = tuple(
+    f"spectral score{what}" for what in ("", " of v → u", ", an eighth", ", a quarter", ", half")
 )
 
 
@@ -300,7 +284,6 @@ class SpectralScore(VectorEvidence):
         return self.use(*leading_factors(forward, k, generator(self.settings.random_state), start))
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
-        """Return inner products there and back, then of the first components."""
         there, back = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
         k = self.source_.shape[1]
         blocks = pairwise([0, -(-k // 8), -(-k // 4), -(-k // 2), k])
@@ -313,7 +296,6 @@ class SpectralScore(VectorEvidence):
         return np.column_stack([sums[3], reverse, *sums[:3]])
 
     def terms(self, found: Float64Array) -> Float64Array:
-        """Return the scores, their roots and their logarithms, cut at a thousandth."""
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
 
@@ -347,8 +329,7 @@ class Attributes(Evidence):
         self.term_names = self.names
 
     def fit(self, graph: DiGraph) -> Self:
-        """Return itself: attributes do not depend on the edges."""
-        return self
+        return self  # attributes do not depend on the edges
 
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:
         a, b = self.vectors_[u], self.vectors_[v]

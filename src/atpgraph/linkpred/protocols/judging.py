@@ -19,9 +19,8 @@ All draws are uniform (:mod:`atpgraph.linkpred.protocols.negatives`).
 from __future__ import annotations
 
 import typing
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -44,45 +43,27 @@ _BLOCK_SCORES = 2**24
 _CHUNK = 2**16
 HITS = (20, 50, 100)
 HITS_OF_A_QUERY = (1, 3, 10, *HITS)
+_SAMPLED = 100  # candidates of a query, beside all nodes
 
 
 @typing.runtime_checkable
-class Scorer(typing.Protocol):
-    """What gives scores, larger where an edge u → v is likelier."""
-
-    name: str
-
-    def score(self, u: IntArray, v: IntArray) -> FloatArray:
-        """Return the scores of the pairs (u[i], v[i])."""
-
-    def score_from(self, u: IntArray) -> FloatArray:
-        """Return the scores of (u[i], v) for every node v: a matrix with a row for each source."""
-
-
-@typing.runtime_checkable
-class Method(Scorer, typing.Protocol):
+class Method(typing.Protocol):
     """A link predictor: ``fit`` gets the training graph and nothing else.
 
     A method that learned different weights for each protocol has a function ``under(protocol)``,
     which returns what to score with. One with the attribute ``uses_times`` is also given times.
     """
 
+    name: str
+
     def fit(self, graph: DiGraph) -> Self:
         """Learn from the graph."""
 
+    def score(self, u: IntArray, v: IntArray) -> FloatArray:
+        """Return the scores of the pairs (u[i], v[i]), larger where an edge is likelier."""
 
-def under(method: Method, protocol: str) -> Scorer:
-    """Return what a method is judged by under a protocol: itself, unless it has ``under``."""
-    found: Scorer = method.under(protocol) if hasattr(method, "under") else method
-    return found
-
-
-def fit_method(method: Any, graph: DiGraph, times: Float64Array | None) -> None:
-    """Fit a method, with times of nodes or edges if it uses them."""
-    if times is not None and getattr(method, "uses_times", False):
-        method.fit(graph, times=times)
-    else:
-        method.fit(graph)
+    def score_from(self, u: IntArray) -> FloatArray:
+        """Return the scores of (u[i], v) for every node v: a matrix with a row for each source."""
 
 
 class EmbeddingMethod:
@@ -97,10 +78,15 @@ class EmbeddingMethod:
     source_: FloatArray
     target_: FloatArray
 
+    shares: typing.ClassVar[tuple[str, ...]] = ()  # parameters in (0, 1]
+
     def __post_init__(self) -> None:
-        """Validate the dimension of a method that is a dataclass."""
+        """Validate the parameters of a method that is a dataclass."""
         if self.n_components < 1:
             raise InputError(f"The dimension is {self.n_components}; it must be at least 1.")
+        for name in self.shares:
+            if not 0 < getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be in (0, 1].")
 
     def score(self, u: IntArray, v: IntArray) -> FloatArray:
         """Return inner products of source and target vectors."""
@@ -136,7 +122,7 @@ class PairTest:
     negatives: Pairs
     headline: str = "auc"
 
-    def judge(self, scorer: Scorer, name: str, found: Evaluation) -> None:
+    def judge(self, scorer: Any, name: str, found: Evaluation) -> None:
         """Write AUC, average precision, MRR and Hits@K: positives ranked among all negatives."""
         good, bad = (
             _numbers(scorer, scorer.score(side.sources, side.targets))
@@ -157,7 +143,7 @@ class RankingTest:
     sampled: Int64Array  # a row of non-neighbors of u for each; −1 where there are no more
     known: DiGraph  # all true edges, training and test, which rankings leave out
 
-    def judge(self, scorer: Scorer, name: str, found: Evaluation) -> None:
+    def judge(self, scorer: Any, name: str, found: Evaluation) -> None:
         """Write Hits@K, MRR (which is the average precision) and the mean AUC of a query.
 
         Against all nodes, and against the sample with its size in the name.
@@ -173,7 +159,7 @@ class RankingTest:
             found.metrics[key] = values | {f"hits@{k}": hits_at(ranks, k) for k in HITS_OF_A_QUERY}
             found.headlines[key] = "mrr"
 
-    def ranks_among_all(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
+    def ranks_among_all(self, scorer: Any) -> tuple[Float64Array, Int64Array]:
         """Rank each true target among all nodes its source has no edge to; return their number."""
         u, v, known = self.queries.sources, self.queries.targets, self.known
         order = np.argsort(u, kind="stable")
@@ -193,7 +179,7 @@ class RankingTest:
             candidates[part] = (~np.isnan(scores)).sum(axis=1)[row]
         return ranks, candidates
 
-    def ranks_in_sample(self, scorer: Scorer) -> tuple[Float64Array, Int64Array]:
+    def ranks_in_sample(self, scorer: Any) -> tuple[Float64Array, Int64Array]:
         """Rank each true target among the sampled nodes; return their number."""
         u, real = self.queries.sources, self.sampled >= 0
         truth = _numbers(scorer, scorer.score(u, self.queries.targets))
@@ -208,99 +194,72 @@ def _rank(others: FloatArray, truth: Any) -> Any:
     return 1 + (others > truth).sum(axis=-1) + (others == truth).sum(axis=-1) / 2
 
 
-def _numbers(scorer: Scorer, scores: FloatArray) -> FloatArray:
+def _numbers(scorer: Any, scores: FloatArray) -> FloatArray:
     if np.isnan(scores).any():
         raise AtpError(f"{scorer.name} gave a score that is not a number.")
     return scores
 
 
 @dataclass(frozen=True)
-class Protocol(ABC):
+class Protocol:
     """A way to judge test edges.
 
-    Each has a ``stream`` of random numbers, so that its draws do not depend on which other
-    protocols are asked for; 0 is that of the test edges. ``missing`` says why a graph may have no
-    such test.
+    ``make`` gets the whole network, the edges taken out of it, random numbers and the most queries
+    to rank (None for all), and returns a test, or None where ``missing`` says why there is none.
+    Each protocol has a ``stream`` of random numbers, so that its draws do not depend on which
+    others are asked for; 0 is that of the test edges.
     """
 
     name: str
     stream: int
     missing: str
-
-    @abstractmethod
-    def test(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> PairTest | RankingTest | None:
-        """Return the test of edges taken out of `graph`, the whole network; None if none."""
-
-    def limited(self, max_queries: int | None) -> Protocol:
-        """Return the protocol on at most this many test edges, where judging each is slow."""
-        return self
+    make: Callable[..., PairTest | RankingTest | None]
 
 
-@dataclass(frozen=True)
-class PairProtocol(Protocol):
-    """A protocol that sets positives against negatives, and is read by its `headline` metric.
-
-    ``pairs`` returns the positives that can be judged, and as many negatives as there are.
-    """
-
-    pairs: Callable[[DiGraph, Pairs, np.random.Generator], tuple[Pairs, Pairs]]
-    headline: str = "auc"
-
-    def test(self, graph: DiGraph, positives: Pairs, rng: np.random.Generator) -> PairTest | None:
-        """Return positives and negatives."""
-        good, bad = self.pairs(graph, positives, rng)
-        return PairTest(good, bad, self.headline) if len(good) and len(bad) else None
+def pair_test(good: Pairs, bad: Pairs, headline: str = "auc") -> PairTest | None:
+    """Return the test of positives against negatives, None where there are none."""
+    return PairTest(good, bad, headline) if len(good) and len(bad) else None
 
 
-def _one_way(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
-    return edges, one_way_pairs(graph, len(edges), rng)
-
-
-def _any_pairs(graph: DiGraph, edges: Pairs, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
-    return edges, non_edges(graph, len(edges), rng)
-
-
-def _reverses(graph: DiGraph, edges: Pairs, _: np.random.Generator) -> tuple[Pairs, Pairs]:
+def _reversed(graph: DiGraph, edges: Pairs, *_: Any) -> PairTest | None:
     good = edges.take(graph.find_edges(edges.targets, edges.sources) < 0)
-    return good, Pairs(good.targets, good.sources)
+    return pair_test(good, Pairs(good.targets, good.sources))
 
 
-@dataclass(frozen=True)
-class Ranking(Protocol):
-    """``ranking``: true targets among all nodes their source has no edge to, and in a sample."""
-
-    name: str = "ranking"
-    stream: int = 3
-    missing: str = "there is no test edge"
-    sample_size: int = 100
-    max_queries: int | None = None  # rank only a random sample of so many test edges
-
-    def test(
-        self, graph: DiGraph, positives: Pairs, rng: np.random.Generator
-    ) -> RankingTest | None:
-        """Return the positives as queries, or a sample of them."""
-        queries = positives
-        if self.max_queries is not None and len(queries) > self.max_queries:
-            some = rng.choice(len(queries), self.max_queries, replace=False)
-            queries = queries.take(np.sort(some))
-        sampled = non_neighbours(graph, queries.sources, self.sample_size, rng)
-        return RankingTest(queries, sampled, graph) if len(queries) else None
-
-    def limited(self, max_queries: int | None) -> Ranking:
-        """Return the protocol with at most this many queries, and no more than before."""
-        known = [limit for limit in (self.max_queries, max_queries) if limit is not None]
-        return replace(self, max_queries=min(known, default=None))
+def ranking_test(
+    graph: DiGraph, edges: Pairs, rng: np.random.Generator, max_queries: int | None = None
+) -> RankingTest | None:
+    """Return edges as queries, or a random sample of them."""
+    if max_queries is not None and len(edges) > max_queries:
+        edges = edges.take(np.sort(rng.choice(len(edges), max_queries, replace=False)))
+    sampled = non_neighbours(graph, edges.sources, _SAMPLED, rng)
+    return RankingTest(edges, sampled, graph) if len(edges) else None
 
 
 _NO_PAIR = "every pair of nodes has an edge"
 _MADE = (
-    PairProtocol("paper", 1, "no pair of nodes is reachable in one direction only", _one_way),
-    PairProtocol("random", 2, _NO_PAIR, _any_pairs),
-    PairProtocol("reversed", 4, "the reverse of every test edge is an edge too", _reverses),
-    Ranking(),
-    PairProtocol("dirlinkbench", 5, _NO_PAIR, _any_pairs, "hits@100"),
+    Protocol(
+        "paper",
+        1,
+        "no pair of nodes is reachable in one direction only",
+        lambda graph, edges, rng, _: pair_test(edges, one_way_pairs(graph, len(edges), rng)),
+    ),
+    Protocol(
+        "random",
+        2,
+        _NO_PAIR,
+        lambda graph, edges, rng, _: pair_test(edges, non_edges(graph, len(edges), rng)),
+    ),
+    Protocol("reversed", 4, "the reverse of every test edge is an edge too", _reversed),
+    Protocol("ranking", 3, "there is no test edge", ranking_test),
+    Protocol(
+        "dirlinkbench",
+        5,
+        _NO_PAIR,
+        lambda graph, edges, rng, _: pair_test(
+            edges, non_edges(graph, len(edges), rng), "hits@100"
+        ),
+    ),
 )
 PROTOCOLS: Registry[Protocol] = Registry("protocol", {each.name: each for each in _MADE})
 

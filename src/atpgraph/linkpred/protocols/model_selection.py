@@ -28,16 +28,8 @@ _QUERIES = 300  # of `ranking`; each is scored against all nodes
 class EdgeSplit:
     """Hold out edges, again and again, without ever cutting a node off: for ``cv=``.
 
-    Each split takes a random part of the edges out for testing, as :func:`make_split` does: the
-    rest stays as connected as it was, so that every node of a test edge is known. An edge that is
-    listed several times is on one side only.
-
-    Parameters
-    ----------
-    n_splits : int
-    fraction : float
-        Share of the edges to hold out.
-    random_state : int, Generator or None
+    Each split takes a random `fraction` of the edges out for testing, as :func:`make_split` does,
+    so that every node of a test edge is known. An edge listed several times is on one side only.
 
     Examples
     --------
@@ -128,7 +120,7 @@ class LinkScorer:
             np.concatenate([train.targets, edges.targets]),
             train.n_nodes,
         )
-        judged = protocol.limited(_QUERIES).test(whole, edges, generator(self.random_state))
+        judged = protocol.make(whole, edges, generator(self.random_state), _QUERIES)
         if judged is None:
             raise InputError(
                 f"The protocol {self.protocol!r} has no pairs to compare on this graph; "

@@ -67,10 +67,7 @@ def free_nodes(graph: DiGraph, u: int) -> BoolArray:
 def non_neighbours(
     graph: DiGraph, sources: Int64Array, size: int, rng: np.random.Generator
 ) -> Int64Array:
-    """Return for each source up to `size` distinct nodes that it has no edge to, itself left out.
-
-    −1 fills up the row of a source with fewer.
-    """
+    """Return rows of up to `size` distinct nodes that a source has no edge to, filled up by −1."""
     sampled = np.full((len(sources), size), -1, dtype=np.int64)
     for row, u in zip(sampled, sources, strict=True):
         others = np.flatnonzero(free_nodes(graph, u))
@@ -84,17 +81,15 @@ def one_way_pairs(
 ) -> Pairs:
     """Return up to `count` distinct pairs (u, v) where v reaches u but u does not reach v.
 
-    If the graph has fewer such pairs, all of them are returned. u is drawn from `among`, distinct
-    nodes, by default all; the time grows with their number.
+    If there are fewer, all of them are returned. u is drawn from `among`, distinct nodes, by
+    default all; the time grows with their number.
 
     Notes
     -----
-    Inside a strongly connected component both directions are reachable, and between two components
-    at most one is; so the pairs are those where the component of v strictly precedes that of u in
-    the condensation. The descendants of every component are found as bit sets over the nodes, a
-    block of columns at a time, so memory is bounded whatever the graph. A first pass counts the
-    pairs per block, which fixes the total; distinct numbers below it are drawn; a second pass finds
-    the pairs with those numbers.
+    The component of v strictly precedes that of u in the condensation. The descendants of every
+    component are bit sets over the nodes, a block of columns at a time, so memory is bounded. A
+    first pass counts the pairs per block; distinct numbers below the total are drawn; a second pass
+    finds the pairs with those numbers.
 
     Examples
     --------
@@ -159,8 +154,7 @@ def _reach(
 ) -> None:
     """Write to row c the members of c and of all its descendants, as bits of the block from `low`.
 
-    ``below[c]`` counts the strict descendants. Components are numbered in reverse topological
-    order, so children come first.
+    ``below[c]`` counts the strict ones. Components are in reverse topological order.
     """
     words = rows.shape[1]
     one = np.uint64(1)

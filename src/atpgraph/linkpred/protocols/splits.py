@@ -5,8 +5,11 @@ One draw of test edges serves all protocols, so a method is fitted once per spli
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,21 +17,15 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.evidence.times import Clock
-from atpgraph.linkpred.protocols.judging import (
-    PROTOCOLS,
-    Evaluation,
-    Method,
-    PairTest,
-    Protocol,
-    Ranking,
-    RankingTest,
-    choose_protocols,
-    under,
-)
+from atpgraph.linkpred.evidence.attributes import Clock
+from atpgraph.linkpred.protocols import judging
+from atpgraph.linkpred.protocols.judging import PROTOCOLS, PairTest, Protocol, RankingTest
 from atpgraph.linkpred.protocols.negatives import Pairs
+from atpgraph.util.archive import load_array
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.random import RandomState, generator
+
+_FILES = ("observed_graph", "pos_test_edges", "neg_test_edges")  # of a split of DirLinkBench
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +53,13 @@ class Split:
             self.train, fraction=fraction, protocols=protocols, random_state=random_state
         )
 
+    def fit(self, method: Any) -> None:
+        """Fit a method to the training graph, with times if it uses them."""
+        if self.times is not None and getattr(method, "uses_times", False):
+            method.fit(self.train, times=self.times)
+        else:
+            method.fit(self.train)
+
 
 def make_split(
     graph: DiGraph,
@@ -68,8 +72,7 @@ def make_split(
     """Take test edges out of a graph and prepare the tests.
 
     Edges are tried in random order and taken if the rest stays as connected as it was, the
-    direction of edges disregarded: the number of weakly connected components does not grow.
-    Self-loops are never taken.
+    direction of edges disregarded. Self-loops are never taken.
 
     Parameters
     ----------
@@ -77,7 +80,6 @@ def make_split(
     fraction : float
         Share of the edges (self-loops not counted) to take.
     protocols : names out of :data:`~atpgraph.linkpred.protocols.PROTOCOLS`, or protocols
-        The draws of one protocol do not depend on which others are asked for.
     random_state : int, Generator or None
     max_queries : int, optional
         Rank only a random sample of this many test edges.
@@ -90,9 +92,8 @@ def make_split(
     >>> len(split.positives) == round(0.1 * (graph.n_edges - graph.n_self_loops))
     True
     """
-    chosen = [protocol.limited(max_queries) for protocol in choose_protocols(protocols)]
-    if not 0 < fraction < 1:
-        raise InputError(f"The test fraction is {fraction}; it must be between 0 and 1.")
+    chosen = judging.choose_protocols(protocols)
+    _check(fraction)
     streams = generator(random_state).spawn(1 + max((p.stream for p in chosen), default=0))
     requested = round(fraction * (graph.n_edges - graph.n_self_loops))
     taken = removable_edges(graph, requested, streams[0])
@@ -102,7 +103,7 @@ def make_split(
             "so every removal would disconnect it."
         )
     positives = Pairs.of_edges(graph, taken)
-    made = {p: p.test(graph, positives, streams[p.stream]) for p in chosen}
+    made = {p: p.make(graph, positives, streams[p.stream], max_queries) for p in chosen}
     tests = {protocol.name: test for protocol, test in made.items() if test is not None}
     missing = {protocol.name: protocol.missing for protocol, test in made.items() if test is None}
     return Split(graph.without_edges(taken), positives, tests, missing, requested)
@@ -132,8 +133,7 @@ def make_time_split(
     max_queries : int, optional
         Rank only a random sample of this many targets in each test.
     """
-    if not 0 < fraction < 1:
-        raise InputError(f"The test fraction is {fraction}; it must be between 0 and 1.")
+    _check(fraction)
     rng = generator(random_state)
     given = np.asarray(times, dtype=np.float64).reshape(-1)
     now, degree, source = Clock.of(given, graph).now, graph.out_degree, graph.sources
@@ -152,8 +152,11 @@ def make_time_split(
         "time": np.flatnonzero(half[source] & later & real),
         "time-cold": np.flatnonzero(cold[source] & real),
     }
-    ranking = Ranking(max_queries=max_queries)
-    made = {n: ranking.test(graph, Pairs.of_edges(graph, e), rng) for n, e in taken.items()}
+    ranking = PROTOCOLS["ranking"].make
+    made = {
+        name: ranking(graph, Pairs.of_edges(graph, edges), rng, max_queries)
+        for name, edges in taken.items()
+    }
     tests = {name: test for name, test in made.items() if test is not None}
     if not tests:
         raise InputError("The newest sources have no edges to hide; give a larger fraction.")
@@ -167,11 +170,9 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     """Return the first `count` edges, in random order, that can go one after another.
 
     Trying the edges one by one and removing each that is not a bridge of what is left is the
-    reverse-delete algorithm: the edges that stay in the end are the spanning forest Kruskal's
-    algorithm builds when it is given the edges in the opposite order. So one minimum spanning
-    forest, with the edges tried last the cheapest, tells which edges would have been removed, and
-    the first `count` of those in the order of trying are exactly what the sequential procedure
-    takes. (A forest drawn independently of the order would give another distribution.)
+    reverse-delete algorithm: the edges that stay in the end are the spanning forest that Kruskal's
+    algorithm builds from the opposite order. So one minimum spanning forest, with the edges tried
+    last the cheapest, tells exactly which edges the sequential procedure takes.
     """
     m = graph.n_edges
     place = rng.permutation(m)  # edge e is tried as number place[e]
@@ -194,9 +195,60 @@ def removable_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Int
     return taken
 
 
-def evaluate(method: Method, split: Split) -> Evaluation:
+def _check(fraction: float) -> None:
+    if not 0 < fraction < 1:
+        raise InputError(f"The test fraction is {fraction}; it must be between 0 and 1.")
+
+
+def evaluate(method: Any, split: Split) -> judging.Evaluation:
     """Evaluate a method, fitted on ``split.train``, under all protocols of the split."""
-    found = Evaluation()
+    found = judging.Evaluation()
     for name, test in split.tests.items():
-        test.judge(under(method, name), name, found)
+        test.judge(method.under(name) if hasattr(method, "under") else method, name, found)
     return found
+
+
+def is_splits(path: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds splits, one folder each."""
+    folder = Path(path)
+    return folder.is_dir() and any(folder.glob("*/observed_graph.npy"))
+
+
+def read_splits(path: str | os.PathLike[str]) -> list[Split]:
+    """Return the fixed splits in a folder, in the order of their numbers.
+
+    Each has ``observed_graph.npy`` (what a method is handed), ``pos_test_edges.npy`` and
+    ``neg_test_edges.npy``: integers of shape (m, 2) or (2, m). Their validation edges are not read:
+    a method of ours takes its own out of the observed graph.
+    """
+    folders = [file.parent for file in Path(path).glob("*/observed_graph.npy")]
+    if not folders:
+        raise InputError(
+            f"{path} holds no split; a split is a folder with {', '.join(_FILES)} as .npy files."
+        )
+    return [_read(each) for each in sorted(folders, key=lambda each: (len(each.name), each.name))]
+
+
+def _read(folder: Path) -> Split:
+    observed, good, bad = (_edges(folder / f"{name}.npy") for name in _FILES)
+    ends = [side for part in (observed, good, bad) for side in (part.sources, part.targets)]
+    n = 1 + max(int(side.max(initial=-1)) for side in ends)
+    train = DiGraph.from_codes(observed.sources, observed.targets, n)
+    if not len(good) or not len(bad):
+        raise InputError(f"{folder} has no test edges.")
+    if (train.find_edges(good.sources, good.targets) >= 0).any():
+        raise InputError(f"{folder}: a test edge is in the observed graph too.")
+    return Split(train, good, {"dirlinkbench": PairTest(good, bad, "hits@100")}, {}, len(good))
+
+
+def _edges(file: Path) -> Pairs:
+    try:
+        raw = load_array(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read {file}: {error}.") from None
+    if raw.ndim != 2 or 2 not in raw.shape or raw.dtype.kind not in "iu":
+        raise InputError(f"{file} holds {raw.dtype} of shape {raw.shape}, not pairs of nodes.")
+    if raw.size and raw.min() < 0:
+        raise InputError(f"{file} holds the node {raw.min()}; nodes are numbered from 0.")
+    sources, targets = np.array(raw.T if raw.shape[1] == 2 else raw, dtype=np.int64)
+    return Pairs(sources, targets)
