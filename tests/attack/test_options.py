@@ -51,7 +51,7 @@ COMMANDS = {
 HUGE = str(2**62)
 NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e308", HUGE, "99999999999999999999")
 TEXTS = ("", "nan", "-1", "99999999999999999999", "\x1b[31m", "\udcff", "a" * 300)
-WITHOUT_NUMBERS = {"data fetch", "data path"}
+WITHOUT_NUMBERS = {"data fetch", "data imports", "data path"}
 # Commands that run for ever, with a folder of tests of their own (qa/tests/service).
 ELSEWHERE = ("server ",)
 
