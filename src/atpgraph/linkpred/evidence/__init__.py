@@ -13,7 +13,7 @@ from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.parts import PARTS, AtpScore, NewNode, Settings
+from atpgraph.linkpred.evidence.parts import PARTS, AtpScore, Settings
 from atpgraph.util.arrays import Float64Array, IntArray
 from atpgraph.util.progress import stage
 from atpgraph.util.registry import Registry
@@ -116,12 +116,12 @@ class Collection:
                     self._describe()
         return self
 
-    def grown(self, new: NewNode) -> Collection:
-        """Return the evidence of the graph with one node more; this one does not change."""
+    def grown(self, graph: DiGraph, attributes: Any = None) -> Collection:
+        """Return the evidence of a graph with more edges, whose first nodes are those of this."""
         other = copy.copy(self)
-        other.graph, other.settings = new.graph, self.settings.grown(new)
-        other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(new.graph)
-        other.parts = [part.grown(new, other.settings) for part in self.parts]
+        other.graph, other.settings = graph, self.settings.grown(graph, attributes)
+        other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(graph)
+        other.parts = [part.grown(graph, other.settings) for part in self.parts]
         return other
 
     def part(self, kind: str) -> Any:
