@@ -24,13 +24,13 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import ranking
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.attributes import Clock, link_counts
-from atpgraph.linkpred.evidence.kernels import Room, best_near
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.evidence.parts import VectorEvidence
 from atpgraph.linkpred.protocols.negatives import free_nodes, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.linkpred.ranking import Curve, Head, HitRates, Ranker, largest
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph.util.progress import stage
 
@@ -277,18 +277,25 @@ def _candidates(
     The second array is the logarithm of how many nodes each stands for.
     """
     free = free_nodes(graph, u)
-    best = np.empty((room.table.shape[1], _BEST), dtype=np.int64)
-    counts = np.empty(len(best), dtype=np.int64)
-    best_near(room, free, best, counts)
-    found = [best[np.arange(_BEST) < counts[:, None]]]
+    near = room.near[free[room.near]]
+    found = [_best(near, values) for values in room.table[near].T]
     for nodes, source, target in vectors:
         values = np.where(free[nodes], target @ source[u], 0.0)
         some = largest(values, _BEST)
         found.append(nodes[some[values[some] > 0]])
-    top = np.unique(np.concatenate(found))
+    top = np.unique(np.concatenate(found)).astype(np.int64)
     free[top] = False
     chance, stands = _by_chance(free, rng)
     return np.concatenate([top, chance]), np.repeat([0.0, stands], [len(top), len(chance)])
+
+
+def _best(nodes: IntArray, values: FloatArray) -> IntArray:
+    """Return the nodes of a few of the largest values above 0, of equal ones the first."""
+    if len(values) > _BEST:
+        some = np.flatnonzero(values >= np.partition(values, -_BEST)[-_BEST])
+        nodes, values = nodes[some], values[some]
+    some = np.argsort(-values, kind="stable")[:_BEST]
+    return nodes[some[values[some] > 0]]
 
 
 def _thinned(

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from atpgraph.embedding.settings import Estimator
 from atpgraph.errors import InputError
@@ -19,7 +19,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
 from atpgraph.linkpred.evidence import Collection, select_kinds
 from atpgraph.linkpred.evidence.attributes import Clock, attribute_vectors
-from atpgraph.linkpred.evidence.kernels import Room, best_share
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.evidence.parts import Settings
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
@@ -383,7 +383,10 @@ class LinkPredictor(Estimator):
 
                 def visit(at: int, room: Room, some: Int64Array = some) -> float:
                     u = int(some[at])
-                    return best_share(room, cheap.scores(room, terms), u, targets_of(graph, u))
+                    new = ~np.isin(room.near, np.append(targets_of(graph, u), u))
+                    scores = cheap.scores(room, terms)[new]
+                    top = scores.max(initial=-np.inf)  # counted twice: walks do not find all
+                    return float(top - logsumexp([*scores, top])) if len(scores) else -np.inf
 
                 shares = np.array(cheap.scan(some, visit, progress))
                 found[low : low + _STEP] = bound[low : low + _STEP] + weights[0] * shares
