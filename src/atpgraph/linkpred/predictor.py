@@ -158,10 +158,7 @@ class LinkPredictor(Estimator):
             graph, lambda: Collection(self.evidence, settings), plan_rng, fraction=self.fraction,
             max_pairs=self.max_pairs, n_candidates=self.n_candidates,
         )  # fmt: skip
-        names = evidence.term_names
-        if evidence.fit(graph).term_names != names:
-            raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
-        self._use(graph, evidence, learned)
+        self._use(graph, evidence.fit(graph), learned)
 
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
         """Take a graph, its evidence, and what was learned."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
-from atpgraph.errors import BudgetError, InputError
+from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.parts import PARTS, AtpScore, Settings
+from atpgraph.linkpred.evidence.parts import PARTS, Settings
 from atpgraph.util.arrays import Float64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
-
-log = logging.getLogger(__name__)
 
 # Columns of local evidence; the other kinds are classes, one each, out of PARTS.
 LOCAL = (
@@ -87,9 +84,6 @@ class Collection:
         chosen += ["attributes"] if given.attributes is not None else []
         self.local = Local([c for c in LOCAL if c.kind in chosen], n_jobs=given.n_jobs)
         self.parts = [part(given) for part in PARTS if part.kind in chosen]
-        self._describe()
-
-    def _describe(self) -> None:
         columns, parts = self.local.columns, self.parts
         self.names = self.local.names + [name for part in parts for name in part.names]
         self.number_kinds = [column.kind for column in columns]
@@ -100,20 +94,12 @@ class Collection:
         self.kinds = list(dict.fromkeys(self.number_kinds))
 
     def fit(self, graph: DiGraph) -> Self:
-        """Fit every evidence to the graph; ATP's is left out where it has no room."""
+        """Fit every evidence to the graph."""
         self.graph = graph
         with stage("evidence", 1 + len(self.parts)) as progress:
-            self.local.fit(graph)
-            for part in list(self.parts):
+            for part in (self.local, *self.parts):
+                part.fit(graph)
                 progress.advance()
-                try:
-                    part.fit(graph)
-                except BudgetError as error:
-                    if not isinstance(part, AtpScore):
-                        raise
-                    log.warning("Evidence of ATP is left out: %s", error)
-                    self.parts.remove(part)
-                    self._describe()
         return self
 
     def grown(self, graph: DiGraph, attributes: Any = None) -> Collection:

@@ -178,15 +178,6 @@ class Levels(Evidence):
         sign = np.sign(apart)
         return np.column_stack([found, apart, sign, sign * np.log1p(np.abs(apart))])
 
-    def grown(self, graph: DiGraph, settings: Settings) -> Levels:
-        """Put each new node one above its highest source, as peeling would; others stay."""
-        other = copy.copy(self)
-        for node in range(len(self.level_), graph.n_nodes):
-            into = targets_of(graph.reverse(), node)
-            below = other.level_[into[into < node]]
-            other.level_ = np.append(other.level_, 1 + below.max(initial=0))
-        return other
-
 
 class VectorEvidence(Evidence):
     """⟨source vector of u, target vector of v⟩, and the other way round."""
