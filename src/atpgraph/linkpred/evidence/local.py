@@ -75,8 +75,9 @@ class Local:
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
     of the time. Where a step from one source would follow more than `budget` edges, the limit of a
     hub is halved until it does not; by default it is 2³² edges divided by the number of nodes, as
-    the workspace of a large graph does not fit into the cache, within 2¹⁵ and 2¹⁸. Terms of each column are whether there is any, log(value /
-    floor) where there is, and the root of the value, which tells much from very much.
+    the workspace of a large graph does not fit into the cache, within 2¹⁵ and 2¹⁸. Terms of each
+    column are whether there is any, log(value / floor) where there is, and the root of the value,
+    which tells much from very much.
 
     Examples
     --------
