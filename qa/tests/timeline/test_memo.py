@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +58,27 @@ def test_threads_may_share_it() -> None:
         thread.join()
     assert not wrong
     assert len(memo) <= 3
+
+
+def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
+    memo, started, go, made = Memo(), Event(), Event(), []
+
+    def make() -> int:
+        made.append(1)
+        started.set()
+        assert go.wait(60)
+        return 7
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(memo.get, NUMBERS, "week", make)
+        assert started.wait(60)
+        second = threads.submit(memo.get, NUMBERS, "week", make)
+        go.set()
+        assert (first.result(60), second.result(60), len(made)) == (7, 7, 1)
+
+
+def test_an_error_is_not_kept() -> None:
+    memo = Memo()
+    with pytest.raises(ZeroDivisionError):
+        memo.get(NUMBERS, "key", lambda: 1 // 0)
+    assert memo.get(NUMBERS, "key", lambda: 3) == 3
