@@ -15,7 +15,7 @@ WORDS: Shelf[str] = Shelf("words", keep=1)
 
 @given(st.lists(st.integers(0, 5), max_size=40))
 def test_keeps_the_last_used_and_no_more(asked: list[int]) -> None:
-    memo, made = Memo(), []
+    memo, made = Memo(), list[int]()
     for number in asked:
         kept = list(dict.fromkeys(reversed(asked[: len(made)])))[:3]
 
@@ -44,7 +44,7 @@ def test_objects_stand_for_themselves_and_stay_alive() -> None:
 
 
 def test_threads_may_share_it() -> None:
-    memo, wrong = Memo(), []
+    memo, wrong = Memo(), list[int]()
 
     def work() -> None:
         asked = [number % 7 for number in range(2000)]
@@ -61,7 +61,7 @@ def test_threads_may_share_it() -> None:
 
 
 def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
-    memo, started, go, made = Memo(), Event(), Event(), []
+    memo, started, go, made = Memo(), Event(), Event(), list[int]()
 
     def make() -> int:
         made.append(1)
