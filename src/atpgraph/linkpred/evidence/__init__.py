@@ -95,9 +95,9 @@ class Collection:
 
     def fit(self, graph: DiGraph) -> Self:
         """Fit every evidence to the graph."""
-        self.graph = graph
-        with stage("evidence", 1 + len(self.parts)) as progress:
-            for part in (self.local, *self.parts):
+        self.graph, parts = graph, self._all
+        with stage("evidence", len(parts)) as progress:
+            for part in parts:
                 part.fit(graph)
                 progress.advance()
         return self
@@ -109,6 +109,10 @@ class Collection:
         other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(graph)
         other.parts = [part.grown(graph, other.settings) for part in self.parts]
         return other
+
+    @property
+    def _all(self) -> list[Any]:
+        return [self.local, *self.parts]
 
     def part(self, kind: str) -> Any:
         """Return the evidence of a kind, or None."""
@@ -128,11 +132,9 @@ class Collection:
 
     def as_terms(self, found: Float64Array) -> Float64Array:
         """Turn numbers into terms."""
-        parts: list[Any] = [self.local, *self.parts]
-        sides = np.split(found, np.cumsum([len(part.names) for part in parts])[:-1], axis=1)
-        return np.concatenate(
-            [part.terms(side) for part, side in zip(parts, sides, strict=True)], axis=1
-        )
+        sides = np.split(found, np.cumsum([len(part.names) for part in self._all])[:-1], axis=1)
+        terms = [part.terms(side) for part, side in zip(self._all, sides, strict=True)]
+        return np.concatenate(terms, axis=1)
 
     def local_weights(self, weights: Float64Array, local: Local | None = None) -> Float64Array:
         """Return the weights of the terms of local evidence, or of some of its columns."""
