@@ -74,10 +74,8 @@ class Local:
     Walks that begin alike share their first steps. No walk passes through a hub, a node with more
     than `hub` edges to choose from: it says next to nothing about the two ends, and would cost most
     of the time. Where a step from one source would follow more than `budget` edges, the limit of a
-    hub is halved until it does not; by default it is 2³² edges divided by the number of nodes, as
-    the workspace of a large graph does not fit into the cache, within 2¹⁵ and 2¹⁸. Terms of each
-    column are whether there is any, log(value / floor) where there is, and the root of the value,
-    which tells much from very much.
+    hub is halved until it does not. Terms of each column are whether there is any, log(value /
+    floor) where there is, and the root of the value, which tells much from very much.
 
     Examples
     --------
@@ -92,7 +90,7 @@ class Local:
         columns: Sequence[PageRank | Walk],
         *,
         hub: int = 1000,
-        budget: int | None = None,
+        budget: int = 2**15,
         n_jobs: int | None = None,
     ) -> None:
         self.columns = tuple(columns)
@@ -133,8 +131,6 @@ class Local:
         Several threads visit; the results are in the order of the sources.
         """
 
-        budget = self.budget or int(np.clip(2**32 // self.graph.n_nodes, 2**15, 2**18))
-
         def some(low: int) -> list[T]:
             try:
                 room = self._rooms.pop()
@@ -146,7 +142,7 @@ class Local:
                 for indptr, targets, least, restart, column in self._pushes:
                     push(indptr, targets, least, restart, source, column, room)
                 if len(self._steps.depth):
-                    walk(self._ends, self._steps, self.hub, budget, source, room)
+                    walk(self._ends, self._steps, self.hub, self.budget, source, room)
                 found.append(visit(at, room))
                 room.clear()
             self._rooms.append(room)
