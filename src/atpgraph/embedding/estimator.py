@@ -319,12 +319,11 @@ class ATP(Estimator):
     def _measure(self, sample: PathSample) -> Evaluation:
         # Vectors of the paper's method are not negative, so no score means "no path" by itself.
         cut = 0.0 if self._is_learned else None
-        self._evaluation = evaluate(sample, self.source_, self.target_, cut)
-        found: Fidelity = self._evaluation.fidelity
-        log.info("%s", found)
-        if found.is_poor and self._is_learned:
-            log.warning("%s", found.advice())
-        return self._evaluation
+        self._evaluation = found = evaluate(sample, self.source_, self.target_, cut)
+        log.info("%s", found.fidelity)
+        if self._is_learned and found.fidelity is not None and found.fidelity.is_poor:
+            log.warning("%s", found.fidelity.advice())
+        return found
 
     def _evaluated(self) -> Evaluation:
         """Return the evaluation; of a grown model it is made when it is first asked for."""

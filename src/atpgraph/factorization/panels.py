@@ -348,7 +348,7 @@ class _Learning:
         )  # fmt: skip
         tasks = _tasks(len(near), rng)
         if self.run_rows is None:
-            return np.sum(list(workers.map(partial(_learn_here, given), tasks)), axis=0)
+            return np.asarray(sum(workers.map(partial(_learn_here, given), tasks), np.zeros(2)))
         total = np.zeros(2)
         for task, found in zip(tasks, self.run_rows(learn_range, tasks, given), strict=True):
             rows = drawn.nodes[task[0] : task[1]]
