@@ -15,7 +15,7 @@ import numpy as np
 
 from atpgraph.closure.forest import depth_first
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.traversal import peel
+from atpgraph.graph.traversal import peel, sweep
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from atpgraph.util.jit import NEAR, kernel, popcount, prefetch
 from atpgraph.util.random import generator
@@ -82,8 +82,8 @@ class ReachLabels:
             for side in (_DOWN, _UP):
                 self.lines[hubs, side] = np.uint64(1) << slot
                 self._hash(start, side + 3 - words, words)
-            sweep_down(dag.indptr, dag.targets, 0, self.lines, _DOWN, _DOWN + 3)
-            sweep_up(back.indptr, back.targets, self.lines, _UP, _UP + 3)
+            self._sweep(self.lines, _DOWN, _DOWN + 3)
+            self._sweep(self.lines, _UP, _UP + 3, up=True)
 
     @property
     def nbytes(self) -> int:
@@ -106,6 +106,14 @@ class ReachLabels:
             _answer(self.arrays, node, sources[part], targets[part], scratch, answer[part])
         self._spare.append(scratch)
         return answer
+
+    def _sweep(self, bits: UInt64Array, first: int, stop: int, up: bool = False) -> None:
+        """Give every node the bits of all that it reaches, or of all that reach it."""
+        order, (down, heads, back, tails) = np.arange(len(bits)), self.arrays[:4]
+        if up:
+            sweep(order[::-1].copy(), back, tails, bits, first, stop)
+        else:
+            sweep(order, down, heads, bits, first, stop)
 
     def _hash(self, start: Int32Array, first: int, words: int) -> None:
         """Set each node's own bit in a Bloom filter of `words` words."""
@@ -145,9 +153,9 @@ class ReachLabels:
         marks[candidates, at >> 6] = np.uint64(1) << (at & 63).astype(np.uint64)
         pairs = rng.integers(0, n, (2, _PAIRS))
         down = marks.copy()
-        sweep_down(arrays.indptr, arrays.targets, 0, down, 0, words)
+        self._sweep(down, 0, words)
         reached = down[pairs.max(axis=0)]
-        sweep_up(arrays.back_indptr, arrays.back_targets, marks, 0, words)
+        self._sweep(marks, 0, words, up=True)
         through = reached & marks[pairs.min(axis=0)]
         if np.count_nonzero(through.any(axis=1)) < _WORTHWHILE * _PAIRS:
             return np.zeros(0, dtype=np.int64)
@@ -169,34 +177,6 @@ def _cover(decided: BoolArray, most: int) -> Int64Array:
         chosen.append(best)
         left[:, decided[best]] = False
     return np.array(chosen, dtype=np.int64)
-
-
-@kernel
-def sweep_down(
-    indptr: Int64Array, targets: Int32Array, low: int, bits: UInt64Array, first: int, stop: int
-) -> None:
-    """Give every node the bits of its successors, which have lower indices.
-
-    Row i of `bits` belongs to node low + i, and its words first … stop take part; nodes below
-    `low` have no bits.
-    """
-    for i in range(len(bits)):
-        for e in range(indptr[low + i], indptr[low + i + 1]):
-            j = targets[e] - low
-            if j >= 0:
-                for w in range(first, stop):
-                    bits[i, w] |= bits[j, w]
-
-
-@kernel
-def sweep_up(
-    indptr: Int64Array, sources: Int32Array, bits: UInt64Array, first: int, stop: int
-) -> None:
-    """Give every node the bits of its predecessors, which have higher indices."""
-    for i in range(len(bits) - 1, -1, -1):
-        for e in range(indptr[i], indptr[i + 1]):
-            for w in range(first, stop):
-                bits[i, w] |= bits[sources[e], w]
 
 
 @kernel

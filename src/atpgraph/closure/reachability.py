@@ -11,14 +11,14 @@ import numpy as np
 
 from atpgraph.closure.build import closure_forest, estimate_closure
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.closure.labels import ReachLabels, sweep_down
+from atpgraph.closure.labels import ReachLabels
 from atpgraph.closure.node_set import NodeSet
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
-from atpgraph.graph.traversal import TwoWayRows, meet, reachable
+from atpgraph.graph.traversal import TwoWayRows, meet, reachable, sweep
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.frames import html_table
@@ -439,12 +439,13 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
         columns = holder[start : start + 64 * _WORDS]
         low = int(columns[0])
         slots = np.arange(len(columns))
-        own = np.zeros((dag.n_nodes - low, (len(columns) + 63) // 64), dtype=np.uint64)
+        own = np.zeros((dag.n_nodes, (len(columns) + 63) // 64), dtype=np.uint64)
         ones = np.left_shift(np.uint64(1), (slots & 63).astype(np.uint64))
-        np.bitwise_or.at(own, (columns - low, slots >> 6), ones)
+        np.bitwise_or.at(own, (columns, slots >> 6), ones)
         bits = own.copy()
-        sweep_down(dag.indptr, dag.targets, low, bits, 0, bits.shape[1])
-        _add_counts(own, bits, counts[low:])
+        # Nodes below the first column reach none of them: edges go down.
+        sweep(np.arange(low, dag.n_nodes), dag.indptr, dag.targets, bits, 0, bits.shape[1])
+        _add_counts(own, bits, counts)
     return counts
 
 

@@ -188,14 +188,14 @@ class TextReader:
             self.edges.drop_first()
             self.first_kind = _scan.NUMBER
             self.bad = [problem for problem in self.bad if problem[0] > 0]
+            self.header = True
+        elif self.first_kind == _scan.WORD:
+            self.words += 1
         else:
-            if self.header is None:
-                self._note_odd_first_row()
-            if self.first_kind == _scan.WORD:
-                self.words += 1
-            else:
-                self.numbers += 1
+            self.numbers += 1
         self._decide_about_weights()
+        if self.header is None:
+            self._note_odd_first_row()
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.

@@ -1,4 +1,4 @@
-"""TrueSkill of the nodes: every edge u → v is a match that v won."""
+"""Scores of the nodes for breaking cycles: TrueSkill, PageRank, and springs that give way."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import checkpoint
+
+ROUNDS = 7
+STEPS = 5
+ANCHOR = 0.3  # a weak spring from each node to 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +124,93 @@ def _play(matches: Any, belief: Any, beta: float, tau: float, margin: float) -> 
         belief[x, 0] -= vx / c * v
         belief[w, 1] = vw * (1.0 - vw / c2 * shrink)
         belief[x, 1] = vx * (1.0 - vx / c2 * shrink)
+
+
+def pagerank(
+    graph: Any, *, damping: float = 0.85, tol: float = 1e-10, max_iter: int = 1000
+) -> Float64Array:
+    """PageRank of the nodes, by power iteration; it sums to 1.
+
+    Parameters
+    ----------
+    graph : anything :func:`atpgraph.as_graph` takes
+        Edge weights are not used. A node without out-edges jumps anywhere.
+    damping : float
+        Chance of following an edge.
+    tol : float
+        Stop once the sum of all changes is below this.
+    max_iter : int
+        Limit on the iterations.
+
+    Examples
+    --------
+    >>> pagerank([(0, 1), (1, 0), (2, 0)]).round(3).tolist()
+    [0.486, 0.464, 0.05]
+    """
+    if not 0.0 <= damping < 1.0:
+        raise InputError(f"damping is {damping}; it must be in [0, 1).")
+    graph = as_graph(graph)
+    n = graph.n_nodes
+    if n == 0:
+        return np.zeros(0)
+    out = graph.out_degree
+    shape = (n, n)
+    reverse = graph.reverse()
+    share = 1.0 / np.maximum(out, 1)
+    flow = sp.csr_array((share[reverse.targets], reverse.targets, reverse.indptr), shape=shape)
+    rank = np.full(n, 1.0 / n)
+    for _ in range(max_iter):
+        spread = flow @ rank
+        updated = damping * spread + (1.0 - damping * spread.sum()) / n
+        change = np.abs(updated - rank).sum()
+        rank = updated
+        if change < tol:
+            break
+    return np.asarray(rank)
+
+
+def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Float64Array:
+    """Return a position for every node; most edges go up.
+
+    Every edge u → v is a spring that wants v one step above u. Least squares with all springs alike
+    would let wrong edges pull the order out of shape, so it is solved again a few times, each
+    spring weaker the more it points down (a Cauchy weight), and weaker the longer it is where it
+    points up (an edge may span several levels). Each solution is a few steps of conjugate gradients
+    from the one before, and a step is one pass over the edges.
+
+    Parameters
+    ----------
+    graph : DiGraph
+    weights : float64 array, optional
+        Strength of the spring of each edge, by default 1.
+
+    Examples
+    --------
+    >>> spring_positions(DiGraph.from_edges([(0, 1), (1, 2), (2, 3)])).round(1)
+    array([-1. , -0.3,  0.3,  1. ])
+
+    References
+    ----------
+    De Bacco, Larremore and Moore, "A physical model for efficient ranking in networks", Science
+    Advances 2018, has the springs; giving way is ours.
+    """
+    from scipy.sparse.linalg import cg  # takes a tenth of a second to import
+
+    n, u, v = graph.n_nodes, graph.sources, graph.targets
+    stiffness = np.ones(graph.n_edges) if weights is None else weights
+    x = np.zeros(n)
+    for number in range(ROUNDS if graph.n_edges else 0):
+        checkpoint()
+        short = x[u] - x[v] + 1.0
+        give = 1.0 + np.where(short > 0.0, short * short, -short) if number else 1.0
+        strength = stiffness / give
+        pull, push = np.bincount(v, strength, n), np.bincount(u, strength, n)
+        diagonal = ANCHOR + pull + push
+        springs = sp.csr_array((strength, v, graph.indptr), shape=(n, n))
+
+        laplacian = sp.diags_array(diagonal, format="csr") - springs - springs.T
+        x, _ = cg(
+            laplacian, pull - push, x,
+            rtol=1e-6, maxiter=STEPS, M=sp.diags_array(1.0 / diagonal),
+        )  # fmt: skip
+    return np.asarray(x)
