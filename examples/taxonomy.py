@@ -7,6 +7,8 @@ of everything else.
 
 from itertools import combinations
 
+import numpy as np
+
 from atpgraph import ATP, DiGraph, break_cycles, plant_cycles
 
 NOUNS = ("tables", "chairs", "lamps", "shelves")
@@ -49,9 +51,8 @@ def main() -> None:
 
     # A category that is not in the catalogue yet, placed by its links alone.
     source, _ = model.fold_in(out_edges=["oak tables", "garden tables"])
-    scores = model.target_ @ source
-    kinds = [model.labels_[at] for at in (-scores).argsort() if scores[at] > model.threshold_]
-    print(f"garden oak tables would be {', '.join(kinds)}")
+    above = np.flatnonzero(model.target_ @ source > model.threshold_)
+    print(f"garden oak tables would be {', '.join(sorted(model.labels_[at] for at in above))}")
 
 
 if __name__ == "__main__":

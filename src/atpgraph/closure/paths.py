@@ -22,10 +22,10 @@ from atpgraph.closure.panel import (
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt64Array
+from atpgraph.util.checks import Registry
 from atpgraph.util.jit import kernel as compiled
 from atpgraph.util.jit import popcount
 from atpgraph.util.progress import stage
-from atpgraph.util.registry import Registry
 from atpgraph.util.threads import Workers, interruptible
 
 SHEETS = 2  # of 512 columns each, in a panel: 128 bytes per node

@@ -76,6 +76,10 @@ class CycleBreak:
     lower_bound: float | None = None
     reverse: bool = False
 
+    def __repr__(self) -> str:
+        what = "reversed" if self.reverse else "removed"
+        return f"CycleBreak(method={self.method!r}, {what}={len(self.removed)}, graph={self.graph})"
+
     @property
     def proved(self) -> bool:
         """Whether the weight of the removed edges is proven to be the least possible."""

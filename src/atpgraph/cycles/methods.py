@@ -41,7 +41,7 @@ from atpgraph.util.arrays import (
     Int64Array,
     IntArray,
 )
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 from atpgraph.util.threads import Workers, checkpoint, result_of
 
 log = logging.getLogger(__name__)

@@ -37,11 +37,10 @@ from atpgraph.util.arrays import (
     FloatArray,
     Int64Array,
 )
-from atpgraph.util.checks import whole_number
+from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.frames import KINDS, frame, html_table, ranking_frame
 from atpgraph.util.progress import progress_display, stage
 from atpgraph.util.random import RandomState
-from atpgraph.util.registry import unknown_name
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:

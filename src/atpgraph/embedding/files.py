@@ -19,8 +19,8 @@ from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.util.archive import Field, archive_format, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray
+from atpgraph.util.checks import Registry
 from atpgraph.util.files import atomic_folder, atomic_path
-from atpgraph.util.registry import Registry
 from atpgraph.util.visible import no_formula
 
 M = TypeVar("M")

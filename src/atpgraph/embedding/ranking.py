@@ -23,9 +23,8 @@ from atpgraph.util.arrays import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.util.checks import whole_number
+from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.progress import stage
-from atpgraph.util.registry import unknown_name
 
 ORDERS = ("nearest", "score")
 Ranked = tuple[Int64Array, Float64Array]  # rows and their scores

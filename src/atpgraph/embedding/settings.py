@@ -10,8 +10,7 @@ from typing import Any, Self
 from atpgraph.closure import KERNELS
 from atpgraph.errors import InputError, NotFittedError
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.checks import real_number, whole_number
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import real_number, unknown_name, whole_number
 
 PURPOSES = ("reachability", "paper")
 REMOVED = {

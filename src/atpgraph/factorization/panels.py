@@ -286,7 +286,7 @@ class _Learning:
         ):
             rounds = 0  # there is nothing to learn from
         most = rounds
-        with stage("factorise", rounds) as progress:
+        with stage("factorize", rounds) as progress:
             kept = None if loop is None else loop.state()
             if kept is not None:
                 history = self.resume(*kept, rng)

@@ -25,7 +25,7 @@ from atpgraph.util.arrays import (
     IntArray,
     UInt64Array,
 )
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import unknown_name
 
 MAX_TYPES = 64  # bits of an edge
 _COMPARED = 100_000  # labels that a mistyped one is compared with, at most

@@ -25,11 +25,10 @@ from atpgraph.linkpred.explanation import Explanation, explain, explain_populari
 from atpgraph.linkpred.learning import Learned, learn
 from atpgraph.linkpred.ranking import Ranker, largest, source_features, targets_of
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
-from atpgraph.util.checks import whole_number
+from atpgraph.util.checks import Registry, whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
 from atpgraph.util.progress import progress_display, stage
 from atpgraph.util.random import RandomState, generator
-from atpgraph.util.registry import Registry
 from atpgraph.util.threads import thread_count
 
 Labels = Hashable | Sequence[Hashable] | AnyArray

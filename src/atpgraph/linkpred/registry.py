@@ -15,7 +15,7 @@ from atpgraph.linkpred import baselines as rows
 from atpgraph.linkpred.predictor import LinkPredictor
 from atpgraph.linkpred.protocols.judging import EmbeddingMethod, Method
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 
 
 @dataclass(eq=False)

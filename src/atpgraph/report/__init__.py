@@ -10,14 +10,13 @@ from atpgraph.report.charts import (
     line_chart,
     method_colors,
 )
-from atpgraph.report.page import Section, facts, page, quiet, table, write_index, write_page
+from atpgraph.report.page import Section, page, quiet, table, write_index, write_page
 
 __all__ = [
     "Bar",
     "Line",
     "Section",
     "bar_chart",
-    "facts",
     "figure",
     "grid",
     "legend",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -61,47 +61,18 @@ def write_page(path: str | os.PathLike[str], html: str) -> Path:
     return Path(path)
 
 
-def write_index(
-    folder: str | os.PathLike[str], html: str, beside: Mapping[str, str] | None = None
-) -> Path:
-    """Write a document as ``index.html`` into a folder, created if needed, and files beside it.
-
-    Returns the path of the document.
-    """
+def write_index(folder: str | os.PathLike[str], html: str) -> Path:
+    """Write a document as ``index.html`` into a folder, created if needed, and return its path."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
-    for name, text in (beside or {}).items():
-        write_page(Path(folder) / name, text)
     return write_page(Path(folder) / "index.html", html)
 
 
 def quiet(text: str) -> str:
     """Return a paragraph in small print; `text` is HTML."""
     return f'<p class="quiet">{text}</p>'
-
-
-def facts(rows: Iterable[tuple[str, object]]) -> str:
-    """Return a table of names and values; both are plain text.
-
-    Examples
-    --------
-    >>> "<td>12,000</td>" in facts([("edges", 12000)])
-    True
-    """
-    lines = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(_fact(value))}</td></tr>'
-        for name, value in rows
-    )
-    body = f'<table class="facts"><tbody>\n{lines}\n</tbody></table>'
-    return f'<div class="scroll" tabindex="0">{body}</div>'
-
-
-def _fact(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, facts_table, table
 from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
 from atpgraph_qa.cli.evaluate import (
     EgaMode,
@@ -140,9 +140,8 @@ def train(
         "seconds": round(time.perf_counter() - started, 3),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
-    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, table(("what", "value"), rows), hint)
+    out.result(payload, facts_table("", payload), hint)
 
 
 @app.command()

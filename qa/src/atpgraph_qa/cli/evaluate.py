@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from atpgraph.cli.console import Session, table, typed_command
+from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import Report, Seed, Top, arg, opt
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def evaluate(
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.evaluation.evaluation import evaluate_routing
     from atpgraph_qa.evaluation.protocols import Split
+    from atpgraph_qa.reports import render
 
     moment = int(split.replace(tzinfo=datetime.UTC).timestamp() * 1000) if split else None
     found = evaluate_routing(
@@ -180,10 +181,7 @@ def evaluate(
     )
     for sentence in found.skipped.values():
         out.note(sentence)
-    if report is not None:
-        from atpgraph_qa.reports import write_routing
-
-        out.note(f"report: {write_routing(found, report, typed_command())}")
+    out.report(report, lambda command: render(found, command))
     payload = found.to_dict()
     shown = []
     for name, result in payload.items():

@@ -30,7 +30,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Int64Array
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import unknown_name
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from atpgraph.errors import InputError
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import unknown_name
 from atpgraph_qa.advisor.people import parse_day, parse_hours, time_zone
 from atpgraph_qa.advisor.policies import Policy
 

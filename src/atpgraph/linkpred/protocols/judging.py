@@ -37,7 +37,7 @@ from atpgraph.evaluation.metrics import (
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array, IntArray
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 
 _BLOCK_SCORES = 2**24
 _CHUNK = 2**16
