@@ -51,7 +51,7 @@ class _Shipped:
     def is_known(self) -> bool:
         """Whether it is there, and the file that was measured."""
         file = self.find()
-        return file is not None and file_digest(file) == self.sha256
+        return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
     def checked(self) -> Path:
         """Where it is; refused where it is missing or not the file that was measured."""
@@ -120,6 +120,12 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     if choice == AUTO:
         return text_model(_best(n_texts))
     return own_model(Path(choice))
+
+
+@cache
+def _digest(file: Path, changed_ns: int) -> str:
+    """Return the digest of a file, computed once for each time it was changed."""
+    return file_digest(file)
 
 
 @cache
