@@ -118,9 +118,9 @@ class ClosureForest:
         A row holds `start`, `subtree`, and where the node's holders begin and end.
         """
         indptr, holders = self.holders
-        wide = np.int32 if self.n_extras < 2**31 else np.int64
-        rows = np.stack([self.start, self.subtree, indptr[:-1], indptr[1:]], axis=1).astype(wide)
-        return rows, holders + self.subtree[self.order[holders]]
+        rows = np.stack([self.start, self.subtree, indptr[:-1], indptr[1:]], axis=1)
+        ends = np.asarray(holders + self.subtree[self.order[holders]], dtype=np.int32)
+        return rows.astype(np.int32 if self.n_extras < 2**31 else np.int64), ends
 
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
         """Return whether a path of at least one edge leads from each source to its target.
@@ -130,7 +130,7 @@ class ClosureForest:
         u, v = np.broadcast_arrays(self._nodes(sources), self._nodes(targets))
         same = np.arange(self.n_nodes, dtype=np.int32)
         flat = (np.ascontiguousarray(nodes).reshape(-1) for nodes in (u, v))
-        return self.answer(same, *flat).reshape(u.shape) & (u != v)
+        return np.asarray(self.answer(same, *flat).reshape(u.shape) & (u != v))
 
     def answer(self, node: Int32Array, sources: Int64Array, targets: Int64Array) -> BoolArray:
         """Return whether ``node[source]`` reaches, or is, ``node[target]``, without any check."""
