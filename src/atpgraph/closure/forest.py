@@ -129,7 +129,7 @@ class ClosureForest:
         return answer.reshape(u.shape)
 
     def joined(self, u: int, v: int) -> bool:
-        """:meth:`reaches` for one pair of node indices, without the cost of arrays."""
+        """Answer :meth:`reaches` for one pair of node indices, without the cost of arrays."""
         indptr, holders = self.holders
         place = self.start[u]
         if self.start[v] < place < self.start[v] + self.subtree[v]:
@@ -205,7 +205,7 @@ def _preorder(
     size: Int32Array,
     slot: Int32Array,
 ) -> None:
-    """Depth-first numbering of the forest in which the heaviest child comes last.
+    """Number the nodes of the forest depth first, the heaviest child last.
 
     ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
     the number of edges on the way from the root that do not lead to the last child. Each such

@@ -421,7 +421,7 @@ class _End(NamedTuple):
         return pair_scores(self.near, self.far, pairs[0], pairs[1])
 
     def precision(self) -> float:
-        """Share of right ones among the five best of the hard rows, or as many as a row has."""
+        """Return the share of right nodes among the five best of the hard rows."""
         most = max(_SCORES // max(len(self.far), 1), 16)
         nodes, sizes, bits = (x[:most] for x in self.side.hard_rows)
         best, _ = top_by_product(self.near[nodes], self.far, _TOP, skip=nodes)
@@ -477,7 +477,7 @@ def _auc(good: AnyArray, bad: AnyArray) -> float:
 
 
 def _correlation(x: AnyArray, y: AnyArray) -> float:
-    """Spearman's; NaN if either is constant."""
+    """Return Spearman's correlation; NaN if either side is constant."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
     return float(spearmanr(x, y).statistic)

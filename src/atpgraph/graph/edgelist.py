@@ -255,7 +255,7 @@ def _texts(labels: AnyArray) -> list[str]:
 
 
 def _quoted(text: str, delimiter: str) -> bytes:
-    """The label as the reader wants it: quoted where anything in it could mean something else."""
+    """Return the label as the reader needs it: quoted if it could mean something else."""
     try:
         raw = text.encode()
     except UnicodeEncodeError:

@@ -113,7 +113,7 @@ class _Page:
             figures.append(report.figure(protocol, chart))
         note = report.quiet(
             "The methods that do best under some protocol have a color, the same in all charts of "
-            "this page; the others are grey."
+            "this page; the others are gray."
         )
         return report.grid(figures) + (note if len(self.colors) < len(self.done) else "")
 

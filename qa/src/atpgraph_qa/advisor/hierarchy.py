@@ -62,7 +62,7 @@ class Hierarchy:
         return int(self.level[place]) if there else 0
 
     def without(self, users: Iterable[int]) -> Self:
-        """The same, some people left out."""
+        """Return the same without some people."""
         gone = np.fromiter(users, dtype=np.int64)
         if not len(gone):
             return self

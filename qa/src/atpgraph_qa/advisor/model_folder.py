@@ -304,7 +304,7 @@ class ModelFolder:
 
 
 def fingerprint(posts: Site | Posts) -> dict[str, Any]:
-    """Return what tells one site, or one dump of it, from another."""
+    """Return a fingerprint that differs between sites, and between dumps of one site."""
     digest = hashlib.sha256()
     for column in (posts.questions.id, posts.questions.created_ms):
         digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())

@@ -445,7 +445,7 @@ class Engine:
         )
 
     def days_behind(self) -> float:
-        """Return how old the newest post is that the service knows, in days."""
+        """Return the age of the newest known post, in days."""
         return max(0.0, (self.clock() - self.current().history.last_ms) / DAY_MS)
 
 

@@ -190,7 +190,7 @@ class Retraining(Section):
 
 
 class Hooks(Section):
-    """What comes in from other sites."""
+    """Settings for incoming webhooks."""
 
     discourse_secret: str = _secret("", "Secret of the webhook in Discourse.")
     discourse_instance: Url = _is("", "Its address, like https://forum.example.org; checked.")
@@ -290,7 +290,7 @@ class Settings(BaseSettings):
         cls, settings_cls: Any, init_settings: Any, env_settings: Any, dotenv_settings: Any,
         file_secret_settings: Any,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """The environment counts more than the file, which is given to the constructor."""
+        """Rank the environment above the file, which is given to the constructor."""
         return env_settings, init_settings
 
     @classmethod
