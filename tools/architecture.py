@@ -92,7 +92,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Part(
             "factorization",
             "M ≈ S·Tᵀ, S, T ≥ 0",
-            "vectors from panels of sampled paths; non-negative least squares for the paper's method",
+            "vectors from panels of sampled paths; for the paper, non-negative least squares",
             "Factorization",
         ),
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, facts_table, table
+from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
 from atpgraph_qa.cli.evaluate import (
     EgaMode,
@@ -141,7 +141,8 @@ def train(
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, facts_table("", payload), hint)
+    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
+    out.result(payload, table(("what", "value"), rows), hint)
 
 
 @app.command()
