@@ -11,6 +11,7 @@ from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
 from atpgraph_qa.cli.evaluate import (
+    Ega,
     EgaMode,
     SitePath,
     Tau,
@@ -69,7 +70,7 @@ def ingest(
 def stats(
     out: Session,
     site: SitePath,
-    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.none,
+    ega: Ega = EgaMode.none,
     tau: Tau = 30.0,
 ) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
@@ -91,7 +92,7 @@ def train(
     out: Session,
     site: SitePath,
     output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
-    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.consecutive,
+    ega: Ega = EgaMode.consecutive,
     tau: Tau = 30.0,
     dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
     kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
