@@ -44,7 +44,7 @@ class EdgeTypes:
 
 @dataclass(frozen=True, eq=False)
 class Competition:
-    """A competition graph and what its nodes stand for."""
+    """A competition graph and the posts and people behind its nodes."""
 
     graph: DiGraph  # labels are "user:<id>" and "question:<id>"
     ids: Int64Array  # of the user or question of every node

@@ -32,7 +32,7 @@ def as_graph(
     header: bool | None = None,
     memory: str | float | None = None,
 ) -> DiGraph:
-    """Turn whatever holds a directed graph into a :class:`DiGraph`.
+    """Convert any object with a directed graph to a :class:`DiGraph`.
 
     Parameters
     ----------

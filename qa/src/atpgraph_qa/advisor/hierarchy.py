@@ -40,7 +40,7 @@ class Hierarchy:
 
     @classmethod
     def of(cls, history: History, random_state: int = 0) -> Self:
-        """Return the hierarchy of what is known."""
+        """Return the hierarchy of a history."""
         from atpgraph.cycles import break_cycles
         from atpgraph.hierarchy import levels
         from atpgraph_qa.competition import competition_graph

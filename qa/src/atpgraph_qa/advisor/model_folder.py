@@ -227,7 +227,7 @@ class ModelFolder:
         elif stated["model"] in (STATIC, DENSE):
             model = text_model(stated["model"])
         else:
-            raise InputError(f"{folder} names a text model that there is not: train it again.")
+            raise InputError(f"{folder} names a text model that does not exist: train it again.")
         assert model is not None
         if model.digest != stated.get("digest"):
             raise InputError(

@@ -29,7 +29,7 @@ class ColdRoute(Baseline):
     """A factorization machine on one-hot question, asker, answerer and tags (library: myFM).
 
     The target is the answer's votes as known at the time, on a logarithmic scale. A cold question
-    has no column of its own; its tags, its asker and the answerer speak for it.
+    has no column; its tags, its asker and the answerer represent it.
     """
 
     name = "coldroute"

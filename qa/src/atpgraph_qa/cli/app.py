@@ -104,8 +104,8 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are those of the embedding
-    that gives expertise and difficulty; they do not affect routing. An existing model is replaced
+    The model is one folder, which no longer needs the site. The options are for the embedding,
+    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
     only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes

@@ -44,7 +44,7 @@ LEAST_ANSWERERS = 5
 
 @dataclass(frozen=True)
 class Split:
-    """Where training ends and how the test goes on from there, for the protocols over time."""
+    """The end of training and the course of the test, for the protocols over time."""
 
     test_share: float = 0.2  # of the questions, the last ones, that are asked after the split
     split_ms: int | None = None  # the moment of the split itself

@@ -149,7 +149,7 @@ class Rules(Section):
     time_zone: Zone = _is("UTC", "Of people who set none, of holidays, and of times on the page.")
     holidays: Days = _is((), "Days on which nobody is asked, like 2026-12-25.")
     per_day: Count = _is(2, "Asks of one person in 24 hours.")
-    per_week: Count = _is(5, "Asks in seven days, for people without a capacity of their own.")
+    per_week: Count = _is(5, "Asks in seven days, for people who have not set a capacity.")
     rest_hours: NotNegative = _is(4.0, "Leave people alone for so long after any ask.")
     escalate_hours: NotNegative = _is(24.0, "Ask more people after so much silence; 0: never.")
     escalations: Count = _is(1, "How often to do so for one question.")

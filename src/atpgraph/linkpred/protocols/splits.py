@@ -1,4 +1,4 @@
-"""Splits a method cannot cheat on: it is handed the training graph, the tests stay apart.
+"""Make splits: a method gets the training graph only, never the tests.
 
 One draw of test edges serves all protocols, so a method is fitted once per split.
 """
