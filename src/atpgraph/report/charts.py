@@ -165,7 +165,7 @@ def line_chart(
         return drawing
     named = [(line.label, line.color) for line in lines if line.color is not None]
     gray = [("others", None)] if len(named) < len(lines) else []
-    return drawing + legend([*named, *gray])
+    return drawing + _legend([*named, *gray])
 
 
 def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
@@ -194,7 +194,7 @@ def grid(figures: Sequence[str]) -> str:
     return f'<div class="grid">{"".join(figures)}</div>'
 
 
-def legend(entries: Iterable[tuple[str, Color]]) -> str:
+def _legend(entries: Iterable[tuple[str, Color]]) -> str:
     """Return the names of the colors, to go under a chart."""
     items = [
         f'<li><i style="background:{_css(color)}"></i>{escape(label)}</li>'

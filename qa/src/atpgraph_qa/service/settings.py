@@ -190,7 +190,7 @@ class Retraining(Section):
 
 
 class Hooks(Section):
-    """Settings for incoming webhooks."""
+    """Incoming webhooks."""
 
     discourse_secret: str = _secret("", "Secret of the webhook in Discourse.")
     discourse_instance: Url = _is("", "Its address, like https://forum.example.org; checked.")
