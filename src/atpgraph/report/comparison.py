@@ -115,12 +115,11 @@ class _Page:
     def _rocs(self) -> str:
         figures = []
         for protocol in self.pairwise:
+            rows = [(-row.interval(protocol, "auc").mean, row) for row in self._ranked(protocol)]
             chart = report.line_chart(
                 [
                     report.Line(row.name, *row.curves[protocol], self.colors.get(row.key))
-                    for row in sorted(
-                        self.done, key=lambda row: -row.interval(protocol, "auc").mean
-                    )
+                    for _, row in sorted(rows, key=lambda each: each[0])
                     if protocol in row.curves
                 ],
                 title=f"ROC curves, {protocol}",
