@@ -121,7 +121,11 @@ def read_edgelist(
     ([('ann', 'bob'), ('bob', 'carl')], [5.0, 1.0])
     """
     if weights is not None:
-        warnings.warn("weights is called weight now.", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "weights is now weight; the old name will be removed in 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         weight = None if weights == "auto" else weights
     options = ColumnOptions(source, target, weight, type)
     options.check()

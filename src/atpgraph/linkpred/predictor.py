@@ -449,7 +449,7 @@ class LinkPredictor(Estimator):
     def fold_in(self, *args: Any, **given: Any) -> LinkPredictor:
         """Return :meth:`with_node`; the name is deprecated, as ATP's returns vectors."""
         warnings.warn(
-            "LinkPredictor.fold_in is now with_node; the old name goes after 0.3.",
+            "LinkPredictor.fold_in is now with_node; the old name will be removed in 0.4.",
             DeprecationWarning,
             stacklevel=2,
         )

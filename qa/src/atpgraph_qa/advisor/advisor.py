@@ -37,7 +37,7 @@ _SAME_SITE = 0.5  # share of its questions that a later dump of a site has at le
 
 def _warn_renamed(old: str, new: str) -> None:
     warnings.warn(
-        f"Advisor.{old} is now Advisor.{new}; the old name goes away in 0.4.",
+        f"Advisor.{old} is now Advisor.{new}; the old name will be removed in 0.4.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -169,7 +169,8 @@ class Rules(Section):
             text = str(values["shadow"]).lower()
             if text not in ("true", "false", "1", "0", "yes", "no"):
                 raise ValueError("policy.shadow is true or false")
-            warnings.warn("policy.shadow is policy.mode now", DeprecationWarning, stacklevel=2)
+            notice = "policy.shadow is now policy.mode; the old name will be removed in 0.4."
+            warnings.warn(notice, DeprecationWarning, stacklevel=2)
             mode = "shadow" if text in ("true", "1", "yes") else "automatic"
             values = {k: v for k, v in values.items() if k != "shadow"} | {"mode": mode}
         return values
