@@ -285,6 +285,11 @@ class Fidelity:
         told = "; ".join(f"{line.label} {line.value:.1%}" for line in first)
         return f"weakest first: {told} ({self.pairs:,} sampled paths)"
 
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        rows = {each.label: f"{each.value:.1%}, goal {each.goal:.1%}" for each in self.lines()}
+        return html_table(f"Fidelity, {self.pairs:,} sampled paths, weakest first", rows)
+
 
 class Evaluation(NamedTuple):
     """Results of evaluating vectors after a fit."""
