@@ -22,6 +22,7 @@ from atpgraph.util.arrays import (
     FloatArray,
     Int32Array,
 )
+from atpgraph.util.frames import html_table
 
 
 @dataclass(frozen=True, eq=False)
