@@ -197,7 +197,9 @@ class Sample(NamedTuple):
         own = self.kind <= CANDIDATE
         chosen, weight = np.flatnonzero(self.kind[own] == LINK), self.weight[self.kind == LINK]
         weight = weight * len(chosen) / max(weight.sum(), 1e-9)
-        return Choices(self.terms[own], self.group[own], chosen, self.offset[own], weight)
+        # A source that is linked to all other nodes has no row here; groups may not be empty.
+        _, group = np.unique(self.group[own], return_inverse=True)
+        return Choices(self.terms[own], group, chosen, self.offset[own], weight)
 
 
 def draw_sources(
