@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
-from scipy.stats import mannwhitneyu, spearmanr
 
 from atpgraph.embedding.path_sample import DISTANCES, PathSample, Side
 from atpgraph.embedding.ranking import pair_scores, top_by_product
@@ -21,6 +20,7 @@ from atpgraph.util.arrays import (
     Float64Array,
     FloatArray,
     Int32Array,
+    average_ranks,
 )
 from atpgraph.util.frames import html_table
 
@@ -479,14 +479,15 @@ def _counts(
 def _auc(good: AnyArray, bad: AnyArray) -> float:
     if not len(good) or not len(bad):
         return np.nan
-    return float(mannwhitneyu(good, bad, method="asymptotic").statistic) / (len(good) * len(bad))
+    above = average_ranks(np.concatenate([good, bad]))[: len(good)].sum()
+    return float(above - len(good) * (len(good) + 1) / 2) / (len(good) * len(bad))
 
 
 def _correlation(x: AnyArray, y: AnyArray) -> float:
     """Return Spearman's correlation; NaN if either side is constant."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
-    return float(spearmanr(x, y).statistic)
+    return float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])
 
 
 def _mean(values: BoolArray, weight: Float64Array | None = None) -> float:

@@ -118,7 +118,12 @@ class _Page:
             rows = [(-row.interval(protocol, "auc").mean, row) for row in self._ranked(protocol)]
             chart = report.line_chart(
                 [
-                    report.Line(row.name, *row.curves[protocol], self.colors.get(row.key))
+                    report.Line(
+                        row.name,
+                        x=row.curves[protocol][0],
+                        y=row.curves[protocol][1],
+                        color=self.colors.get(row.key),
+                    )
                     for _, row in sorted(rows, key=lambda each: each[0])
                     if protocol in row.curves
                 ],

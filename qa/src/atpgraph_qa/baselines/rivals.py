@@ -13,15 +13,13 @@ from scipy.special import ndtr
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import Baseline, UserScore
+from atpgraph_qa.baselines.simple import LEARNED, Baseline, UserScore
 from atpgraph_qa.data.site import DAY_MS, NOBODY, find_ids
 from atpgraph_qa.simulation import community as rules
 from atpgraph_qa.simulation.dump import read_truth
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Pool, Query
 
-MACHINES: Shelf[Any] = Shelf("factorization machines", keep=2)
 _ROOMS = np.arange(1, 7)
 
 
@@ -49,7 +47,7 @@ class ColdRoute(Baseline):
             np.unique(history.tags.tags),
         )
         self._machine = history.remember(
-            MACHINES, self.random_state, lambda: self._sampled(history)
+            LEARNED, ("machine", self.random_state), lambda: self._sampled(history)
         )
         return self
 

