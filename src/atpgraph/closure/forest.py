@@ -202,7 +202,7 @@ def _preorder(
     size: Int32Array,
     slot: Int32Array,
 ) -> None:
-    """Depth-first numbering of the forest in which the heaviest child comes last.
+    """Number the nodes of the forest depth first, the heaviest child last.
 
     ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
     the number of edges on the way from the root that do not lead to the last child. Each such
