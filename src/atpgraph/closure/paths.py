@@ -52,7 +52,7 @@ KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
 
 
 def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
-    """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
+    """Return the values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def uniform_words(i: int, drawn: PanelRound, words: UInt64Array) -> Any:
 def _reaches_enough(
     first: int, stop: int, draws: int, drawn: PanelRound, enough: BoolArray
 ) -> None:
-    """Whether each position reaches `draws` of the uniform columns: then so do its ancestors."""
+    """Return which positions reach `draws` of the uniform columns; their ancestors do so, too."""
     words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
     for i in range(first, stop):
         enough[i] = uniform_words(i, drawn, words) >= draws

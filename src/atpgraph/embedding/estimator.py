@@ -747,7 +747,7 @@ def _largest(x: FloatArray) -> float:
 
 
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
-    """The labels meant by one of them, by a list, or by a graph; a list of pairs may be either."""
+    """Return the labels that one label, a list or a graph stands for; pairs may be either."""
     if isinstance(nodes, str) and graph.codes_or_minus_one([nodes])[0] >= 0:
         return [nodes]
     if isinstance(nodes, (list, tuple)) or getattr(nodes, "ndim", 0) == 1:
