@@ -145,7 +145,7 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
 
 
 def _unknown(query: Query) -> tuple[str, ...]:
-    """What of the question the site does not know."""
+    """Return the parts of the question that the site does not know."""
     question, history = query.question, query.history
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]

@@ -107,7 +107,7 @@ def as_problem(error: Exception) -> ProblemError:
 
 
 def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
-    """Answer whatever is raised with a problem: a machine with JSON, a browser with a page."""
+    """Answer every error with a problem: JSON for machines, a page for browsers."""
 
     def answer(request: Request, error: Exception) -> Response:
         found = as_problem(error)
@@ -142,7 +142,7 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, caller: Hashable) -> int:
-        """Return 0 if the caller may go on, else how many seconds to wait."""
+        """Return 0 if the caller may continue, else the seconds to wait."""
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))

@@ -92,7 +92,7 @@ class QuestionIn(_EventIn):
 
 
 class EditIn(_EventIn):
-    """A question was edited; what is left out stayed."""
+    """A question was edited; omitted fields did not change."""
 
     model_config = _example(question=501, title="Why yellow leaves?", at="2026-11-17T09:05Z")
     makes = Edited
@@ -165,7 +165,7 @@ class RouteIn(_In):
 
 
 class PersonIn(_In):
-    """What to change of a person; what is left out stays."""
+    """Changes to a person; omitted fields do not change."""
 
     model_config = _example(opted_out=False, hours="09:00-17:00", time_zone="Europe/Vienna")
     handle: Annotated[str, Field(max_length=100), Clean] | None = None
@@ -252,14 +252,14 @@ class PersonOut(Person):
 
 
 class PeoplePage(BaseModel):
-    """Some people, and where to go on."""
+    """Some people, and where the next page starts."""
 
     items: list[PersonOut]
     cursor: str
 
 
 class RankedOut(BaseModel):
-    """One of the best, whatever the caps said."""
+    """One of the best, regardless of caps."""
 
     person: int
     confidence: float
@@ -314,7 +314,7 @@ class SuggestionOut(BaseModel):
 
 
 class SuggestionPage(BaseModel):
-    """Some suggestions, newest first, and where to go on."""
+    """Some suggestions, newest first, and where the next page starts."""
 
     items: list[SuggestionOut]
     cursor: str

@@ -40,9 +40,9 @@ class Suggester:
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Work | None:
-        """Return what is to be stored because of an event; None for nothing.
+        """Return the suggestion to store after an event, or None.
 
-        `advisor` is what was known before the event: a question's own words are no match.
+        `advisor` knows what was known before the event, so that a question does not match itself.
         """
         oldest = self.clock() - self.rules.stale_hours * HOUR_MS
         if isinstance(event, Asked) and event.at_ms > oldest:
@@ -212,7 +212,7 @@ class Suggester:
         self.engine.asks.record_all(asked)
 
     def expire(self) -> None:
-        """Close suggestions that nobody answered for long."""
+        """Close suggestions that have been open too long."""
         old = tables.suggestions.c.created_ms < self.clock() - self.rules.expire_days * DAY_MS
         with self.database.write(acting=True) as connection:
             suggestions.end_suggestions(connection, old, "expired", self.clock())
@@ -220,7 +220,7 @@ class Suggester:
     def feedback(
         self, suggestion: int, verdict: str, *, by: str, person: int | None = None, **more: Any
     ) -> Row | None:
-        """Carry out what somebody decided; return the suggestion, None if there is none.
+        """Carry out a decision; return the suggestion, or None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
         and *reassigned* asks somebody else. `more` are columns of the feedback.

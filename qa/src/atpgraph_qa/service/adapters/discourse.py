@@ -29,7 +29,7 @@ class _User(base.Part):
     primary_group_name: base.AnyText = ""
 
     def named(self, user: int) -> base.Names:
-        """Return the name and groups of a user, if they are told."""
+        """Return the name and groups of a user, if the message has them."""
         primary = (self.primary_group_name,) if self.primary_group_name else None
         groups = primary if self.groups is None else self.groups
         return {user: (self.username, groups)} if self.username and user >= 0 else {}

@@ -25,7 +25,7 @@ class _User(base.Part):
     type: base.AnyText = ""
 
     def named(self) -> base.Names:
-        """Return the name of the user, if it is told."""
+        """Return the name of the user, if the message has it."""
         return {self.id: (self.login, None)} if self.login and self.id >= 0 else {}
 
 
