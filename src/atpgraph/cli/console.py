@@ -48,7 +48,8 @@ class Session:
             say(f"atp: {text}")
 
     def report(self, folder: Path | None, render: Callable[[str], str]) -> dict[str, Any]:
-        """Write the page that `render` makes for the typed command; return its place, to report."""
+        """Write the page that `render` makes for the typed command; return its path for the
+        payload."""
         if folder is None:
             return {}
         from atpgraph.report import write_index
