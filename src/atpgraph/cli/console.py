@@ -21,9 +21,8 @@ import typer
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph.util.files import output_taken
-from atpgraph.util.progress import progress_display, say
+from atpgraph.util.progress import progress_display, say, visible
 from atpgraph.util.threads import undisturbed
-from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
