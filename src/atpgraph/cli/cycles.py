@@ -35,7 +35,9 @@ def cycles(
     truth: Annotated[
         Path | None, opt("Edge list of the edges that should be removed, to score by.")
     ] = None,
-    weights: Annotated[bool, opt("Use the weights in the file as costs of removal.")] = False,
+    weights: Annotated[
+        bool, opt("Use weights as costs of removal, as --weight does if the method takes costs.")
+    ] = False,
     keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
     reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
     time_limit: Annotated[
@@ -57,6 +59,8 @@ def cycles(
     if len(set(places)) < len(places):
         raise InputError(f"--output and --removed are both {output}; name two files.")
     read = reading.read(graph, memory)
+    if reading.weight is not None:
+        weights |= every or method == "auto" or METHODS[method].weighted
     right = None if truth is None else _edges_of(read, truth)
     options: dict[str, Any] = {
         "weights": "weight" if weights else None,

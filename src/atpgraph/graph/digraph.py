@@ -266,7 +266,7 @@ class DiGraph:
     def _code_of(self) -> dict[Any, int]:
         return {name: code for code, name in enumerate(self.labels.tolist())}
 
-    def code(self, label: Hashable) -> int:
+    def code(self, label: Any) -> int:
         """Index of the node with this label; an unknown label is an error."""
         try:
             return self._code_of[label]
