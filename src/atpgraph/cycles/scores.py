@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import Float64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
@@ -194,23 +196,66 @@ def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Flo
     De Bacco, Larremore and Moore, "A physical model for efficient ranking in networks", Science
     Advances 2018, has the springs; giving way is ours.
     """
-    from scipy.sparse.linalg import cg  # takes a tenth of a second to import
+    from scipy.sparse.linalg import LinearOperator, cg  # takes a tenth of a second
 
-    n, u, v = graph.n_nodes, graph.sources, graph.targets
-    stiffness = np.ones(graph.n_edges) if weights is None else weights
-    x = np.zeros(n)
+    n, rows = graph.n_nodes, TwoWayRows.of(graph)
+    out = np.ones(graph.n_edges) if weights is None else weights
+    stiffness = out, out[rows.rev_edges]
+    strength = np.empty(graph.n_edges), np.empty(graph.n_edges)
+    x, diagonal, force = np.zeros(n), np.empty(n), np.empty(n)
     for number in range(ROUNDS if graph.n_edges else 0):
         checkpoint()
-        short = x[u] - x[v] + 1.0
-        give = 1.0 + np.where(short > 0.0, short * short, -short) if number else 1.0
-        strength = stiffness / give
-        pull, push = np.bincount(v, strength, n), np.bincount(u, strength, n)
-        diagonal = ANCHOR + pull + push
-        springs = sp.csr_array((strength, v, graph.indptr), shape=(n, n))
-
-        laplacian = sp.diags_array(diagonal, format="csr") - springs - springs.T
-        x, _ = cg(
-            laplacian, pull - push, x,
-            rtol=1e-6, maxiter=STEPS, M=sp.diags_array(1.0 / diagonal),
-        )  # fmt: skip
+        _give_way(rows, stiffness, x, number > 0, strength, diagonal, force)
+        matvec = partial(_product, rows, strength, diagonal)
+        laplacian = LinearOperator((n, n), matvec=matvec, dtype=np.float64)
+        scaling = sp.diags_array(1.0 / diagonal)
+        x, _ = cg(laplacian, force, x, rtol=1e-6, maxiter=STEPS, M=scaling)
     return np.asarray(x)
+
+
+_Both = tuple[Float64Array, Float64Array]  # for the edges in the order of their sources, of targets
+
+
+@kernel
+def _give_way(
+    rows: TwoWayRows,
+    stiffness: _Both,
+    x: Float64Array,
+    gives: bool,
+    strength: _Both,
+    diagonal: Float64Array,
+    force: Float64Array,
+) -> None:
+    """Set the strength of every spring, and of every node the diagonal and the right-hand side."""
+    for u in range(len(x)):
+        total, pull = ANCHOR, 0.0
+        for e in range(rows.indptr[u], rows.indptr[u + 1]):
+            short = x[u] - x[rows.targets[e]] + 1.0
+            give = 1.0 + (short * short if short > 0.0 else -short) if gives else 1.0
+            s = strength[0][e] = stiffness[0][e] / give
+            total += s
+            pull -= s
+        for e in range(rows.rev_indptr[u], rows.rev_indptr[u + 1]):
+            short = x[rows.rev_targets[e]] - x[u] + 1.0
+            give = 1.0 + (short * short if short > 0.0 else -short) if gives else 1.0
+            s = strength[1][e] = stiffness[1][e] / give
+            total += s
+            pull += s
+        diagonal[u], force[u] = total, pull
+
+
+@kernel
+def _product(
+    rows: TwoWayRows, strength: _Both, diagonal: Float64Array, x: Float64Array
+) -> Float64Array:
+    """Multiply the Laplacian matrix of the springs by x, without building it."""
+    result = np.empty(len(x))
+    for u in range(len(x)):
+        total = diagonal[u] * x[u]
+        # Only reads at random: both ends of an edge are written when it is their turn.
+        for e in range(rows.indptr[u], rows.indptr[u + 1]):
+            total -= strength[0][e] * x[rows.targets[e]]
+        for e in range(rows.rev_indptr[u], rows.rev_indptr[u + 1]):
+            total -= strength[1][e] * x[rows.rev_targets[e]]
+        result[u] = total
+    return result

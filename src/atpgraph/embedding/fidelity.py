@@ -293,11 +293,11 @@ class Fidelity:
 
 
 class Evaluation(NamedTuple):
-    """Results of evaluating vectors after a fit."""
+    """Results of evaluating vectors; models of earlier versions have a threshold only."""
 
-    fidelity: Fidelity
+    fidelity: Fidelity | None
     threshold: float
-    calibration: Calibration
+    calibration: Calibration | None
 
 
 def evaluate(
