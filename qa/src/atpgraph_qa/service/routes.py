@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
@@ -18,15 +18,12 @@ from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.access import (
     Caller,
-    IdempotentRoute,
-    ProblemError,
     Serving,
     check_token,
-    described,
-    document_key,
     needs,
 )
 from atpgraph_qa.service.adapters import SOURCES
+from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -40,6 +37,10 @@ MessageId = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str, Query(max_length=60)]
 Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
+Once = Annotated[
+    str, Header(alias="Idempotency-Key", max_length=200,
+                description="The same key again, within a day, has no new effect."),
+]  # fmt: skip
 State = Literal[
     "proposed", "delivered", "accepted", "declined", "reassigned", "answered", "expired",
     "withdrawn",
@@ -47,26 +48,23 @@ State = Literal[
 
 
 def _route(
-    call: str, scope: str, tag: str, *statuses: int, status: int = 200, **more: Any
+    call: str, scope: str, tag: str, *statuses: int, status: int = 200
 ) -> Callable[[Route], Route]:
     """Return a decorator for a route like ``GET /v1/mode`` that needs a token with a scope.
 
-    The first sentence of its docstring is the summary; what changes something may be sent twice.
+    The first sentence of its docstring is the summary.
     """
     method, path = call.split()
-    checks, kinds = [needs(scope)], {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
-    # What a new token is must not be kept, not even for a repetition.
-    if method != "GET" and path not in ("/v1/route", "/v1/tokens"):
-        checks.append(Depends(document_key))
-        more["route_class_override"] = IdempotentRoute
+    kinds = {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
+    if method != "GET":
         kinds.add(409)
 
     def add(function: Route) -> Route:
         summary, _, about = (function.__doc__ or "").partition(". ")
         router.add_api_route(
-            path, function, methods=[method], tags=[tag], status_code=status, dependencies=checks,
+            path, function, methods=[method], tags=[tag], status_code=status,
+            dependencies=[needs(scope)], responses=described(*sorted(kinds)),
             summary=summary.strip().rstrip("."), description=" ".join(about.split()) or None,
-            responses=described(*sorted(kinds)), **more,
         )  # fmt: skip
         return function
 
@@ -215,12 +213,14 @@ def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.Fo
 
 
 @_route("POST /v1/people/{person}/asks", "write", "people", status=201)
-def ask_elsewhere(service: Serving, person: PersonId, given: schemas.AskIn) -> StatusOut:
+def ask_elsewhere(
+    service: Serving, person: PersonId, given: schemas.AskIn, who: Caller, key: Once = ""
+) -> StatusOut:
     """A person was asked elsewhere. Counts like any other request: people have one amount of
     patience.
     """
     if person not in service.engine.forgotten_people:
-        service.suggester.note_ask(person, given.kind)
+        service.suggester.note_ask(person, given.kind, who.digest(key))
     return StatusOut(status="noted")
 
 
@@ -255,14 +255,15 @@ def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
 
 @_route("POST /v1/suggestions/{suggestion}/feedback", "write", "suggestions", 404)
 def give_feedback(
-    service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller
+    service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller, key: Once = ""
 ) -> SuggestionOut:
     """Accept, decline, reassign. Accept asks the people if nobody did; decline goes on to the
     next; reassign asks another.
     """
     found = service.suggester.feedback(
-        suggestion, given.verdict, by=str(who), person=given.person, token=who.id, note=given.note
-    )
+        suggestion, given.verdict, by=str(who), once=who.digest(key), person=given.person,
+        token=who.id, note=given.note,
+    )  # fmt: skip
     return suggestion_out(service, found)
 
 

@@ -9,22 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import InputError
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
 from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
 from atpgraph_qa.service.events import Edited, Event, Reopened
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
 MODERATORS = ("slack",)  # adapters that tell moderators; the others ask people
-
-
-class ConflictError(AtpError):
-    """What was wanted is not possible as things are now."""
 
 
 class Suggester:
@@ -218,22 +215,24 @@ class Suggester:
             suggestions.end_suggestions(connection, old, "expired", self.clock())
 
     def feedback(
-        self, suggestion: int, verdict: str, *, by: str, person: int | None = None, **more: Any
-    ) -> Row | None:
+        self, suggestion: int, verdict: str, *, by: str, once: str = "", person: int | None = None,
+        **more: Any,
+    ) -> Row | None:  # fmt: skip
         """Carry out what somebody decided; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
-        and *reassigned* asks somebody else. `more` are columns of the feedback.
+        and *reassigned* asks somebody else. What has the same `once` as an earlier call changes
+        nothing. `more` are columns of the feedback.
         """
         now, asked = self.clock(), Asks()
         with self.engine.lock, self.database.write(acting=True) as connection:
             found = suggestions.get_suggestion(connection, suggestion)
-            if found is None:
-                return None
+            if found is None or not tables.is_new(connection, once, now):
+                return found
             if verdict == "reassigned" and person is None:
                 raise InputError("The decision 'reassigned' needs a person; name one.")
             if verdict != "comment" and found["state"] not in suggestions.OPEN:
-                raise ConflictError(f"The suggestion is {found['state']}: nobody is asked.")
+                raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":
                 return found  # pressed twice
             values = {"note": "", **more, "given_by": by, "at_ms": now, "person": person}
@@ -264,7 +263,8 @@ class Suggester:
         people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
-            raise ConflictError(f"Nobody of these may be asked now: {why or 'the list is empty'}.")
+            why = why or "the list is empty"
+            raise ProblemError(409, f"Nobody of these may be asked now: {why}.")
         return self._ask(connection, found, people)
 
     def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
@@ -273,7 +273,7 @@ class Suggester:
             raise InputError("The site does not know this person.")
         why = self._why_not(person)
         if why:
-            raise ConflictError(f"{self.name(person)} may not be asked now: {why}.")
+            raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
         if found["answered_ms"] is not None:
             return []
         people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
@@ -289,10 +289,12 @@ class Suggester:
             return "somebody"  # who was forgotten
         return self.engine.directory[user].handle or f"user {user}"
 
-    def note_ask(self, person: int, kind: str) -> None:
+    def note_ask(self, person: int, kind: str, once: str = "") -> None:
         """Note that somebody was asked outside of the service; it counts like any other ask."""
         now = self.clock()
         with self.database.write() as connection:
+            if not tables.is_new(connection, once, now):
+                return
             tables.add(connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=False)
         self.engine.asks.record([person], now)
 
