@@ -87,7 +87,7 @@ def test_people_are_read_changed_and_listed(front: Front) -> None:
     assert best not in [person["user"] for person in latest["people"]]
     assert {"person": best, "rule": "opted-out"}.items() <= latest["decisions"][0].items()
     listed = front.call("GET", "/v1/people?limit=1").json()
-    schemas.PeoplePage.model_validate(listed)
+    schemas.Page[schemas.PersonOut].model_validate(listed)
     more = front.call("GET", f"/v1/people?limit=50&cursor={listed['cursor']}").json()
     assert best in [p["id"] for p in listed["items"] + more["items"]]
     assert front.call("GET", "/v1/people/123456789").status_code == 404
@@ -99,7 +99,7 @@ def test_pages_by_cursor(front: Front) -> None:
     seen, cursor = [], ""
     while True:
         page = front.call("GET", f"/v1/suggestions?limit=2&cursor={cursor}").json()
-        schemas.SuggestionPage.model_validate(page)
+        schemas.Page[schemas.SuggestionOut].model_validate(page)
         seen += [item["question"] for item in page["items"]]
         cursor = page["cursor"]
         if not cursor:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Text, select, type_coerce, update
+from sqlalchemy import Connection, Text, case, select, type_coerce, update
 
 from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
@@ -88,18 +88,18 @@ def _erase_texts(connection: Connection, user: int, asked: Collection[int]) -> d
         for row in rows:
             row |= {"payload": {**row["payload"], "title": "", "body": ""}, "origin": {}}
         db.change_each(connection, db.events, rows, "payload", "origin")
-    report = {"messages": 0, "suggestions": 0}
-    named, rows, t = f'"user": {user},', [], db.outbox.c
-    payload = type_coerce(t.payload, Text)
-    for number, suggestion, text in connection.execute(select(t.id, t.suggestion, payload)):
-        if (user >= 0 and named in text) or (suggestion in about and _quotes(text, quoted)):
-            rows.append({"id": number, "payload": {}})
-    report["messages"] = db.change_each(connection, db.outbox, rows, "payload")
-    for part in _chunks(row["id"] for row in rows):
-        waiting = t.id.in_(part) & (t.state == "waiting")
-        db.change(connection, db.outbox, waiting, state="cancelled")
-    report["suggestions"] = _erase_from_suggestions(connection, user, quoted, about)
-    return report
+    named, t = f'"user": {user},', db.outbox.c
+    messages = connection.execute(select(t.id, t.suggestion, type_coerce(t.payload, Text)))
+    gone = [
+        number
+        for number, suggestion, text in messages
+        if (user >= 0 and named in text) or (suggestion in about and _quotes(text, quoted))
+    ]
+    state = case((t.state == "waiting", "cancelled"), else_=t.state)
+    for part in _chunks(gone):
+        db.change(connection, db.outbox, t.id.in_(part), payload={}, state=state)
+    changed = _erase_from_suggestions(connection, user, quoted, about)
+    return {"messages": len(gone), "suggestions": changed}
 
 
 def _quotes(text: str, quoted: set[int]) -> bool:

@@ -87,21 +87,7 @@ async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
 
 
-EVENTS: tuple[tuple[str, type[BaseModel], str], ...] = (
-    ("questions", schemas.QuestionIn, "A question was asked. Stored at once, routed a moment "
-     "later. Sending it again has no effect."),
-    ("edits", schemas.EditIn, "A question was edited. A suggestion that was not sent yet is "
-     "renewed."),
-    ("closures", schemas.ClosureIn, "A question was closed, deleted or opened again. Ends its "
-     "suggestions; title and text of a deleted question are removed."),
-    ("answers", schemas.AnswerIn, "An answer was given. Stops asking about the question, and is "
-     "evidence of what the person knows."),
-    ("acceptances", schemas.AcceptanceIn, "An answer was accepted."),
-    ("votes", schemas.VoteIn, "An answer got a vote."),
-)  # fmt: skip
-
-
-def _event_route(path: str, model: type[BaseModel], about: str) -> None:
+def _event_route(path: str, model: type[BaseModel]) -> None:
     def store(service: Serving, given: Any) -> EventOut:
         if service.engine.waiting > service.settings.limits.queue_events:
             raise ProblemError(503, "Too many events are waiting.", wait=10)
@@ -109,12 +95,12 @@ def _event_route(path: str, model: type[BaseModel], about: str) -> None:
         (seq,) = service.engine.append([arrival])
         return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
 
-    store.__name__, store.__doc__, store.__annotations__["given"] = path, about, model
+    store.__name__, store.__doc__, store.__annotations__["given"] = path, model.__doc__, model
     _route(f"POST /v1/{path}", "write", "events", status=202)(store)
 
 
-for each in EVENTS:
-    _event_route(*each)
+for each, event in schemas.EVENTS.items():
+    _event_route(each, event)
 
 
 @router.post(
@@ -139,34 +125,11 @@ async def hook(
     return await run_in_threadpool(work)
 
 
-def _person(service: Service, user: int) -> PersonOut:
-    engine, now = service.engine, service.clock()
-    if not engine.knows(user):
-        raise ProblemError(404, "The site does not know this person.")
-    history = engine.current().history
-    code = int(history.codes([user])[0])
-    given, won, last = (
-        int(counts[code]) if code >= 0 else 0
-        for counts in (history.n_given, history.n_won, history.last_answer_ms)
-    )
-    no = engine.dispatcher().why_not(engine.directory[user], now)
-    return PersonOut(
-        **asdict(engine.directory[user]),
-        answers=given,
-        accepted=won,
-        last_answer_ms=last or None,
-        asked_day=engine.asks.times_asked(user, now, 1.0),
-        asked_week=engine.asks.times_asked(user, now, 7.0),
-        may_be_asked=no is None,
-        why_not="" if no is None else no.text,
-    )
-
-
 @_route("GET /v1/people", "read", "people")
 def people(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     find: Annotated[str, Query(max_length=100)] = "",
-) -> schemas.PeoplePage:  # fmt: skip
+) -> schemas.Page[PersonOut]:  # fmt: skip
     """People who set something or were asked. By id; with `find`, those whose name or id fits."""
     engine, further = service.engine, ""
     wanted = find.strip().lstrip("@")
@@ -180,8 +143,8 @@ def people(
         later = sorted(user for user in known if user > after)
         chosen = later[:limit]
         further = suggestions.make_cursor(chosen[-1]) if len(later) > limit else ""
-    items = [_person(service, user) for user in chosen if engine.knows(user)]
-    return schemas.PeoplePage(items=items, cursor=further)
+    items = [get_person(service, user) for user in chosen if engine.knows(user)]
+    return schemas.Page(items=items, cursor=further)
 
 
 @_route("GET /v1/people/{person}", "read", "people", 404)
@@ -189,7 +152,26 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
     """A person. What they set, what they did, how often they were asked, and whether they may
     be.
     """
-    return _person(service, person)
+    engine, now = service.engine, service.clock()
+    if not engine.knows(person):
+        raise ProblemError(404, "The site does not know this person.")
+    history = engine.current().history
+    code = int(history.codes([person])[0])
+    given, won, last = (
+        int(counts[code]) if code >= 0 else 0
+        for counts in (history.n_given, history.n_won, history.last_answer_ms)
+    )
+    no = engine.dispatcher().why_not(engine.directory[person], now)
+    return PersonOut(
+        **asdict(engine.directory[person]),
+        answers=given,
+        accepted=won,
+        last_answer_ms=last or None,
+        asked_day=engine.asks.times_asked(person, now, 1.0),
+        asked_week=engine.asks.times_asked(person, now, 7.0),
+        may_be_asked=no is None,
+        why_not="" if no is None else no.text,
+    )
 
 
 @_route("PATCH /v1/people/{person}", "write", "people", 404)
@@ -203,7 +185,7 @@ def patch_person(
         raise ProblemError(404, "The site does not know this person.")
     changed = replace(service.engine.directory[person], **given.changes())
     service.engine.save_person(changed, str(who))
-    return _person(service, person)
+    return get_person(service, person)
 
 
 @_route("DELETE /v1/people/{person}", "admin", "people")
@@ -220,7 +202,7 @@ def ask_elsewhere(
     patience.
     """
     if person not in service.engine.forgotten_people:
-        service.suggester.note_ask(person, given.kind, who.digest(key))
+        service.suggester.note_ask(person, given.kind, who.digest("ask", key))
     return StatusOut(status="noted")
 
 
@@ -236,14 +218,14 @@ def list_suggestions(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     state: Annotated[tuple[State, ...], Query()] = (), question: Filter = None,
     person: Filter = None, shadow: bool | None = None,
-) -> schemas.SuggestionPage:  # fmt: skip
+) -> schemas.Page[SuggestionOut]:  # fmt: skip
     """Suggestions, newest first. Pages by cursor; filters can be combined."""
     with service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
             connection, limit, cursor, state=state, question=question, person=person, shadow=shadow
         )
     items = [suggestion_out(service, row) for row in rows]
-    return schemas.SuggestionPage(items=items, cursor=further)
+    return schemas.Page(items=items, cursor=further)
 
 
 @_route("GET /v1/suggestions/{suggestion}", "read", "suggestions", 404)
@@ -261,7 +243,7 @@ def give_feedback(
     next; reassign asks another.
     """
     found = service.suggester.feedback(
-        suggestion, given.verdict, by=str(who), once=who.digest(key), person=given.person,
+        suggestion, given.verdict, by=str(who), once=who.digest("feedback", key), person=given.person,
         token=who.id, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
