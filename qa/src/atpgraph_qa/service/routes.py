@@ -243,8 +243,8 @@ def give_feedback(
     next; reassign asks another.
     """
     found = service.suggester.feedback(
-        suggestion, given.verdict, by=str(who), once=who.digest("feedback", key), person=given.person,
-        token=who.id, note=given.note,
+        suggestion, given.verdict, by=str(who), once=who.digest("feedback", key),
+        person=given.person, token=who.id, note=given.note,
     )  # fmt: skip
     return suggestion_out(service, found)
 
