@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 
 # What the targets install. They share $(VENV), so each has a stamp of its own, and no target
 # depends on what another one has installed.
-# Byte code of what the demo never imports would take half of its installation.
-INSTALL_demo := --no-compile -e '.[plot]' -e ./qa
+INSTALL_demo := -e '.[plot]' -e ./qa
 INSTALL_test := -e '.[test]' -e './qa[test]'
 INSTALL_bench := -e '.[bench]' -e ./qa
 INSTALL_docs := -e '.[docs]' -e ./qa
@@ -20,7 +19,9 @@ EVERYTHING := '-e .[plot,test,bench,docs]' '-e ./qa[test]' $(INSTALL_dist) $(BUI
 MINOR = import sys; print("%d%d" % sys.version_info[:2])
 PINS := $(wildcard requirements/py$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -c '$(MINOR)').txt)
 PINNED := $(if $(PINS),PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS))
+# Byte code of what is never imported would take half of the time of an installation.
 PIP := -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --no-compile
 
 .PHONY: attack demo test test-min test-newest pins coverage dist bench docs clean help
 .NOTPARALLEL: # one pip at a time
@@ -37,7 +38,7 @@ $(BIN)/python:
 
 $(VENV)/.installed-%: pyproject.toml qa/pyproject.toml $(PINS) | $(BIN)/python
 	@echo "installing what 'make $*' needs into $(VENV), $(if $(PINS),versions of $(PINS),newest versions)"
-	@$(PINNED) $(BIN)/python $(PIP) install $(INSTALL_$*)
+	@$(PINNED) $(BIN)/python $(INSTALL) $(INSTALL_$*)
 	@touch $@
 
 demo: $(VENV)/.installed-demo ## install, then show the main job on generated data
@@ -74,7 +75,7 @@ test-min: dist ## test the wheels on the oldest versions of their dependencies, 
 		|| { echo "the oldest versions need Python 3.11: make test-min PYTHON=python3.11"; exit 1; }
 	rm -rf $(MIN)
 	$(PYTHON) -m venv $(MIN)
-	$(MIN)/bin/python $(PIP) install --constraint requirements/min.txt \
+	$(MIN)/bin/python $(INSTALL) --constraint requirements/min.txt \
 		"$$(ls dist/atpgraph-*.whl)[test]" "$$(ls dist/atpgraph_qa-*.whl)[test]"
 	tar -xzf dist/atpgraph-*.tar.gz -C $(MIN)
 	cd $(MIN)/atpgraph-*/ && env -u PYTHONPATH ../bin/python -m pytest -W default $(SPREAD) tests qa/tests

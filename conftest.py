@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tests.leaks import LeakCheck
@@ -38,12 +40,18 @@ TOGETHER = {
     **{f"qa/tests/{name}/": "routing" for name in _ROUTING},
 }
 # Groups that take longest start first, so that no process is left with one of them at the end. The
-# three after the first need no kernels: in a new clone both processes would compile the same ones.
+# first compiles most kernels in a new clone. Those after it need none, or only in a folder of their
+# own: otherwise a second process would compile the same ones at the same time.
 SLOW = (
     "service",
     "tests/test_leaks.py",
+    "tests/test_jit.py",
     "tests/cli/test_console.py",
     "tests/test_packaging.py",
+    "tests/test_files.py",
+    "qa/tests/data/test_fuzz.py",
+    "qa/tests/data/test_ingest.py",
+    "tests/docs/test_site.py",
     "routing",
     "tests/docs/test_blocks.py",
     "tests/embedding/test_spread.py",
@@ -51,6 +59,10 @@ SLOW = (
     "attack",
     "tests/linkpred/test_predictor.py",
 )
+
+
+# Typer would build all commands again, 40 ms, for each of a thousand that tests run.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -28,9 +29,8 @@ from rich.text import Text
 from atpgraph import ATP, DiGraph, LinkPredictor, Reachability, as_graph, break_cycles, levels
 from atpgraph.datasets import python_imports
 from atpgraph.graph.scc import cyclic_core
-from atpgraph.plot import plot_hierarchy, save
+from atpgraph.plot import plot_hierarchy, plot_map, save
 from atpgraph.report import Bar, Section, bar_chart, figure, grid, page, table, write_page
-from atpgraph.report.pages.embedding import vector_map
 from atpgraph.util.jit import on_compilation
 from atpgraph_qa import Advisor, Newcomer, Policy, Site, ingest, simulate_community, write_dump
 from atpgraph_qa.baselines import METHODS as ROUTES
@@ -102,11 +102,10 @@ def indented(text: str, by: int, style: str = "") -> None:
     console.print(Padding(Text(text, style), (0, 0, 0, by)))
 
 
-def picture(graph: DiGraph, folder: Path) -> str:
-    """Draw a hierarchy as an image for the page."""
-    path = save(plot_hierarchy(graph, random_state=SEED), folder / "hierarchy.svg")
-    data = base64.b64encode(path.read_bytes()).decode()
-    return f'<img alt="levels" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+def picture(drawn: Any, alt: str, folder: Path) -> str:
+    """Return a Matplotlib figure as an image for the page."""
+    data = base64.b64encode(save(drawn, folder / "figure.svg").read_bytes()).decode()
+    return f'<img alt="{alt}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
 
 
 def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
@@ -126,8 +125,9 @@ def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     names = [START, *reach.descendants(START).tolist()]
     inside = set(names)
     part = [(u, v) for u, v in graph.edges() if u in inside and v in inside]
+    drawing = picture(plot_hierarchy(as_graph(part), random_state=SEED), "levels", folder)
     story.draw(
-        figure(f"What {START} imports; red imports are removed", picture(as_graph(part), folder)),
+        figure(f"What {START} imports; red imports are removed", drawing),
         table(
             ["import", '<th class="text" scope="col">cycle</th>'],
             [[escape(a), f'<td class="text">{escape(b)}</td>'] for a, b in reasons],
@@ -150,7 +150,7 @@ def ask_for_paths(story: Story, graph: DiGraph, dag: DiGraph) -> None:
     )
 
 
-def embed(story: Story, graph: DiGraph) -> None:
+def embed(story: Story, graph: DiGraph, folder: Path) -> None:
     """Embed the graph, and ask the vectors the same question."""
     model = ATP(n_components=32, random_state=SEED).fit(graph)
     kept = model.fidelity_
@@ -166,7 +166,7 @@ def embed(story: Story, graph: DiGraph) -> None:
         f"like paths for one. A path scores above a look-alike in {kept.auc:.1%} of all "
         f"comparisons; by levels alone in {kept.level_auc:.1%}."
     )
-    story.draw(vector_map(model))
+    story.draw(picture(plot_map(model), "source and target vectors, colored by level", folder))
 
 
 def recommend(story: Story, graph: DiGraph) -> None:
@@ -325,7 +325,7 @@ def main(output: Path = Path("demo-report.html"), sizes: Sizes | None = None) ->
         graph = python_imports()
         dag = break_the_cycles(story, graph, folder)
         ask_for_paths(story, graph, dag)
-        embed(story, graph)
+        embed(story, graph, folder)
         recommend(story, graph)
         planted = make_the_site(story, folder, sizes)
         route_and_evaluate(story, planted, sizes)

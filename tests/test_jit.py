@@ -32,7 +32,7 @@ class Installation:
         self.temporary = folder / "tmp"
         self.temporary.mkdir(mode=0o700)
         self.site = folder / "site"
-        ignore = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("*.nb?")  # the kernels, not the byte code
         shutil.copytree(Path(atpgraph.__file__).parent, self.site / "atpgraph", ignore=ignore)
         for place in self.site.rglob("*"):
             if place.is_dir():

@@ -64,6 +64,14 @@ def test_one_bound_per_dependency() -> None:
     assert sorted(names) == sorted(set(names))
 
 
+def test_messages_about_missing_libraries_name_extras_that_exist() -> None:
+    for folder, project in (("src", CORE), ("qa/src", QA)):
+        code = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / folder).rglob("*.py"))
+        named = set(re.findall(r'MissingDependencyError\(\s*[\w"-]+,\s*"(\w+)"', code))
+        assert named
+        assert named <= set(project["optional-dependencies"])
+
+
 TARGETS = ("demo", "test", "docs", "bench", "dist")
 
 

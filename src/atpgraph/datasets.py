@@ -30,8 +30,8 @@ from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.edgelist import read_edgelist
 from atpgraph.graph.generators import gnm, noisy_hierarchy
+from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
-from atpgraph.util.registry import Registry
 
 _SNAP = "https://snap.stanford.edu/data/"
 _LICENSE = "no license stated; SNAP asks to cite the source"

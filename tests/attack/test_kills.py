@@ -10,7 +10,7 @@ from .campaign import attack_writer
 from .world import WRITERS
 
 POINTS = 3  # of a command in the fast run: the first, the last, and some between
-SLOW = {"train", "plot", "embed-report", "links"}  # these: make attack
+SLOW = {"train", "plot", "compare", "links"}  # these: make attack
 
 
 def spread_out(count: int) -> Iterator[int]:

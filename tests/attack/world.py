@@ -166,9 +166,10 @@ OTHER = {"graph": "words.csv", "model": "words.npz", "dump": "dump2", "n": 30, "
 
 WRITERS = {
     "embed": Writer("embed {w}/{graph} --dim 4 --max-iter 2 -o {d}/out.npz", ("out.npz",)),
-    "embed-report": Writer(
-        "embed {w}/{graph} --dim {k} --max-iter 1 -o {d}/out.npz --report {d}/out",
-        ("out.npz", "out"),
+    "compare": Writer(
+        "links compare {w}/{graph} --methods levels --protocol random --dim {k} --seeds 1 "
+        "--report {d}/out",
+        ("out",),
     ),
     "cycles": Writer(
         "cycles {w}/{graph} -m dfs -o {d}/out.txt --removed {d}/out.csv",

@@ -33,7 +33,7 @@ reach g.txt --ancestors 1 --count
 reach g.txt --pairs t.txt
 reach g.txt -o i.npz
 reach g.txt --estimate
-embed g.txt -o m.npz --dim 4 --report r2
+embed g.txt -o m.npz --dim 4
 embed g.txt --estimate
 embed d.txt -o l.npz --dim 2 --purpose paper
 tune g.txt --dims 2,4 --penalties auto,0.1
@@ -50,8 +50,8 @@ model add m.npz d.txt -o m2.npz
 model export m.npz --format csv -o v.csv
 model export m.npz --format npy -o v
 plot g.txt -o p.svg
-links compare g.txt --methods levels --seeds 1
-links fit g.txt -o k.npz --dim 4 --report r3
+links compare g.txt --methods levels --seeds 1 --report r
+links fit g.txt -o k.npz --dim 4
 info k.npz
 links score k.npz 1 2 3 4
 links score k.npz --pairs unknown.txt

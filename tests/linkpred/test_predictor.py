@@ -357,3 +357,16 @@ def test_times_of_nodes_and_edges(tmp_path: Path) -> None:
 
 def _out(graph: DiGraph, u: int) -> np.ndarray:
     return graph.targets[graph.indptr[u] : graph.indptr[u + 1]]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(0, leaf) for leaf in range(1, 300)],
+        [(u, v) for u in range(25) for v in range(25) if u != v],
+    ],
+    ids=["star", "complete"],
+)
+def test_a_node_linked_to_all_others_gets_an_empty_list(edges: list[tuple[int, int]]) -> None:
+    labels, rates = LinkPredictor().fit(edges).recommend(0)
+    assert len(labels) == len(rates) == 0

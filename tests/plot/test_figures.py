@@ -18,7 +18,6 @@ from typer.testing import CliRunner, Result
 
 from atpgraph import ATP, DiGraph, InputError, break_cycles, levels, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
-from atpgraph.embedding.projection import projection
 from atpgraph.plot import (
     MAX_NODES,
     plot,
@@ -28,6 +27,7 @@ from atpgraph.plot import (
     plot_objective,
     save,
 )
+from atpgraph.plot.figures import projection
 from atpgraph.util.palette import RED
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 
 import numpy as np
 
@@ -21,8 +19,8 @@ from atpgraph.report import (
     line_chart,
     method_colors,
     page,
+    quiet,
     table,
-    write_index,
 )
 from atpgraph_qa.evaluation.evaluation import ROUTER, ProtocolResult, RoutingReport
 
@@ -42,8 +40,8 @@ _METRICS = {
 Colors = Mapping[str, int]
 
 
-def write_routing(report: RoutingReport, folder: str | os.PathLike[str], command: str = "") -> Path:
-    """Write the evaluation of routing as ``index.html`` into a folder, created if needed."""
+def render(report: RoutingReport, command: str = "") -> str:
+    """Return the page of an evaluation of routing."""
     colors = _colors(list(report.results.values()))
     sections = [
         Section(name, protocol_html(result, colors)) for name, result in report.results.items()
@@ -52,7 +50,7 @@ def write_routing(report: RoutingReport, folder: str | os.PathLike[str], command
         items = "".join(f"<li>{escape(text)}</li>" for text in report.skipped.values())
         sections.append(Section("Skipped", f"<ul>{items}</ul>"))
     site = report.site or "a site in memory"
-    return write_index(folder, page("Routing questions", site, sections, command))
+    return page("Routing questions", site, sections, command)
 
 
 def _colors(results: Sequence[ProtocolResult]) -> Colors:
@@ -73,12 +71,12 @@ def protocol_html(result: ProtocolResult, colors: Colors | None = None) -> str:
         return "<p>No question qualifies.</p>"
     colors = _colors([result]) if colors is None else colors
     ordered = sorted(result.ranks, key=lambda name: -result.ranks[name].reciprocal.mean())
-    note = (
-        f'<p class="quiet">{len(result.candidates):,} questions, '
+    note = quiet(
+        f"{len(result.candidates):,} questions, "
         f"{result.candidates.mean():.1f} candidates each; the accepted answerer is among them for "
         f"{result.reachable:,}. Intervals: 95 %, bootstrap over questions. Top k answered: "
         "how often somebody among the first k answered at all. The last column is the "
-        "share of paired resamples in which the router is not above the row.</p>"
+        "share of paired resamples in which the router is not above the row."
     )
     rows, bars = [], []
     for name in ordered:

@@ -28,6 +28,8 @@ from atpgraph.util.visible import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from atpgraph.graph.digraph import DiGraph
+
 LABELS = ("source", "target", "node")  # keys of nodes: a number there is a name
 
 
@@ -106,14 +108,15 @@ def table(
 ) -> Table:
     """Return a table for :meth:`Session.result`; numbers are aligned right and get separators.
 
-    With a mapping from headings to keys, rows are dictionaries.
+    Rows are sequences, or dictionaries: then `columns` maps headings to keys, or has the keys.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    if isinstance(columns, Mapping):
-        keys = columns.values()
+    rows = list(rows)
+    if rows and isinstance(rows[0], Mapping):
+        keys = columns.values() if isinstance(columns, Mapping) else columns
         rows = [[str(row[k]) if k in LABELS else row[k] for k in keys] for row in rows]
     cells = [[_cell(value) for value in row] for row in rows]
     result = Table(
@@ -128,6 +131,21 @@ def table(
     for row in cells:
         result.add_row(*(Text(text) for text, _ in row))
     return result
+
+
+def named(path: object) -> object:
+    """Return what to call a file."""
+    return "standard input" if str(path) == "-" else path
+
+
+def sizes(graph: DiGraph) -> dict[str, int]:
+    """Return the numbers of nodes and edges, for ``--json``."""
+    return {"nodes": graph.n_nodes, "edges": graph.n_edges}
+
+
+def sized(path: object, graph: DiGraph) -> str:
+    """Return the name of a graph and its size, as text."""
+    return f"{named(path)}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
 
 
 def facts_table(name: object, facts: Mapping[str, Any]) -> Table:

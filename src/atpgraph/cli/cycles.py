@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import atpgraph
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, named, sized, sizes, table
 from atpgraph.cli.options import Reading, opt, output
 from atpgraph.errors import InputError
 from atpgraph.util.files import atomic_path, check_writable
@@ -36,7 +36,9 @@ def cycles(
     truth: Annotated[
         Path | None, opt("Edge list of the edges that should be removed, to score by.")
     ] = None,
-    weights: Annotated[bool, opt("Use the weights in the file as costs of removal.")] = False,
+    weights: Annotated[
+        bool, opt("Use weights as costs of removal, as --weight does if the method takes costs.")
+    ] = False,
     keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
     reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
     time_limit: Annotated[
@@ -58,6 +60,8 @@ def cycles(
     if len(set(places)) < len(places):
         raise InputError(f"--output and --removed are both {output}; name two files.")
     read = reading.read(graph, memory)
+    if reading.weight is not None:
+        weights |= every or method == "auto" or METHODS[method].weighted
     right = None if truth is None else _edges_of(read, truth)
     options: dict[str, Any] = {
         "weights": "weight" if weights else None,
@@ -77,18 +81,16 @@ def cycles(
     # Where a cheap method was chosen because of the size, the flow would cost far more than it.
     costly = method == "auto" and found.method == "springs" and not every
     agony = None if costly else CycleBreaker(read, seed).agony
-    counts = {"nodes": read.n_nodes, "edges": read.n_edges, "self_loops": read.n_self_loops}
+    counts = sizes(read) | {"self_loops": read.n_self_loops}
     payload: dict[str, Any] = {"graph": counts, "agony": agony, "methods": rows}
     loops = f", {read.n_self_loops:,} self-loops" if read.n_self_loops else ""
     least = "" if agony is None else f", agony {agony:,}"
-    columns = ["removed", *["weight"] * weights, *["lower_bound"] * ("minimum" in rows)]
+    columns = ["method", "removed"]
+    columns += ["weight"] * weights + ["lower_bound"] * ("minimum" in rows)
     columns += ["precision", "recall", "f1"] if right is not None else []
     shown: list[Any] = [
-        f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges{loops}{least}",
-        table(
-            {name: name for name in ("method", *columns, "seconds")},
-            [{"method": name, **row} for name, row in rows.items()],
-        ),
+        sized(graph, read) + loops + least,
+        table([*columns, "seconds"], [{"method": name, **row} for name, row in rows.items()]),
     ]
     if not every:
         reasons = found.reasons(None if out.json else _SHOWN)
@@ -99,6 +101,8 @@ def cycles(
         if reasons:
             shown.append("reversed edges:" if reverse else "removed edges, most certain first:")
             shown.append(table(["edge", "confidence", "cycle that it closes"], map(_row, reasons)))
+        else:
+            shown[1:] = ["there are no cycles: nothing has to be removed"]
         if more := len(found.removed) - len(reasons):
             shown.append(f"{more:,} more; --json lists all, --removed FILE writes them")
     if removed is not None:
@@ -177,8 +181,7 @@ def levels(
     if output is not None:
         _write_levels(output, read.labels.tolist(), level.tolist())
     payload: dict[str, Any] = {
-        "nodes": read.n_nodes,
-        "edges": read.n_edges,
+        **sizes(read),
         "removed": len(result.removed),
         "levels": len(width),
         "widest_level": widest,
@@ -193,7 +196,7 @@ def levels(
         rows[12:-12] = [("…", None)]
     out.result(
         payload,
-        f"{graph}: {len(width):,} levels, the widest is level {widest} with "
+        f"{named(graph)}: {len(width):,} levels, the widest is level {widest} with "
         f"{payload['widest_size']:,} of {read.n_nodes:,} nodes "
         f"({len(result.removed):,} edges removed by {result.method})",
         table(["level", "nodes"], rows),

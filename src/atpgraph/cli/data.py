@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import atpgraph
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, sized, sizes, table
 from atpgraph.cli.options import Reading, Seed, arg, opt, output
 from atpgraph.errors import InputError
 
@@ -32,17 +33,9 @@ def list_(out: Session) -> None:
 
     here = set(available())
     entries = [
-        {
-            "name": d.name,
-            "nodes": d.nodes,
-            "edges": d.edges,
-            "available": d.name in here,
-            "description": d.description,
-            "url": d.url or None,
-            "license": d.license,
-            "edges_sha256": d.edges_sha256 or None,
-        }
-        for d in DATASETS.values()
+        {name: value or None for name, value in asdict(dataset).items()}
+        | {"available": dataset.name in here}
+        for dataset in DATASETS.values()
     ]
     keys = {"name": "name", "nodes": "nodes", "edges": "edges", "here": "available"}
     out.result({"datasets": entries}, table(keys | {"description": "description"}, entries))
@@ -78,9 +71,7 @@ def imports(
 
     graph = datasets.installed_packages() if packages else datasets.python_imports()
     atpgraph.write_edgelist(graph, output)
-    sizes = {"nodes": graph.n_nodes, "edges": graph.n_edges}
-    written = f"{output}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
-    out.result(sizes | {"output": output}, written, f"next: atp {output}")
+    out.result(sizes(graph) | {"output": output}, sized(output, graph), f"next: atp {output}")
 
 
 def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> None:
@@ -112,7 +103,7 @@ def cycles(
     truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
     seed: Seed = 0,
 ) -> None:
-    """A DAG with planted edges, each of which closes a cycle."""
+    """Generate a DAG with planted edges, each of which closes a cycle."""
     from atpgraph.util.random import generator
 
     if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
@@ -145,9 +136,8 @@ def _save(
     started = time.perf_counter()
     graph, planted = make()
     atpgraph.write_edgelist(graph, output)
-    sizes = {"nodes": graph.n_nodes, "edges": graph.n_edges}
-    payload = {"model": model, **sizes, "output": output, "seed": seed}
-    lines = [f"{output}: {graph.n_nodes:,} nodes, {graph.n_edges:,} edges"]
+    payload = {"model": model, **sizes(graph), "output": output, "seed": seed}
+    lines = [sized(output, graph)]
     if planted is not None:
         payload["planted"] = len(planted)
         lines[0] += f", {len(planted):,} of them planted"

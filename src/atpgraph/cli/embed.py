@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import atpgraph
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, sized, table
 from atpgraph.cli.info import fidelity_lines, model_facts
 from atpgraph.cli.options import KERNELS, Reading, opt, output, value, values
 from atpgraph.errors import InputError
@@ -53,7 +53,6 @@ def embed(
         str | None,
         opt("Dask cluster: address, scheduler file, or local:N; with --work.", metavar="ADDRESS"),
     ] = None,
-    report: opts.Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Embed a graph and save the model."""
@@ -93,20 +92,11 @@ def embed(
         "compile_seconds": round(compiling.seconds, 4),
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
-
-    def page(command: str) -> str:
-        from atpgraph.report.pages.embedding import render
-
-        cost: dict[str, Any] = {"seconds": seconds, "memory_mb": peak_megabytes()}
-        return render(model, command, name=graph.name, **cost)
-
-    payload |= out.report(report, page)
     compiled = f"; {compiling.seconds:.1f} s of the time were compiling, once per installation"
     out.result(
         payload,
-        f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; "
-        f"{len(model.removed_):,} removed by {model.method_}, {payload['levels']:,} levels, "
-        f"{model.n_reachable_pairs_:,} reachable pairs",
+        f"{sized(graph, read)}; {len(model.removed_):,} removed by {model.method_}, "
+        f"{payload['levels']:,} levels, {model.n_reachable_pairs_:,} reachable pairs",
         *fidelity_lines(model),
         table(["stage", "seconds"], seconds.items()),
         f"peak memory {peak_megabytes():,.0f} MB" + (compiled if compiling.seconds > 0.1 else ""),

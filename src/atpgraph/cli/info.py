@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import atpgraph
-from atpgraph.cli.console import Session, facts_table, table
+from atpgraph.cli.console import Session, facts_table, sizes, table
 from atpgraph.cli.options import Reading, arg
 from atpgraph.errors import InputError
 
@@ -52,16 +52,15 @@ def _graph(file: Path, reading: Reading) -> Described:
 
     graph = reading.read(file)
     component, condensed = condense(graph)
-    sizes = np.bincount(component, minlength=1)
+    members = np.bincount(component, minlength=1)
     on_cycles = int(cyclic_edges(graph).sum())
     facts = {
         "kind": "graph",
-        "nodes": graph.n_nodes,
-        "edges": graph.n_edges,
+        **sizes(graph),
         "self_loops": graph.n_self_loops,
-        "nodes_on_cycles": int(sizes[sizes > 1].sum()),
+        "nodes_on_cycles": int(members[members > 1].sum()),
         "edges_on_cycles": on_cycles,
-        "largest_component": int(sizes.max(initial=0)),
+        "largest_component": int(members.max(initial=0)),
         "levels": int(atpgraph.levels(condensed).max(initial=0)),
         "roots": int((graph.in_degree == 0).sum()),
         "leaves": int((graph.out_degree == 0).sum()),
@@ -86,8 +85,7 @@ def model_facts(model: atpgraph.ATP) -> dict[str, Any]:
     return {
         "purpose": model.get_params()["purpose"],
         "method": model.method_,
-        "nodes": model.graph_.n_nodes,
-        "edges": model.graph_.n_edges,
+        **sizes(model.graph_),
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
         "reachable_pairs": model.n_reachable_pairs_,
@@ -139,8 +137,7 @@ def _links(file: Path) -> Described:
     model = atpgraph.LinkPredictor.load(file)
     facts = {
         "kind": "links",
-        "nodes": model.graph_.n_nodes,
-        "edges": model.graph_.n_edges,
+        **sizes(model.graph_),
         "evidence": ", ".join(model.evidence_.kinds),
         "density": model.density_,
         "validation": model.validation_,
@@ -151,14 +148,8 @@ def _links(file: Path) -> Described:
 
 def _index(file: Path) -> Described:
     reach = atpgraph.Reachability.load(file)
-    facts = {
-        "kind": "reachability",
-        "nodes": reach.graph.n_nodes,
-        "edges": reach.graph.n_edges,
-        "components": reach.condensation.n_nodes,
-        "index": reach.index,
-    }
-    return facts, []
+    facts: dict[str, Any] = {"kind": "reachability", **sizes(reach.graph)}
+    return facts | {"components": reach.condensation.n_nodes, "index": reach.index}, []
 
 
 def _other(file: Path) -> Described:

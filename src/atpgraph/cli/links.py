@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import atpgraph
 from atpgraph.cli import options as opts
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, sized, sizes, table
 from atpgraph.cli.info import validation_tables
 from atpgraph.cli.nodes import answer_pairs, known_labels
 from atpgraph.cli.options import Reading, Report, arg, opt, output, values
@@ -53,12 +53,10 @@ def fit(
     ] = "default",
     dim: Annotated[int, opt("Length of ATP's vectors.", min=1)] = 32,
     threads: opts.Threads = None,
-    report: Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
     from atpgraph.linkpred.evidence.attributes import read_attributes, read_times
-    from atpgraph.report.pages.links import render
 
     check_writable(output)
     model = atpgraph.LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
@@ -70,19 +68,16 @@ def fit(
     seconds = time.perf_counter() - started
     model.save(output)
     payload: dict[str, Any] = {
-        "nodes": read.n_nodes,
-        "edges": read.n_edges,
+        **sizes(read),
         "evidence": model.evidence_.kinds,
         "validation": model.validation_,
         "seconds": round(seconds, 3),
         "peak_memory_mb": round(peak_megabytes(), 1),
         "output": output,
     }
-    payload |= out.report(report, lambda command: render(model, command, name=graph.name))
     out.result(
         payload,
-        f"{graph}: {read.n_nodes:,} nodes, {read.n_edges:,} edges; evidence: "
-        f"{', '.join(model.evidence_.kinds)}",
+        f"{sized(graph, read)}; evidence: {', '.join(model.evidence_.kinds)}",
         *validation_tables(model),
         f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
@@ -144,7 +139,7 @@ def recommend(
         reasons.append(str(why))
     cold = not sources and loaded.is_cold(label)
     if cold:
-        out.note(f"{label} has no edges: these are the nodes that got the most links of late")
+        out.note(f"{label} has no edges: these are the nodes that got the most links recently")
     payload = {
         "node": label,
         "direction": direction,
@@ -208,7 +203,7 @@ def compare(
     from atpgraph.linkpred.evidence.attributes import read_times
     from atpgraph.linkpred.protocols.splits import is_splits, make_time_split, read_splits
     from atpgraph.linkpred.registry import PUBLISHED
-    from atpgraph.report.pages.linkpred import render
+    from atpgraph.report.comparison import render
 
     dims = values("--dim", dim, _dimension, "whole numbers from 1, separated by commas")
     splits, published = [], {}

@@ -12,8 +12,8 @@ from atpgraph.cli.console import Session, table
 from atpgraph.cli.info import fidelity_lines, info, model_facts
 from atpgraph.cli.nodes import answer_pairs, known_labels
 from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt, output
+from atpgraph.util.checks import unknown_name
 from atpgraph.util.files import check_writable
-from atpgraph.util.registry import unknown_name
 
 app = Commands(help="Use a saved embedding: describe, query, add edges, export vectors.")
 app.command("info")(info)
@@ -25,7 +25,7 @@ Model = Annotated[Path, arg("Model file that 'atp embed' wrote.")]
 def top(
     out: Session,
     model: Model,
-    nodes: Annotated[list[str], arg("Labels of one or more nodes.", metavar="NODE...")],
+    nodes: Annotated[list[str], arg("Labels of one or more nodes.")],
     direction: Annotated[
         str,
         opt(
@@ -68,8 +68,7 @@ def top(
             for name, score, level in zip(names.tolist(), scores, levels, strict=True)
         ]
         results.append({"node": label, "neighbors": rows})
-        columns = {name: name for name in ("node", "score", "level")}
-        tables.append(table(columns, rows, f"{direction} of {label}"))
+        tables.append(table(["node", "score", "level"], rows, f"{direction} of {label}"))
     out.result(payload | {"order": order, "nodes": results}, *tables)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import atpgraph
-from atpgraph.cli.console import Session
+from atpgraph.cli.console import Session, sizes
 from atpgraph.cli.options import KINDS, Method, Reading, Seed, arg, opt, output
 from atpgraph.util.progress import stage
 
@@ -48,7 +48,7 @@ def plot(
         kind = "hierarchy" if small else ("map" if is_model else "levels")
     with stage(f"drawing: {kind}"):
         plot.save(plot.plot(read, kind, method=method, random_state=seed), output)
-    payload = {"kind": kind, "file": output, "nodes": graph.n_nodes, "edges": graph.n_edges}
+    payload = {"kind": kind, "file": output, **sizes(graph)}
     possible = KINDS if is_model else ("hierarchy", "levels")
     others = ", ".join(other for other in possible if other != kind)
     out.result(payload, f"{output}: {kind} written; other kinds: {others}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import atpgraph
 from atpgraph.cli import options as opts
-from atpgraph.cli.console import Session, table
+from atpgraph.cli.console import Session, sized, sizes, table
 from atpgraph.cli.nodes import answer_pairs, known_labels
 from atpgraph.cli.options import Reading, arg, opt, output
 from atpgraph.errors import InputError
@@ -74,7 +74,7 @@ def reach(
     if types is not None:
         reach = reach.only(types.split(","))
     if estimate:
-        _tell_estimate(out, reach, budget)
+        _tell_estimate(out, graph, reach, budget)
         return
     if output is not None:
         reach.save(output)
@@ -104,8 +104,7 @@ def reach(
         else:
             out.result(payload | {"nodes": members}, *map(str, members))
     else:
-        sizes = {"nodes": reach.graph.n_nodes, "edges": reach.graph.n_edges}
-        payload = sizes | {"index": reach.index, "output": output}
+        payload = sizes(reach.graph) | {"index": reach.index, "output": output}
         out.result(payload, f"{output}: written; next: atp reach {output} U V")
 
 
@@ -123,13 +122,12 @@ def _opened(path: Path, reading: Reading, index: Any, budget: int) -> atpgraph.R
     return atpgraph.Reachability(graph, index=index, memory=budget)
 
 
-def _tell_estimate(out: Session, reach: atpgraph.Reachability, budget: int) -> None:
+def _tell_estimate(out: Session, path: Path, reach: atpgraph.Reachability, budget: int) -> None:
     from atpgraph.closure import estimate_closure
 
     graph, forest = reach.graph, estimate_closure(reach.condensation)
     payload = {
-        "nodes": graph.n_nodes,
-        "edges": graph.n_edges,
+        **sizes(graph),
         "components": reach.condensation.n_nodes,
         "memory": forest.bytes_peak,
         "seconds": round(forest.seconds, 4),
@@ -139,7 +137,7 @@ def _tell_estimate(out: Session, reach: atpgraph.Reachability, budget: int) -> N
     }
     out.result(
         payload,
-        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges; {payload['components']:,} components",
+        f"{sized(path, graph)}; {payload['components']:,} components",
         f"a closure forest takes about {human_bytes(forest.bytes_peak)} and "
         f"{forest.seconds:,.1f} s; the budget is {human_bytes(budget)}",
         f"labels take {human_bytes(64 * reach.condensation.n_nodes)}; "

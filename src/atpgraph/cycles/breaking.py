@@ -76,6 +76,10 @@ class CycleBreak:
     lower_bound: float | None = None
     reverse: bool = False
 
+    def __repr__(self) -> str:
+        what = "reversed" if self.reverse else "removed"
+        return f"CycleBreak(method={self.method!r}, {what}={len(self.removed)}, graph={self.graph})"
+
     @property
     def proved(self) -> bool:
         """Whether the weight of the removed edges is proven to be the least possible."""
@@ -265,8 +269,8 @@ def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
     if isinstance(weights, str):
         if graph.weights is None:
             raise InputError(
-                f"The graph has no edge weights, so {weights!r} cannot be looked up; "
-                "give an array or a dictionary of costs."
+                f"The graph has no edge weights, so {weights!r} cannot be looked up; name the "
+                "column that has them, or give an array or a dictionary of costs."
             )
         costs = graph.weights
     elif isinstance(weights, Mapping):

@@ -23,9 +23,8 @@ from atpgraph.util.arrays import (
     Int32Array,
     Int64Array,
 )
-from atpgraph.util.checks import whole_number
+from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.progress import stage
-from atpgraph.util.registry import unknown_name
 
 ORDERS = ("nearest", "score")
 Ranked = tuple[Int64Array, Float64Array]  # rows and their scores
@@ -299,7 +298,7 @@ class NeighborIndex:
 
 
 def _recall(exact: list[Ranked], found: list[Ranked]) -> float:
-    """Share of the exact answers that are as good in what was found, so that ties do not matter."""
+    """Return the share of exact answers as good as those found, so that ties do not matter."""
     hits = 0
     for (rows, best), (_, scores) in zip(exact, found, strict=True):
         if len(rows):

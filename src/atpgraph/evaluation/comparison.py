@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 from atpgraph.evaluation.intervals import Interval, interval
 
@@ -45,5 +44,7 @@ def compare(first: npt.ArrayLike, second: npt.ArrayLike) -> Comparison:
     spread = gap.std(ddof=1)
     if spread == 0:
         return Comparison(difference, 1.0 if difference.mean == 0 else 0.0)
+    from scipy.stats import t as student  # takes half a second
+
     statistic = abs(difference.mean) / (spread / np.sqrt(len(gap)))
     return Comparison(difference, float(2 * student.sf(statistic, len(gap) - 1)))

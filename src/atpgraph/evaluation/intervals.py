@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 
 @dataclass(frozen=True)
@@ -58,5 +57,7 @@ def interval(
     mean = float(x.mean())
     if len(x) < 2:
         return Interval(mean, float("nan"), float("nan"))
+    from scipy.stats import t as student  # takes half a second
+
     half = float(student.ppf(0.5 + level / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
     return Interval(mean, max(mean - half, within[0]), min(mean + half, within[1]))

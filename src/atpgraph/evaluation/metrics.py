@@ -1,6 +1,6 @@
 """AUC, average precision, ROC curve, ranks, Hits@K and mean reciprocal rank.
 
-They are a few lines each over SciPy's ``rankdata`` and a sort, so scikit-learn stays out of the
+They are a few lines each over ranks and a sort, so scikit-learn stays out of the
 run-time dependencies; the tests hold them to scikit-learn's values. Ties never help or hurt: a
 score tied with others gets the mean of the ranks it could have.
 """
@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import AnyArray, Float64Array
+from atpgraph.util.arrays import AnyArray, Float64Array, average_ranks
 
 
 def auc(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> float:
@@ -24,7 +23,7 @@ def auc(positives: npt.ArrayLike, negatives: npt.ArrayLike) -> float:
     0.875
     """
     good, bad = _scores(positives, negatives)
-    ranks = rankdata(np.concatenate([good, bad]))
+    ranks = average_ranks(np.concatenate([good, bad]))
     above = ranks[: len(good)].sum() - len(good) * (len(good) + 1) / 2
     return float(above / (len(good) * len(bad)))
 

@@ -204,7 +204,7 @@ def factorize(
     history: list[float] = []
     converged = n_pairs == 0
 
-    with Workers(n_jobs) as pool, stage("factorise", max_iter) as progress:
+    with Workers(n_jobs) as pool, stage("factorize", max_iter) as progress:
 
         def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
             shared = np.zeros((x.shape[1], x.shape[1]), dtype=kind)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from atpgraph.errors import InputError
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import unknown_name
 
 # Bytes of the first record that are looked at; a longer first line is not an edge list.
 PROBE = 1 << 16

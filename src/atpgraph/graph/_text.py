@@ -126,7 +126,7 @@ class TextReader:
         return header, columns
 
     def _beginning(self, comments: str) -> tuple[bytearray, int, bytes]:
-        """The text up to the end of the first record at least, where that begins, and its bytes."""
+        """Return the text to the end of the first record or later, its start, and its bytes."""
         text = bytearray()
         more = True
         while more:
@@ -184,18 +184,20 @@ class TextReader:
             self.edges.check(4 * _BYTES_PER_BYTE * self.block, share)
         if not self.edges.n_rows:
             raise InputError(f"{self.path} has a header and no edges; add one edge per line.")
-        if self.header is None and self._first_row_is_header():
+        odd = self.header is None
+        if odd and self._first_row_is_header():
+            odd = False
             self.edges.drop_first()
             self.first_kind = _scan.NUMBER
             self.bad = [problem for problem in self.bad if problem[0] > 0]
         else:
-            if self.header is None:
-                self._note_odd_first_row()
             if self.first_kind == _scan.WORD:
                 self.words += 1
             else:
                 self.numbers += 1
         self._decide_about_weights()
+        if odd:  # only once nothing else is ambiguous
+            self._note_odd_first_row()
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.
@@ -279,7 +281,7 @@ class TextReader:
             self.bad.append((row + at, number, text))
 
     def _first_row_is_header(self) -> bool:
-        """Whether the first row has words for ids, and alone has them, or a word for a weight."""
+        """Return whether only the first row has words for ids, or a word for a weight."""
         edges = self.edges
         first = edges.pieces[0][0].tolist()
         if edges.n_rows < 2 or not are_words([edges.numbering.text(code) for code in first]):

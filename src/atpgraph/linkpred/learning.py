@@ -197,13 +197,15 @@ class Sample(NamedTuple):
         own = self.kind <= CANDIDATE
         chosen, weight = np.flatnonzero(self.kind[own] == LINK), self.weight[self.kind == LINK]
         weight = weight * len(chosen) / max(weight.sum(), 1e-9)
-        return Choices(self.terms[own], self.group[own], chosen, self.offset[own], weight)
+        # A source that is linked to all other nodes has no row here; groups may not be empty.
+        _, group = np.unique(self.group[own], return_inverse=True)
+        return Choices(self.terms[own], group, chosen, self.offset[own], weight)
 
 
 def draw_sources(
     shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Draw allowed sources: about so many in proportion to some values, so many to others.
+    """Draw allowed sources: some in proportion to some values, others in proportion to others.
 
     The second array says how many nodes each source stands for.
     """

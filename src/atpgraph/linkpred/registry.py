@@ -15,7 +15,7 @@ from atpgraph.linkpred import baselines as rows
 from atpgraph.linkpred.predictor import LinkPredictor
 from atpgraph.linkpred.protocols.judging import EmbeddingMethod, Method
 from atpgraph.util.arrays import Float64Array, FloatArray, IntArray
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 
 
 @dataclass(eq=False)
@@ -133,8 +133,8 @@ ROWS = Registry("method", {row.key: row for row in _ROWS})
 def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
     """Return the rows named, in the order of the table, then rows that are given as they are.
 
-    Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``)
-    stands for its rows.
+    Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``) is
+    short for its rows.
 
     Examples
     --------

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from atpgraph.plot.figures import check_output, plot_levels, plot_map, plot_objective, save
 from atpgraph.plot.hierarchy import MAX_EDGES, MAX_NODES, plot_hierarchy
+from atpgraph.util.checks import Registry
 from atpgraph.util.random import RandomState
-from atpgraph.util.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

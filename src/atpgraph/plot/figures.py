@@ -14,12 +14,11 @@ import numpy as np
 from atpgraph._version import __version__
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import ATP
-from atpgraph.embedding.projection import projection
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.util.arrays import Int32Array, Int64Array
+from atpgraph.util.arrays import Float64Array, Int32Array, Int64Array
 from atpgraph.util.files import atomic_path, check_writable
 from atpgraph.util.palette import BLUE, INK, LINE, QUIET, STEPS
 from atpgraph.util.random import RandomState
@@ -183,6 +182,35 @@ def plot_objective(model: Any) -> Figure:
     title = f"{counted(len(values), 'iteration')}, the objective fell by {100 * fall:.2g} %"
     _finish(axes, "iteration", "objective", title)
     return figure
+
+
+def projection(model: ATP) -> tuple[Float64Array, Float64Array, list[float]]:
+    """Return the principal components of source and target vectors together.
+
+    One plane for both sides, so that a node's two points can be compared.
+
+    Returns
+    -------
+    sources, targets : arrays of shape (n, 2)
+        Coordinates of the nodes, in the order of ``labels_``.
+    shares : list of two floats
+        Share of the variance along each axis.
+    """
+    model._fitted()
+    both = np.concatenate([model.source_, model.target_]).astype(np.float64)
+    if model.margin_ > 0 and both.shape[1] > 2:
+        both = both[:, :-2]  # biases and ones: far from everything else for nodes without paths
+    both -= both.mean(axis=0)
+    _, values, axes = np.linalg.svd(both.T @ both)
+    # A singular vector and its negative are equally good: the largest entry is made positive.
+    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]
+    flat = np.zeros((len(both), 2))
+    shares = [0.0, 0.0]
+    for at in range(min(2, len(values))):
+        flat[:, at] = both @ axes[at]
+        shares[at] = float(values[at] / values.sum()) if values.sum() > 0 else 0.0
+    n = len(model.source_)
+    return flat[:n], flat[n:], shares
 
 
 def plot_map(model: Any) -> Figure:

@@ -9,13 +9,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
 
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.palette import N_COLORS
 
 Values = Sequence[float] | AnyArray
-Color = int | str | None  # number of a color, name of a CSS variable, or None for grey
+Color = int | str | None  # number of a color, name of a CSS variable, or None for gray
 
 _WIDTH, _HEIGHT = 440, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
@@ -35,9 +34,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """One series: label, coordinates, color (grey ones are thin and lie below the others).
+    """One series: label, coordinates, color (gray ones are thin and lie below the others).
 
-    ``markers`` adds a mark at each point. ``style`` is a line through the points, or dots.
+    ``markers`` adds a mark at each point.
     """
 
     label: str
@@ -45,7 +44,6 @@ class Line:
     y: Values
     color: Color = 0
     markers: bool = False
-    style: Literal["line", "dots"] = "line"
 
 
 class _Axis:
@@ -121,17 +119,15 @@ def line_chart(
     title: str,
     x_label: str,
     y_label: str = "",
-    x_range: Sequence[float] = (),
     y_range: tuple[float, float] | None = None,
     x_log: bool = False,
-    y_log: bool = False,
     diagonal: bool = False,
 ) -> str:
-    """Draw lines or dots over common axes, with a legend if there are several.
+    """Draw lines over common axes, with a legend if there are several.
 
     `diagonal` adds the line y = x.
     """
-    xs = [x for line in lines for x in line.x] + list(x_range)
+    xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
     if diagonal and y_range is not None:
         xs += y_range  # so that the diagonal is that of the drawing
@@ -142,9 +138,7 @@ def line_chart(
     x_at = _Axis(low, high, left, right, x_log)
     low, high = min(ys, default=0.0), max(ys, default=1.0)
     margin = 0.06 * (high - low) or 0.05
-    if y_log:
-        y_range = (low / 1.3, high * 1.3)
-    y_at = _Axis(*(y_range or (low - margin, high + margin)), bottom, _TOP, y_log)
+    y_at = _Axis(*(y_range or (low - margin, high + margin)), bottom, _TOP, False)
     few = sorted(set(xs)) if x_log and len(set(xs)) < 8 else None
     parts = [_x_grid(x_at, few or x_at.ticks(), bottom)]
     for value in y_at.ticks():
@@ -170,21 +164,14 @@ def line_chart(
     if len(lines) == 1:
         return drawing
     named = [(line.label, line.color) for line in lines if line.color is not None]
-    grey = [("others", None)] if len(named) < len(lines) else []
-    return drawing + legend([*named, *grey])
+    gray = [("others", None)] if len(named) < len(lines) else []
+    return drawing + _legend([*named, *gray])
 
 
 def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
     """Return the marks of one series."""
     color, name = _css(line.color), f"<title>{escape(line.label)}</title>"
     places = [f"{x_at(x):.1f} {y_at(y):.1f}" for x, y in zip(line.x, line.y, strict=True)]
-    if line.style == "dots":  # lines of no length with round ends: a few bytes each
-        width = 5.2 if len(places) <= 400 else 3.4
-        way = "".join(f"M{place}h0" for place in places)
-        return [
-            f'<path class="dots" fill="none" stroke="{color}" stroke-width="{width}" '
-            f'stroke-linecap="round" d="{way}">{name}</path>'
-        ]
     thick = 1 if line.color is None else 2
     parts = [
         f'<path class="line" fill="none" stroke="{color}" stroke-width="{thick}" '
@@ -207,7 +194,7 @@ def grid(figures: Sequence[str]) -> str:
     return f'<div class="grid">{"".join(figures)}</div>'
 
 
-def legend(entries: Iterable[tuple[str, Color]]) -> str:
+def _legend(entries: Iterable[tuple[str, Color]]) -> str:
     """Return the names of the colors, to go under a chart."""
     items = [
         f'<li><i style="background:{_css(color)}"></i>{escape(label)}</li>'
@@ -219,7 +206,7 @@ def legend(entries: Iterable[tuple[str, Color]]) -> str:
 def method_colors(rankings: Iterable[Sequence[str]], most: int = N_COLORS) -> dict[str, int]:
     """Return color numbers of the methods that are ranked highest anywhere, best first.
 
-    The methods without one are drawn in grey, so that a color means the same in all charts.
+    The methods without one are drawn in gray, so that a color means the same in all charts.
 
     Examples
     --------

@@ -1,11 +1,16 @@
-"""Check numeric parameters; a value that does not fit is an InputError of one sentence."""
+"""Check parameters and look up names; what does not fit is an InputError of one sentence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from math import inf, isfinite
 from numbers import Integral, Real
+from typing import TypeVar
 
 from atpgraph.errors import InputError
+
+T = TypeVar("T")
 
 
 def real_number(name: str, value: object, least: float = 0.0, most: float = inf) -> float:
@@ -41,3 +46,57 @@ def whole_number(name: str, value: object, least: int = 1, most: int | None = No
     if most is not None and number > most:
         raise InputError(f"{name} is {number:,}; it must be at most {most:,}.")
     return number
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
+    """Return the error for an unknown name, with the nearest known one.
+
+    Examples
+    --------
+    >>> print(unknown_name("kernel", "lag", ["log", "linear"]))
+    There is no kernel 'lag': did you mean 'log'? Known: log, linear.
+    """
+    names = list(known)
+    by_lower = {each.lower(): each for each in names}
+    near = get_close_matches(str(name).lower(), by_lower, n=1)
+    hint = f": did you mean {by_lower[near[0]]!r}?" if near else "."
+    return InputError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")
+
+
+class Registry(dict[str, T]):
+    """A dictionary whose error for an unknown name is one sentence.
+
+    Parameters
+    ----------
+    kind : str
+        What the values are, for the sentence: "cycle-breaking method", "dataset".
+    items : mapping
+        The values, in the order in which they are listed.
+
+    Examples
+    --------
+    >>> rows = Registry("row", {"degree": 1, "level": 2})
+    >>> rows["level"], list(rows)
+    (2, ['degree', 'level'])
+    >>> rows["leve"]
+    Traceback (most recent call last):
+        ...
+    atpgraph.errors.InputError: There is no row 'leve': did you mean 'level'? Known: degree, level.
+    """
+
+    def __init__(self, kind: str, items: Mapping[str, T]) -> None:
+        super().__init__(items)
+        self.kind = kind
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return super().__getitem__(name)
+        except (KeyError, TypeError):
+            raise unknown_name(self.kind, name, self) from None
+
+    def select(self, names: str | Iterable[str] = "all") -> dict[str, T]:
+        """Return the named values in the given order; "all" is every one."""
+        chosen: dict[str, T] = {}
+        for name in [names] if isinstance(names, str) else names:
+            chosen |= self if name == "all" else {name: self[name]}
+        return chosen

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import MissingDependencyError
-from atpgraph.util.registry import unknown_name
+from atpgraph.util.checks import unknown_name
 
 KINDS = ("pandas", "polars")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 from atpgraph_qa.baselines.rivals import ColdRoute
 from atpgraph_qa.baselines.simple import SIMPLE, Method, RouterWithNewcomers
 from atpgraph_qa.baselines.structural import FoldedAtp, Level, PaperAtp, Qdee

@@ -133,7 +133,7 @@ class Site:
         return f"Site({str(self.path)!r}, questions={rows['questions']}, answers={rows['answers']})"
 
     def read(self, table: str, columns: list[str]) -> Any:
-        """Columns of a table as an Arrow table, of the version that was opened."""
+        """Return columns of a table as an Arrow table, from the version that was opened."""
         return read_table(self.path, self.manifest, table, columns)
 
     @cached_property

@@ -10,15 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import break_cycles, trueskill
 from atpgraph.cycles.agony import agony
-from atpgraph.cycles.trueskill import trueskill
 from atpgraph.errors import InputError
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator
-from atpgraph.util.registry import Registry
 from atpgraph_qa.competition import Competition, Ega, competition_graph, site_statistics
 from atpgraph_qa.data.site import NOBODY, Site
 from atpgraph_qa.difficulty import signal_model as signals

@@ -30,7 +30,7 @@ _LATEST = 0.3  # of the training questions say how often the right person is a c
 
 
 def _presence(right: Float64Array) -> Float64Array:
-    """Days since the last answer and number of answers, from the features of people."""
+    """Return days since the last answer and number of answers, from the features of people."""
     idle = np.exp(-right[:, NAMES.index("days_since")]) - 0.05
     return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
 

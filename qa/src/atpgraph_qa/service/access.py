@@ -44,7 +44,7 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, caller: Hashable) -> int:
-        """Return 0 if the caller may go on, else how many seconds to wait."""
+        """Return 0 if the caller may continue, else the seconds to wait."""
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))

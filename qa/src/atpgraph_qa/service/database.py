@@ -193,7 +193,7 @@ def migrations() -> list[tuple[int, str]]:
 
 
 def make_private(path: Path) -> None:
-    """Take a file, or a folder with what is in it, away from other users of this machine."""
+    """Deny other users of this machine access to a file, or to a folder and its content."""
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         with contextlib.suppress(OSError):  # another system, or another's file
             each.chmod(0o700 if each.is_dir() else 0o600)

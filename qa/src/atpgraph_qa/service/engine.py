@@ -87,7 +87,7 @@ class RankingLimiter:
                 self._changed.notify_all()
 
     def wait_for_callers(self, seconds: float) -> None:
-        """Wait while there are callers, but so many seconds at most."""
+        """Wait while there are callers, but at most this many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
@@ -211,7 +211,7 @@ class Engine:
         self.exchange(advisor, *change)
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
-        """Go on with an advisor whose indexes have the events up to a number."""
+        """Continue with an advisor whose indexes have the events up to a number."""
         with self.lock:
             now = self.current()
             if merged.history.records is now.history.records:
@@ -457,7 +457,7 @@ class Engine:
         )
 
     def days_behind(self) -> float:
-        """Return how old the newest post is that the service knows, in days."""
+        """Return the age of the newest known post, in days."""
         return max(0.0, (self.clock() - self.last_post_ms) / DAY_MS)
 
     @property

@@ -37,9 +37,9 @@ def forget_rows(
 ) -> dict[str, int]:  # fmt: skip
     """Remove a person from every table; return how many rows of each were removed or changed.
 
-    Their answers stay as answers of nobody. Of their questions the tags stay, so that the answers
-    of others keep their place; title and text go. `asked` are the ids of their questions, those
-    that came with the model as well.
+    Their answers stay without an owner. Of their questions the tags stay, so that the answers of
+    others keep their place; title and text go. `asked` are the ids of their questions, those that
+    came with the model as well.
     """
     mine = db.events.c.person == user
     theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
@@ -195,9 +195,9 @@ def asked_by(advisor: Advisor, user: int) -> list[int]:
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
-    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles, words
-    and vectors of their questions go, and ``@handle`` from the titles of others. In the embedded
-    graph their node stays under a number drawn at random.
+    Their posts stay without an owner, so that the actions of others keep their meaning; titles,
+    words and vectors of their questions are deleted, and ``@handle`` in the titles of others. In
+    the embedded graph their node stays under a number drawn at random.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])

@@ -198,7 +198,7 @@ def home() -> Response:
 
 @router.get("/inbox")
 def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
-    """Questions with the people suggested for them, a card each."""
+    """Show the questions with the people suggested for them, one card each."""
     show = show if show in FILTERS else "open"
     with visit.service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
@@ -225,13 +225,13 @@ def _newest(service: Service) -> int:
 
 @router.get("/inbox/newest")
 def newest(visit: Reader) -> Response:
-    """The number of the newest suggestion, so that an open page can tell."""
+    """Return the number of the newest suggestion, so that an open page can notice it."""
     return JSONResponse({"newest": _newest(visit.service)})
 
 
 @router.get("/inbox/{suggestion}")
 def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
-    """A suggestion with every decision."""
+    """Show a suggestion with every decision."""
     with visit.service.database.read() as connection:
         row = suggestions.get_suggestion(connection, suggestion)
         return visit.show("suggestion.html", s=_card(visit.service, connection, row))
@@ -240,7 +240,7 @@ def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
 @router.post("/inbox/{suggestion}/feedback")
 @keeps_typed(one_suggestion)
 def feedback(visit: Writer, suggestion: RowId) -> Response:
-    """Accept, decline, ask somebody else."""
+    """Accept, decline or reassign a suggestion."""
     values = {"verdict": visit.form.get("verdict"), "person": _named_person(visit)}
     given = schemas.FeedbackIn.model_validate(values)
     found = routes.give_feedback(visit.service, suggestion, given, visit.who)
@@ -275,14 +275,14 @@ def people(visit: Reader, find: Find = "", cursor: Cursor = "") -> Response:
 
 @router.get("/people/find")
 def find_people(visit: Reader, q: Find = "") -> Response:
-    """Names that fit what is being typed."""
+    """Return the names that match what is being typed."""
     found = visit.service.engine.directory.find(q, 10)
     return JSONResponse([person.handle for person in found])
 
 
 @router.get("/people/{person}")
 def one_person(visit: Reader, person: PersonId) -> Response:
-    """A person and their settings."""
+    """Show a person and their settings."""
     return visit.show("person.html", p=routes.get_person(visit.service, person))
 
 
@@ -312,7 +312,7 @@ def forget(visit: Admin, person: PersonId) -> Response:
 @router.get("/opt-out/{person}/{code}")
 @router.post("/opt-out/{person}/{code}")
 def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
-    """Where the link in a message leads: no login, the link is the secret."""
+    """Show the page behind the link in a message; the link is the secret, so no login."""
     expected = visit.service.suggester.opt_out_code(person)
     if not hmac.compare_digest(code.encode(), expected.encode()):
         visit.request.app.state.auth.failures.take(client_of(visit.request))
@@ -327,7 +327,7 @@ def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
 
 @router.get("/quality")
 def quality_page(visit: Reader) -> Response:
-    """Charts."""
+    """Show the charts of quality."""
     service = visit.service
     found = routes.get_quality(service, DAYS)
     ids, asked = service.engine.asks.week(service.clock())
@@ -338,7 +338,7 @@ def quality_page(visit: Reader) -> Response:
 
 @router.get("/shadow")
 def shadow(visit: Reader) -> Response:
-    """What would have happened."""
+    """Show what would have happened."""
     service = visit.service
     found, since = routes.get_quality(service, DAYS, True), service.clock() - DAYS * DAY_MS
     with service.database.read() as connection:
@@ -348,7 +348,7 @@ def shadow(visit: Reader) -> Response:
 
 @router.get("/tags")
 def tags_page(visit: Reader) -> Response:
-    """Topics without experts."""
+    """Show topics without experts."""
     return visit.show("tags.html", tags=routes.get_tags(visit.service))
 
 
@@ -375,7 +375,7 @@ async def try_question(visit: Router) -> Response:
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    """Mode, settings, tokens, messages, models, and who did what."""
+    """Show mode, settings, tokens, messages, models, and who did what."""
     return _settings(visit)
 
 

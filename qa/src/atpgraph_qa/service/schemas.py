@@ -174,7 +174,7 @@ class RouteIn(_In):
 
 
 class PersonIn(_In):
-    """What to change of a person; what is left out stays."""
+    """Changes to a person; omitted fields do not change."""
 
     model_config = _example(opted_out=False, hours="09:00-17:00", time_zone="Europe/Vienna")
     handle: Annotated[str, Field(max_length=100), Clean] | None = None
@@ -268,7 +268,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 class RankedOut(BaseModel):
-    """One of the best, whatever the caps said."""
+    """One of the best, regardless of caps."""
 
     person: int
     confidence: float

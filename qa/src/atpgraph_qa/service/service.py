@@ -1,4 +1,4 @@
-"""The service as a whole: what is started, what runs in the background, what is stopped."""
+"""The service as a whole: start, background work, stop."""
 
 from __future__ import annotations
 

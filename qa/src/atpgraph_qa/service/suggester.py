@@ -37,9 +37,9 @@ class Suggester:
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Work | None:
-        """Return what is to be stored because of an event; None for nothing.
+        """Return the suggestion to store after an event, or None.
 
-        `advisor` is what was known before the event: a question's own words are no match.
+        `advisor` knows what was known before the event, so that a question does not match itself.
         """
         oldest = self.clock() - self.rules.stale_hours * HOUR_MS
         if isinstance(event, Asked) and event.at_ms > oldest:
@@ -209,7 +209,7 @@ class Suggester:
         self.engine.asks.record_all(asked)
 
     def expire(self) -> None:
-        """Close suggestions that nobody answered for long."""
+        """Close suggestions that have been open too long."""
         old = tables.suggestions.c.created_ms < self.clock() - self.rules.expire_days * DAY_MS
         with self.database.write(acting=True) as connection:
             suggestions.end_suggestions(connection, old, "expired", self.clock())

@@ -299,8 +299,10 @@ def add_matches(
         first, last = indptr[wanted[term]], indptr[wanted[term] + 1]
         while last > first and rows[last - 1] >= len(scores):
             last -= 1
-        for at in range(first, last):
-            scores[rows[at]] += factors[term] * weights[at]
+        factor = factors[term]
+        for at in range(np.uint64(first), np.uint64(last)):
+            # Without a sign there is no counting from the end, which takes as long as the rest.
+            scores[np.uint32(rows[at])] += factor * weights[at]
     for row in range(n_rows, len(scores)):
         term = 0
         for at in range(tail.indptr[row - n_rows], tail.indptr[row - n_rows + 1]):

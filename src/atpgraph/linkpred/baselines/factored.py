@@ -22,9 +22,9 @@ from atpgraph.linkpred.evidence.local import Local, PageRank
 from atpgraph.linkpred.factor import operator, singular_factors, stored
 from atpgraph.linkpred.protocols.judging import EmbeddingMethod
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
+from atpgraph.util.checks import Registry
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
-from atpgraph.util.registry import Registry
 
 # Lanczos iterations need products as exact as those with a stored matrix, whatever the tolerance of
 # the singular values: with series cut at 1e-7 they returned one singular vector several times.

@@ -15,8 +15,8 @@ from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from atpgraph.linkpred.evidence.parts import PARTS, AtpScore, NewNode, Settings
 from atpgraph.util.arrays import Float64Array, IntArray
+from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
-from atpgraph.util.registry import Registry
 
 log = logging.getLogger(__name__)
 

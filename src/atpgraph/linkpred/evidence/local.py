@@ -177,7 +177,8 @@ class Local:
         """Return whether there is any, the logarithm of how much, and the root."""
         there = found > 0
         size = np.where(there, np.log(np.where(there, found, 1.0) / self.floors), 0.0)
-        return np.stack([there, size, np.sqrt(found)], axis=2).reshape(len(found), -1)
+        terms = np.stack([there, size, np.sqrt(found)], axis=2)
+        return terms.reshape(len(found), 3 * found.shape[1])
 
     def scores(self, room: Room, weights: Float64Array) -> Float64Array:
         """Return the weighted terms of the nodes that are near; `weights` has three per column."""

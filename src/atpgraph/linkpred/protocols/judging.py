@@ -37,7 +37,7 @@ from atpgraph.evaluation.metrics import (
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array, IntArray
-from atpgraph.util.registry import Registry
+from atpgraph.util.checks import Registry
 
 _BLOCK_SCORES = 2**24
 _CHUNK = 2**16
@@ -69,8 +69,8 @@ class Method(typing.Protocol):
 class EmbeddingMethod:
     """Base of the methods that score by ⟨source vector of u, target vector of v⟩.
 
-    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape
-    (nodes, `n_components`). The dimension is that of each side, for every method alike.
+    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape (nodes, `n_components`).
+    The dimension is per side, for every method.
     """
 
     name: str

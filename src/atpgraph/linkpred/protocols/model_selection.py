@@ -19,8 +19,8 @@ from atpgraph.linkpred.protocols.judging import PROTOCOLS, Evaluation, RankingTe
 from atpgraph.linkpred.protocols.negatives import Pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
 from atpgraph.util.arrays import AnyArray, FloatArray, Int64Array, IntArray
+from atpgraph.util.checks import Registry
 from atpgraph.util.random import RandomState, generator
-from atpgraph.util.registry import Registry
 
 _QUERIES = 300  # of `ranking`; each is scored against all nodes
 

@@ -94,7 +94,7 @@ class Call:
 
 
 class Adapter:
-    """A site or tool: what comes in from it and what goes out to it."""
+    """A site or tool: translates its messages into events and suggestions into its messages."""
 
     repeatable = False  # whether the receiver knows a repetition and ignores it
 
@@ -147,7 +147,7 @@ def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict
 def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_ms: int) -> None:
     """Check a Standard Webhook.
 
-    The library's own check looks at the clock of the machine; the service has one of its own.
+    The library's own check would use the clock of the machine; the service has its own clock.
     """
     name, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     check_time(stamp, now_ms)

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from atpgraph import ATP, DiGraph, LinkPredictor, noisy_hierarchy, write_edgelist
+from atpgraph import DiGraph, noisy_hierarchy, write_edgelist
 from atpgraph.cli._app import app
 from atpgraph.linkpred.benchmark import run
-from atpgraph.report import write_index
-from atpgraph.report.pages import embedding, linkpred, links
+from atpgraph.report import comparison, write_index
 from atpgraph_qa import (
     Site,
     evaluate_routing,
     ingest,
+    reports,
     simulate_community,
     write_dump,
 )
-from atpgraph_qa.reports import write_routing
 from tests.report.browser import Browser, browser, find_chromium
 
 
@@ -44,21 +43,17 @@ def pages(planted, tmp_path_factory) -> dict[str, Path]:
     """Every report of both distributions, small."""
     graph, _ = planted
     root = tmp_path_factory.mktemp("reports")
-    model = ATP(n_components=6).fit(graph)
     lab = run(graph, "trivial,nrp,hope-katz,svd", dim=[8, 4], seeds=2, name="a graph")
-    made = {
-        "embed": embedding.render(model, "atp embed g.txt", name="g.txt"),
-        "linkpred": linkpred.render(lab, "atp links compare"),
-        "links": links.render(LinkPredictor(n_components=4).fit(graph)),
-    }
-    made = {name: write_index(root / name, page) for name, page in made.items()}
     community = simulate_community(120, 600, n_topics=4, bounty_share=0.2, random_state=3)
     write_dump(community, root / "dump")
     ingest(root / "dump", root / "site")
     site = Site(root / "site")
     routed = evaluate_routing(site, protocols=["time"], methods=["answers", "bm25", "random"])
-    made["routing"] = write_routing(routed, root / "routing", "atp qa evaluate")
-    return made
+    html = {
+        "linkpred": comparison.render(lab, "atp links compare"),
+        "routing": reports.render(routed, "atp qa evaluate"),
+    }
+    return {name: write_index(root / name, page) for name, page in html.items()}
 
 
 def test_a_method_keeps_its_color_in_every_panel(pages) -> None:
@@ -86,48 +81,16 @@ def test_pages_are_self_contained(pages) -> None:
         assert source.count("<html") == source.count("</html>") == 1
 
 
-def test_embedding_says_what_the_model_says(planted, pages) -> None:
-    graph, _ = planted
-    model = ATP(n_components=6).fit(graph)
-    text = text_of(pages["embed"])
-    for name, value in (
-        ("nodes", graph.n_nodes),
-        ("edges", graph.n_edges),
-        ("edges removed to break cycles", len(model.removed_)),
-        ("levels", model.levels_.max()),
-        ("pairs joined by a path", model.n_reachable_pairs_),
-    ):
-        assert f"{name} {value:,}" in text
-    source = pages["embed"].read_text(encoding="utf-8")
-    assert source.count('class="bar"') == len(model.timings_)
-    points = source[source.index("<h2>Levels") : source.index("<h2>Map")].count("<circle")
-    assert points == model.levels_.max()
-    # Every node is a dot on each side: a step of no length.
-    dots = re.findall(r'class="dots"[^>]* d="([^"]*)"', source)
-    assert sum(way.count("h0") for way in dots) == 2 * graph.n_nodes
-    u, v = model.removed_edges_[0]
-    assert f"from to {u} {v}" in text
-
-
-def test_odd_graphs_have_reports_too(tmp_path) -> None:
-    for edges in ([], [("<a>", "<a>")], [("a", "b")]):
-        model = ATP(n_components=1, purpose="paper").fit(DiGraph.from_edges(edges))
-        page = write_index(tmp_path / "embed", embedding.render(model, name="<odd>"))
-        assert "<odd>" in text_of(page)
-        assert "Settings" in text_of(page)
-        assert "<a>" not in page.read_text(encoding="utf-8")
-
-
-def test_commands_write_reports(planted, tmp_path) -> None:
+def test_a_command_writes_its_report(planted, tmp_path) -> None:
     write_edgelist(planted[0], tmp_path / "g.txt")
     runner = CliRunner()
-    typed = ["embed", str(tmp_path / "g.txt"), "-o", str(tmp_path / "m.npz"), "--dim", "4"]
+    typed = ["links", "compare", str(tmp_path / "g.txt"), "--methods", "levels", "--seeds", "1"]
     done = runner.invoke(app, [*typed, "--report", str(tmp_path / "a" / "b"), "--json"])
     assert done.exit_code == 0, done.stderr
     assert "report written to" in done.stderr
     page = Path(json.loads(done.stdout)["report"])
     assert page == tmp_path / "a" / "b" / "index.html"
-    assert "Embedding of g.txt" in text_of(page)
+    assert "Link prediction on g.txt" in text_of(page)
     (tmp_path / "file").write_text("")
     done = runner.invoke(app, [*typed, "--report", str(tmp_path / "file" / "x"), "-q"])
     assert done.exit_code == 2
@@ -139,7 +102,7 @@ _MEASURE = """(() => {
   const charts = [...document.querySelectorAll("svg.chart")];
   const drawn = charts.filter(s => {
     const box = s.getBoundingClientRect(), ink = s.getBBox();
-    const marks = [...s.querySelectorAll(".bar, .line, .point, .dots")];
+    const marks = [...s.querySelectorAll(".bar, .line, .point")];
     const inside = marks.every(m => {
       const b = m.getBBox(); return Number.isFinite(b.x + b.y) && b.x >= -1 && b.y >= -1; });
     return box.width > 50 && box.height > 30 && ink.width > 0 && marks.length && inside; });

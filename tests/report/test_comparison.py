@@ -12,7 +12,7 @@ from atpgraph.linkpred import EmbeddingMethod
 from atpgraph.linkpred.benchmark import BenchmarkResult, run
 from atpgraph.linkpred.registry import Row
 from atpgraph.report import write_index
-from atpgraph.report.pages.linkpred import render
+from atpgraph.report.comparison import render
 from tests.linkpred.helpers import formula, hierarchy
 
 
