@@ -134,7 +134,7 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
-    _warn_of_age(out, service.engine.current().history.last_ms)
+    _warn_of_age(out, service.engine.last_post_ms)
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 

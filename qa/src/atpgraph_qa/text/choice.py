@@ -173,8 +173,12 @@ class Axes:
     basis: Float32Array  # orthonormal columns, the one with the largest variance first
 
     def __call__(self, vectors: AnyArray) -> Float32Array:
-        """Return vectors along the axes, of length 1 again; zeros stay zeros."""
-        given = np.asarray(vectors, dtype=np.float32)
+        """Return vectors along the axes, of length 1 again; zeros stay zeros.
+
+        In double precision: products of single precision depend on how many rows are given, and a
+        question must have the same vector alone as among all others.
+        """
+        given = np.asarray(vectors, dtype=np.float64)
         turned = (given - self.mean) @ self.basis
         turned[~given.any(axis=1)] = 0.0
         length = np.linalg.norm(turned, axis=1, keepdims=True)
