@@ -27,7 +27,7 @@ class ColdRoute(Baseline):
     """A factorization machine on one-hot question, asker, answerer and tags (library: myFM).
 
     The target is the answer's votes as known at the time, on a logarithmic scale. A cold question
-    has no column of its own; its tags, its asker and the answerer speak for it.
+    has no column; its tags, its asker and the answerer represent it.
     """
 
     name = "coldroute"
@@ -151,7 +151,7 @@ class Oracle(UserScore):
         return np.append(planted, -1.0)[find_ids(self._user, users)]
 
     def _chance(self, topic: int, difficulty: float) -> Float64Array:
-        """For every planted user, a number that grows with the chance to be accepted."""
+        """Return for every planted user a number that grows with the chance to be accepted."""
         skill = self._expertise[:, topic]
         if self.pool == "own":
             return skill

@@ -56,7 +56,7 @@ class UserScore(Baseline):
 
     @abstractmethod
     def all_scores(self, query: Query) -> Float64Array:
-        """One number per user code of the query's history."""
+        """Return one number per user code of the query's history."""
 
 
 Method = Baseline | Router
@@ -108,7 +108,7 @@ def topic_activity(query: Query) -> Float64Array:
 
 
 def similar_activity(query: Query) -> Float64Array:
-    """Sum squares of the similarity of the questions answered, halving every thirty days."""
+    """Sum squared similarities of the questions answered, halving every thirty days."""
     each = _answered(query, np.maximum(_similarity(query), 0.0) ** 2)
     return query.history.per_user(each * _fading(query))
 

@@ -161,7 +161,7 @@ class DocumentSpace(TextSpace):
         return np.array([self.inferred(words) for words in _words(counts)])
 
     def inferred(self, words: list[str]) -> Float64Array:
-        """As ``infer_vector``, which starts from Python's salted hash of the words."""
+        """Infer a vector as ``infer_vector``, but not from Python's salted hash of the words."""
         from gensim.models import doc2vec
 
         self.model.random.seed(self._seed)
@@ -209,7 +209,7 @@ class Profile(UserScore):
         return self.update(history)
 
     def update(self, history: History) -> Self:
-        """Profiles from all answers known; the vectors of texts stay as they were learned."""
+        """Recompute the profiles from all known answers; the vectors of texts stay."""
         self._profiles = history.remember(
             WEEKLY, ("profiles", self._space), lambda: self._sums(history)
         )
@@ -267,12 +267,12 @@ class CqaRank(Baseline):
     name = "cqarank"
 
     def fit(self, history: History) -> Self:
-        """Topics, then :meth:`update`."""
+        """Learn the topics, then call :meth:`update`."""
         self._topics = TopicSpace.of(history, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
-        """Interests and standings from all that is known; topics stay."""
+        """Recompute interests and standings from all that is known; the topics stay."""
         seen_topics = self._topics.of_questions(history)
         if seen_topics.shape[1]:
             self._interest, self._standing = history.remember(
@@ -312,7 +312,7 @@ def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float6
 
 
 def _entropy(shares: Float64Array) -> Float64Array:
-    """Of every row, in bits; no share is 0."""
+    """Return the entropy of every row, in bits; no share is 0."""
     return np.asarray(-np.einsum("...i,...i", shares, np.log2(shares)))
 
 

@@ -1,7 +1,7 @@
 """Keep results that are costly and asked for more than once.
 
-Everything in a timeline is immutable, so a result may be kept under what it was made from. Only so
-many results of each kind are kept: those used last.
+Everything in a timeline is immutable, so a result may be kept under what it was made from. Of each
+kind, only the most recently used results are kept.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Memo:
     def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
         """Return the result kept under `key`, or that of `make`, which is then kept.
 
-        `key` names everything the result depends on. Objects without an equality of their own
-        stand for themselves, and stay alive as long as the result. Whoever asks for a result that
-        another thread is computing waits for it.
+        `key` names everything the result depends on. Objects without their own equality are
+        compared by identity and stay alive as long as the result. A caller whose result is being
+        computed by another thread waits for it.
         """
         with self._lock:
             kept = self._shelves.setdefault(shelf.name, OrderedDict())
