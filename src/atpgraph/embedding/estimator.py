@@ -550,9 +550,8 @@ class ATP(Estimator):
     ) -> Any:
         """Find up to k nodes that each node of `u` leads to; return their labels and scores.
 
-        Every node is compared. One node gives two arrays, several give two lists with an
-        array for each node: there are fewer than k entries where fewer nodes are above the
-        threshold.
+        Every node is compared. One node gives two arrays; several give two lists with an array for
+        each node, since fewer than k nodes may be above the threshold.
 
         Parameters
         ----------

@@ -21,7 +21,6 @@ from atpgraph.util.archive import Field, archive_format, read_archive, write_arc
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.files import atomic_folder, atomic_path
-from atpgraph.util.visible import no_formula
 
 M = TypeVar("M")
 
@@ -191,6 +190,22 @@ def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]
         )
     with atomic_folder(target, known=names) as folder:
         yield [folder / name for name in names]
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def no_formula(label: Any) -> Any:
+    """Return a label that no spreadsheet runs, with a ' in front if needed; numbers are safe.
+
+    Examples
+    --------
+    >>> no_formula("=1+1"), no_formula(-1)
+    ("'=1+1", -1)
+    """
+    if isinstance(label, (int, float)) or not str(label).startswith(_FORMULA):
+        return label
+    return f"'{label}"
 
 
 def _csv(model: Any, path: Path) -> list[Path]:

@@ -115,18 +115,13 @@ class _Page:
     def _rocs(self) -> str:
         figures = []
         for protocol in self.pairwise:
-            rows = [(-row.interval(protocol, "auc").mean, row) for row in self._ranked(protocol)]
+            rows = [row for row in self.done if protocol in row.curves]
+            lines = []
+            for row in sorted(rows, key=lambda row: -row.interval(protocol, "auc").mean):
+                false, true = row.curves[protocol]
+                lines.append(report.Line(row.name, false, true, self.colors.get(row.key)))
             chart = report.line_chart(
-                [
-                    report.Line(
-                        row.name,
-                        x=row.curves[protocol][0],
-                        y=row.curves[protocol][1],
-                        color=self.colors.get(row.key),
-                    )
-                    for _, row in sorted(rows, key=lambda each: each[0])
-                    if protocol in row.curves
-                ],
+                lines,
                 title=f"ROC curves, {protocol}",
                 x_label="false positive rate",
                 y_label="true positive rate",

@@ -304,6 +304,13 @@ class Advisor:
             vars(made)["open_history"] = observe(self.open_history, batch).history
         return made
 
+    def later(self, moment_ms: int) -> Self:
+        """Return an advisor to whom time has passed without a post; see :meth:`History.later`."""
+        made = replace(self, history=self.history.later(moment_ms))
+        if made.newcomers and "open_history" in vars(self):
+            vars(made)["open_history"] = self.open_history.later(moment_ms)
+        return made
+
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
         """Return an advisor whose confidence is corrected by what came of earlier suggestions.
 

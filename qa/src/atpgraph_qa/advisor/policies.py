@@ -313,7 +313,8 @@ class Dispatcher:
         last = log.last_asked(person.id)
         if rule.rest_hours and last and last > now_ms - rule.rest_hours * HOUR_MS:
             hours = (now_ms - last) / HOUR_MS
-            return Decision(person.id, "asked-recently", f"was asked {hours:.1f} hours ago")
+            ago = f"{60 * hours:.0f} minutes" if hours < 1.5 else f"{hours:.0f} hours"
+            return Decision(person.id, "asked-recently", f"was asked {ago} ago")
         return None
 
     def _closed(self, person: Person, now_ms: int) -> tuple[str, str] | None:

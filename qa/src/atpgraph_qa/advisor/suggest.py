@@ -150,7 +150,8 @@ def _unknown(query: Query) -> tuple[str, ...]:
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]
     text = (question.title + question.body).strip()
-    if text and len(query.terms[0]) == len(history.corpus.query("", "", question.tags)[0]):
+    used = history.corpus.query(question.title, question.body, ())[0]
+    if text and not np.any(used < history.corpus.tail.n_words):
         notes.append("No word of the question was used here before.")
     if question.asker >= 0 and query.asker < 0:
         notes.append(f"User {question.asker} never posted here: taken for a new asker.")

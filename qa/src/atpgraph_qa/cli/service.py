@@ -118,7 +118,9 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     """Say that the newest post is old, and so hardly anybody may be asked."""
     import time
 
-    days = (1000 * time.time() - last_ms) / 86_400_000
+    from atpgraph_qa.data.site import DAY_MS
+
+    days = (1000 * time.time() - last_ms) / DAY_MS
     if days > 30:
         out.note(
             f"the newest post known is {days:,.0f} days old: people who have not answered for "
@@ -132,7 +134,7 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
-    _warn_of_age(out, service.engine.current().history.last_ms)
+    _warn_of_age(out, service.engine.last_post_ms)
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 

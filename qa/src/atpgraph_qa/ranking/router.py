@@ -164,7 +164,7 @@ class Router:
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Back from :meth:`to_json`.
 
-        Raises ValueError where the data are not those of a router with today's features.
+        Raises ValueError if the data do not describe a router with the current features.
         """
         if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
             raise ValueError("it was trained with other features")

