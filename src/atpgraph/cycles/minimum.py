@@ -2,10 +2,11 @@
 
 Minimize Σ w(e) x(e) subject to Σ x(e) ≥ 1 over the edges of every cycle found so far. First as a
 linear program: cycles that its solution violates are added until there is none, which gives a lower
-bound, and cutting the edges in the order of x gives a good set. Where the two differ, the same with
-whole numbers decides (HiGHS): first for the edges of which x leaves a fraction, which mostly gives
-a cheapest set, then for those that the reduced costs leave undecided, which proves it. Components
-are solved one by one, small ones first.
+bound, and cutting the edges in the order of x gives a good set. Where the two differ, dynamic
+programming finds the best order of few nodes, and else the same with whole numbers decides (HiGHS):
+first for the edges in which x and the best set differ, which mostly gives a cheapest set, then for
+those that the reduced costs leave undecided, which proves it. Components are solved one by one,
+small ones first.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from atpgraph.errors import InputError
 from atpgraph.graph._lookup import IntegerLookup
-from atpgraph.graph.csr import sorted_rows, turned_rows
+from atpgraph.graph.csr import row_bounds, sorted_rows, turned_rows
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -358,7 +358,7 @@ class DiGraph:
         keep = np.asarray(mask, dtype=bool)
         weights = None if self.weights is None else self.weights[keep]
         types = None if self.edge_types is None else self.edge_types[keep]
-        indptr = _indptr(self.sources[keep], self.n_nodes)
+        indptr = row_bounds(self.sources[keep], self.n_nodes)
         return DiGraph(indptr, self.targets[keep], self.labels, weights, types, self.type_names)
 
     def without_edges(self, edges: npt.ArrayLike) -> DiGraph:
@@ -496,12 +496,6 @@ def _index_array(values: npt.ArrayLike) -> IntArray:
     if array.dtype.kind != "i":
         array = np.asarray(values, dtype=np.int64)
     return array.reshape(-1)
-
-
-def _indptr(sorted_sources: IntArray, n: int) -> Int64Array:
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(sorted_sources, minlength=n), out=indptr[1:])
-    return indptr
 
 
 def _object_array(values: Sequence[Any]) -> AnyArray:

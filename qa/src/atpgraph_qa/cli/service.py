@@ -118,7 +118,9 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     """Say that the newest post is old, and so hardly anybody may be asked."""
     import time
 
-    days = (1000 * time.time() - last_ms) / 86_400_000
+    from atpgraph_qa.data.site import DAY_MS
+
+    days = (1000 * time.time() - last_ms) / DAY_MS
     if days > 30:
         out.note(
             f"the newest post known is {days:,.0f} days old: people who have not answered for "
