@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import Delaunay
 
-from atpgraph import DiGraph, citation_dag, noisy_hierarchy, random_dag
+from atpgraph import DiGraph, citation_dag, gnm, noisy_hierarchy, random_dag
 
 PAIR_SEED = 20261117
 LATER = ("nested tree", "Price citation graph")  # not among those that constants were chosen on
@@ -76,3 +77,27 @@ def price(n: int, citations: int, rng: np.random.Generator) -> DiGraph:
         cited[filled] = paper
         filled += 1
     return DiGraph.from_codes(np.concatenate(sources), np.concatenate(targets), n)
+
+
+def relative(name: str, rng: np.random.Generator) -> DiGraph:
+    """Draw a graph of the family and size that the name of a FASP benchmark says.
+
+    The names end with nodes and edges; those of small worlds have the share of edges that were
+    rewired before them, in percent.
+    """
+    family, _, *share, n, m = name.split("-")
+    n, m = int(n), int(m)
+    if family.startswith("random"):
+        return gnm(n, m, rng)
+    if family == "tournament":
+        pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    else:
+        points = rng.random((n, 3 if family == "delaunay3d" else 2))
+        corners = Delaunay(points).simplices
+        size = corners.shape[1]
+        every = [corners[:, [i, j]] for i in range(size) for j in range(i)]
+        pairs = np.unique(np.sort(np.concatenate(every), axis=1), axis=0)
+    pairs = np.where(rng.random((len(pairs), 1)) < 0.5, pairs, pairs[:, ::-1])
+    rewired = rng.random(len(pairs)) < int(share[0] if share else 0) / 100
+    pairs[rewired, 1] = rng.integers(0, n, np.count_nonzero(rewired))
+    return DiGraph.from_codes(*pairs[pairs[:, 0] != pairs[:, 1]].T, n)

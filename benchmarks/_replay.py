@@ -132,8 +132,8 @@ def offline_places(site: Site, model: Path, settings: Settings, cut_ms: int) -> 
             continue
         found[number] = 0
         query = Query.again(records, position)
-        everybody = np.flatnonzero(query.history.last_answer_ms)
-        codes = by_id(query, everybody[rules.eligible(query, everybody)])
+        allowed = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
+        codes = by_id(query, np.flatnonzero(allowed))
         people = query.history.users[codes]
         there = np.flatnonzero((people == right[number]) & (people != query.question.asker))
         if len(there):
@@ -216,13 +216,16 @@ def _live(
         return answer
 
     def moderate(question: int) -> None:
-        """Ask the one who answered in the end, if the rules let them be asked."""
+        """Accept a list with the one who answered in the end; else ask that person instead.
+
+        Either is refused if the rules do not let them be asked now.
+        """
         wanted = right.get(question)
         for found in call("GET", f"/v1/suggestions?question={question}").json()["items"]:
             if wanted is None or found["sent_ms"] is not None:
                 continue
             listed = [person["user"] for person in found["people"]]
-            verdict = {"verdict": "accepted"} if listed == [wanted] else {
+            verdict = {"verdict": "accepted"} if wanted in listed else {
                 "verdict": "reassigned", "person": wanted}  # fmt: skip
             answer = call("POST", f"/v1/suggestions/{found['id']}/feedback", verdict)
             made = verdict["verdict"] if answer.status_code == 200 else "may not be asked"

@@ -21,20 +21,23 @@ from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Settings
 
 PEOPLE, DAYS, KEPT = 2000, 30, 20
+ALWAYS = 0  # somebody whom every suggestion names
 PAGES = ("/quality", "/shadow", "/v1/metrics/quality")
 
 
 def fill(service: Service, count: int, seed: int) -> dict[int, int]:
     """Store suggestions of a month; return how many of them name each of some people.
 
-    Few people are ranked often, as on a site: the weight of the k-th is 1 / (k + 10).
+    Few people are ranked often, as on a site: the weight of the k-th is 1 / (k + 10). One person is
+    the first of every list.
     """
     rng, now = np.random.default_rng(seed), service.clock()
     weights = 1 / (np.arange(PEOPLE) + 10.0)
     named: dict[int, int] = {}
-    questions, made, asks = [], [], []
+    questions, made, asks, quotes, outbox = [], [], [], [], []
     for number in range(count):
-        ranked = rng.choice(PEOPLE, KEPT, replace=False, p=weights / weights.sum()).tolist()
+        others = 1 + rng.choice(PEOPLE, KEPT - 1, replace=False, p=weights / weights.sum())
+        ranked = [ALWAYS, *others.tolist()]
         confidence = np.sort(rng.beta(1, 12, KEPT))[::-1].round(4).tolist()
         at_ms = now - int(DAYS * DAY_MS * (1 - (number + 1) / count)) - 1000
         place = int(rng.integers(1, 60)) if rng.random() < 0.7 else 0
@@ -62,6 +65,11 @@ def fill(service: Service, count: int, seed: int) -> dict[int, int]:
         })  # fmt: skip
         asks += [{"person": u, "suggestion": number + 1, "at_ms": at_ms, "kind": "suggestion",
                   "shadow": bool(number % 2)} for u in ranked[:2]]  # fmt: skip
+        quotes += [{"question": q, "suggestion": number + 1} for q in set(reason["questions"])]
+        data = {"suggestion": number + 1, "people": chosen, "question": {"id": 10**6 + number}}
+        outbox.append({"id": f"m{number}", "suggestion": number + 1, "adapter": "webhook",
+                       "payload": {"type": "suggestion.created", "data": data}, "state": "sent",
+                       "attempts": 1, "next_ms": at_ms, "created_ms": at_ms})  # fmt: skip
         for user in ranked:
             named[user] = named.get(user, 0) + 1
     bins = [
@@ -72,14 +80,14 @@ def fill(service: Service, count: int, seed: int) -> dict[int, int]:
     with service.database.write() as connection:
         for table, rows in (
             (tables.questions, questions), (tables.suggestions, made), (tables.asks, asks),
-            (tables.calibration, bins),
+            (tables.calibration, bins), (tables.quotes, quotes), (tables.outbox, outbox),
         ):  # fmt: skip
             connection.execute(insert(table), rows)
     return named
 
 
 def reports(given: argparse.Namespace) -> dict[str, Any]:
-    """CPU seconds of a view of each page, and of forgetting three people."""
+    """CPU seconds of a view of each page, and of forgetting four people."""
     with warnings.catch_warnings():  # it would like another library than the one we use
         warnings.simplefilter("ignore")
         from starlette.testclient import TestClient
@@ -103,7 +111,7 @@ def reports(given: argparse.Namespace) -> dict[str, Any]:
         for path in PAGES:
             spent("GET", path)  # templates are compiled at the first view
             found["pages"][path] = sorted(spent("GET", path) for _ in range(9))
-        people = [user for user in (10, 20, 40) if user in named]
+        people = [user for user in (10, 20, 40, ALWAYS) if user in named]
         found["forget"] = [[named[u], spent("DELETE", f"/v1/people/{u}")] for u in people]
         service.stop()
     return found

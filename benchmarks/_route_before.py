@@ -50,7 +50,7 @@ def opened(model: Path, folder: Path) -> Advisor:
     (folder / "model.json").unlink()
     (folder / "model.json").write_text(json.dumps(manifest))
     ModelFolder.expertise = lambda self: None
-    return Advisor.load(folder)
+    return Advisor.open(folder)
 
 
 def main() -> None:

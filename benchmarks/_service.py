@@ -58,9 +58,9 @@ def cpu_s(pid: int) -> float:
 
 
 def _family(pid: int) -> list[int]:
-    """Return a process and its children."""
-    told = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
-    return [pid, *map(int, told.split())]
+    """Return a process and its children, whichever thread started them."""
+    told = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [pid, *map(int, " ".join(told).split())]
 
 
 def small_model(folder: Path) -> Path:

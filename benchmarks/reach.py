@@ -1,6 +1,6 @@
 """Exact reachability beside other libraries: build time, bytes and time per pair, in one run.
 
-Run: python benchmarks/reach.py [--large] [--output benchmarks/results/reach.md]
+Run: python benchmarks/reach.py [--large] [--only WORDS] [--output benchmarks/results/reach.md]
 
 Each library answers the same pairs: uniform ones, and ones that a path connects. The indexes of
 PyReachability (PLL, BFL, O'Reach, PReaCH) and ours take all pairs in one call; NetworkX, rustworkx
@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -33,18 +34,23 @@ BACKEND = ("has_path", "descendants", "strongly_connected_components", "condensa
            "topological_generations", "transitive_closure")  # fmt: skip
 
 
-def graphs(large: bool) -> Iterator[tuple[str, DiGraph]]:
-    """Yield the graphs of the table."""
+def graphs(large: bool) -> Iterator[tuple[str, Callable[[], DiGraph]]]:
+    """Yield the names of the graphs, and functions that make them."""
     folder = data_dir()
     for name in NAMES if folder is not None else ():
-        yield name, read_edgelist(folder / "graphs" / f"{name}.txt.gz")
+        yield name, partial(read_edgelist, folder / "graphs" / f"{name}.txt.gz")
     if folder is None:
-        yield "gnm 30K / 60K", generators.gnm(30_000, 60_000, 0)
+        yield "gnm 30K / 60K", partial(generators.gnm, 30_000, 60_000, 0)
     if folder is not None or large:
-        yield "random DAG 200K / 1M", generators.random_dag(200_000, 1_000_000, 1)
+        yield "random DAG 200K / 1M", partial(generators.random_dag, 200_000, 1_000_000, 1)
     if large:
-        yield "gnm 1M / 5M", generators.gnm(1_000_000, 5_000_000, 0)
-        yield "random DAG 1M / 5M", generators.random_dag(1_000_000, 5_000_000, 1)
+        yield "gnm 1M / 5M", partial(generators.gnm, 1_000_000, 5_000_000, 0)
+        yield "random DAG 1M / 5M", partial(generators.random_dag, 1_000_000, 5_000_000, 1)
+
+
+def _command(options: Any) -> str:
+    only = f" --only {options.only}" if options.only else ""
+    return "python benchmarks/reach.py" + " --large" * options.large + only
 
 
 def cpu(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
@@ -76,7 +82,7 @@ def ours(graph: DiGraph, kinds: tuple[Any, ...], sets: list[np.ndarray]) -> list
     for kind in kinds:
         build, reach = cpu(lambda kind=kind: Reachability(graph, index=kind))
         name = f"atpgraph, {reach.index}" + (" (chosen)" if kind is True else "")
-        cells: list[object] = [name, build, reach.nbytes / 1e6]
+        cells: list[object] = []
         for pairs in sets:
             u, v = np.ascontiguousarray(pairs.T)
             seconds, _ = cpu(lambda u=u, v=v, reach=reach: reach.reaches_codes(u, v), 3)
@@ -85,7 +91,7 @@ def ours(graph: DiGraph, kinds: tuple[Any, ...], sets: list[np.ndarray]) -> list
             seconds, answers = cpu(lambda a=a, b=b, reach=reach: reach.reaches(a, b), 3)
             cells.append(1e9 * seconds / len(u))
         assert answers.all()
-        rows.append(cells)
+        rows.append([name, build, reach.nbytes / 1e6, *cells])  # with what queries look up
     return rows
 
 
@@ -187,15 +193,20 @@ def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__.partition("\n")[0])
     parser.add_argument("--large", action="store_true", help="a million nodes too")
+    parser.add_argument("--only", default="", help="words in the names of graphs, or backend")
     options = parser.parse_args()
-    report = Report("Exact reachability", "python benchmarks/reach.py", options.output)
+    report = Report("Exact reachability", _command(options), options.output)
     for kind in ("forest", "labels"):  # compiles what is timed
         warm = Reachability(generators.gnm(2000, 3000, 0), index=kind)
         warm.reaches(np.arange(9), np.arange(9)[::-1])
     columns = ["graph", "index", "build, CPU s", "MB"]
     columns += ["uniform by code, ns", "by label, ns", "connected by code, ns", "by label, ns"]
     rows: list[list[object]] = []
-    for name, graph in graphs(options.large):
+    words = options.only.split(",")
+    for name, read in graphs(options.large):
+        if not any(word in name for word in words):
+            continue
+        graph = read()
         rng = np.random.default_rng(0)
         sets = [rng.integers(0, graph.n_nodes, (PAIRS, 2)), connected(graph, rng)]
         reach = Reachability(graph, index="labels")
@@ -205,10 +216,11 @@ def main() -> None:
         if graph.n_nodes < 1_000_000:
             found += searchers(graph, sets, expected)
         rows += [[name, *cells] for cells in found]
-    report.add(markdown(columns, rows))
-    report.add("All answers agree. Bytes are those of the index, without the graph.")
+    if rows:
+        report.add(markdown(columns, rows))
+        report.add("All answers agree. Bytes are those of the index, without the graph.")
     folder = data_dir()
-    if folder is not None:
+    if folder is not None and any(word in "backend" for word in words):
         graph = read_edgelist(folder / "graphs" / "cit-HepPh.txt.gz")
         columns = ["function", "calls", "NetworkX, CPU s", "backend, CPU s", "ratio"]
         report.add("NetworkX functions on cit-HepPh, after the graph was converted once (the "

@@ -29,7 +29,7 @@ import numpy as np
 from _common import Report, arguments, markdown
 
 from atpgraph import ATP, DiGraph
-from atpgraph.cycles.trueskill import trueskill
+from atpgraph.cycles import trueskill
 from atpgraph.evaluation.metrics import rank_of
 from atpgraph.evaluation.resampling import bootstrap, paired_bootstrap
 from atpgraph.util.conditional_logit import Choices, fit_logit

@@ -1,6 +1,6 @@
 """Clean a taxonomy: find the links that point the wrong way, then ask what is a kind of what.
 
-A made-up catalogue, in which "folding oak tables" are a kind of "folding tables" and of "oak
+A made-up catalog, in which "folding oak tables" are a kind of "folding tables" and of "oak
 tables". Somebody entered 15 links backwards. They close cycles, and on a cycle everything is a kind
 of everything else.
 """
@@ -15,7 +15,7 @@ NOUNS = ("tables", "chairs", "lamps", "shelves")
 QUALITIES = ("cheap", "folding", "garden", "large", "oak", "vintage")
 
 
-def catalogue() -> list[tuple[str, str]]:
+def catalog() -> list[tuple[str, str]]:
     """Categories of up to three qualities, each linked to those with one quality fewer."""
     links = [(noun, "products") for noun in NOUNS]
     for noun in NOUNS:
@@ -28,7 +28,7 @@ def catalogue() -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    graph, wrong = plant_cycles(DiGraph.from_edges(catalogue()), 15, random_state=0)
+    graph, wrong = plant_cycles(DiGraph.from_edges(catalog()), 15, random_state=0)
     print(f"{graph.n_nodes} categories, {graph.n_edges} links, {len(wrong)} of them wrong")
 
     # Links to review. The mistakes were planted, so two methods can be compared.
@@ -49,7 +49,7 @@ def main() -> None:
     for low, high, is_path in zip(special, general, model.predict(special, general), strict=True):
         print(f"{low} are {high}? {'yes' if is_path else 'no'}")
 
-    # A category that is not in the catalogue yet, placed by its links alone.
+    # A category that is not in the catalog yet, placed by its links alone.
     source, _ = model.fold_in(out_edges=["oak tables", "garden tables"])
     above = np.flatnonzero(model.target_ @ source > model.threshold_)
     print(f"garden oak tables would be {', '.join(sorted(model.labels_[at] for at in above))}")

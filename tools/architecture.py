@@ -53,7 +53,7 @@ class Part:
         return f"{self.name}/" if self.path.is_dir() else self.path.name
 
 
-# A part imports only parts of earlier rows: never later ones, never a neighbour in its own row.
+# A part imports only parts of earlier rows: never later ones, never a neighbor in its own row.
 PARTS: tuple[tuple[Part, ...], ...] = (
     (
         Part(
@@ -69,7 +69,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
             "cycles",
             "break cycles",
             "node scores (`agony`, `trueskill`, `pagerank`), `offline_scc`, the methods "
-            "(`methods`), the front door (`breaking`)",
+            "(`methods`), `break_cycles` (`breaking`)",
             "CycleBreak",
         ),
         Part("datasets", "public graphs", "public graphs by name"),
@@ -92,7 +92,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Part(
             "factorization",
             "M ≈ S·Tᵀ, S, T ≥ 0",
-            "non-negative least squares on the closure forest",
+            "vectors from panels of sampled paths; for the paper, non-negative least squares",
             "Factorization",
         ),
     ),

@@ -70,7 +70,7 @@ def pill_width(label: str) -> float:
 
 
 def node(at: Point, label: str, *, fill: str = "#ffffff", line: str = INK) -> str:
-    """A node: a pill with its label, the centre at a point."""
+    """A node: a pill with its label, the center at a point."""
     width = pill_width(label)
     x, y = at
     return box(
@@ -102,23 +102,23 @@ def arrow(
     )
 
 
-def _border(centre: Point, towards: Point, width: float, gap: float) -> Point:
-    """Where a line from the centre of a pill leaves it."""
-    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
+def _border(center: Point, towards: Point, width: float, gap: float) -> Point:
+    """Where a line from the center of a pill leaves it."""
+    dx, dy = towards[0] - center[0], towards[1] - center[1]
     length = math.hypot(dx, dy) or 1.0
     half_width, half_height = width / 2 + gap, NODE_HEIGHT / 2 + gap
     flat = half_width - half_height  # half of the straight part of the border
     if dy and abs(dx / dy) * half_height <= flat:
         step = half_height / abs(dy)
     else:
-        # The round end: walk out until the distance to the end's centre is the radius.
+        # The round end: walk out until the distance to the end's center is the radius.
         step, low, high = 1.0, 0.0, (half_width + half_height) / length
         for _ in range(40):
             step = (low + high) / 2
             x, y = abs(dx) * step, abs(dy) * step
             inside = math.hypot(max(x - flat, 0.0), y) < half_height
             low, high = (step, high) if inside else (low, step)
-    return centre[0] + dx * step, centre[1] + dy * step
+    return center[0] + dx * step, center[1] + dy * step
 
 
 def layered(
@@ -129,7 +129,7 @@ def layered(
     bottom: float,
     top: float,
 ) -> dict[Hashable, Point]:
-    """Levels as rows, the first at the bottom; within a row by the mean place of the neighbours."""
+    """Levels as rows, the first at the bottom; within a row by the mean place of the neighbors."""
     rows: dict[int, list[Hashable]] = {}
     for name, level in level_of.items():
         rows.setdefault(level, []).append(name)

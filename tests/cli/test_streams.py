@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atpgraph import DiGraph, write_edgelist
-from atpgraph.util.visible import visible
+from atpgraph.util.progress import visible
 from tests.attack.forked import run
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="POSIX shells and devices")

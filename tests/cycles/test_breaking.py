@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import igraph
 import networkx as nx
@@ -90,13 +91,14 @@ def test_edges_to_keep_are_kept(graph: DiGraph, seed: int, data: st.DataObject) 
         check_reasons(result, maximal=not METHODS[method].as_published)
 
 
-def test_minimum_weight_equals_igraph_on_500_graphs() -> None:
-    for seed in range(500):
+def test_minimum_weight_equals_igraph() -> None:
+    """ATP_RANDOM_GRAPHS sets how many graphs; every fifth is too large to try all orders."""
+    for seed in range(int(os.environ.get("ATP_RANDOM_GRAPHS", "100"))):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(2, 10))
-        graph = gnm(n, int(rng.integers(1, n * (n - 1) + 1)), seed)
+        n = int(rng.integers(2, 10)) if seed % 5 else 26
+        graph = gnm(n, int(rng.integers(1, n * (n - 1) + 1)) if seed % 5 else 70, seed)
         weights = rng.integers(1, 9, graph.n_edges) / (1 if seed % 2 else 7)
-        if seed % 5 == 0:
+        if seed % 6 == 0:
             weights[:] = 1
         theirs = igraph.Graph(
             n, list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)), directed=True

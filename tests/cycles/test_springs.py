@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from atpgraph import ATP, DiGraph, break_cycles, gnm, noisy_hierarchy
-from atpgraph.cycles import methods, springs
+from atpgraph.cycles import methods, scores
 from tests.strategies import digraphs
 
 
@@ -15,8 +15,8 @@ def slow_positions(graph: DiGraph) -> np.ndarray:
     """The same iterations with dense matrices."""
     n, u, v = graph.n_nodes, graph.sources, graph.targets
     x, k = np.zeros(n), np.ones(graph.n_edges)
-    for _ in range(springs.ROUNDS if graph.n_edges else 0):
-        matrix = springs.ANCHOR * np.eye(n)
+    for _ in range(scores.ROUNDS if graph.n_edges else 0):
+        matrix = scores.ANCHOR * np.eye(n)
         right = np.zeros(n)
         for a, b, strength in zip(u, v, k, strict=True):
             matrix[[a, b], [a, b]] += strength if a != b else 2 * strength
@@ -24,13 +24,13 @@ def slow_positions(graph: DiGraph) -> np.ndarray:
             matrix[b, a] -= strength
             right[a] -= strength
             right[b] += strength
-        diagonal = np.full(n, springs.ANCHOR)
+        diagonal = np.full(n, scores.ANCHOR)
         np.add.at(diagonal, u, k)
         np.add.at(diagonal, v, k)
         residual = right - matrix @ x
         direction = residual / diagonal
         fit = residual @ direction
-        for _ in range(springs.STEPS):
+        for _ in range(scores.STEPS):
             if fit < 1e-12 * n:
                 break
             product = matrix @ direction
@@ -46,7 +46,7 @@ def slow_positions(graph: DiGraph) -> np.ndarray:
 
 @given(digraphs(self_loops=False))
 def test_positions_equal_their_slow_twin(graph: DiGraph) -> None:
-    assert springs.spring_positions(graph) == pytest.approx(slow_positions(graph), abs=1e-3)
+    assert scores.spring_positions(graph) == pytest.approx(slow_positions(graph), abs=1e-3)
 
 
 def test_springs_find_planted_edges() -> None:

@@ -188,7 +188,7 @@ def test_kernels_do_what_plain_lines_do(seed: int, edges: int, hard: bool) -> No
     block = near[panel.nodes]  # by position
     rivals = Rivals(places, vectors, np.mean(vectors**2, axis=1))
     half = HalfRound(near, seen, panel, rivals, Side(far, only, level, table), how)
-    learn_rows(0, n, np.uint64(first), half, block, seen, told)
+    learn_rows((0, n, first), half, np.arange(n, dtype=np.int32), block, seen, told)
     near[panel.nodes] = block
     loss, paths = 0.0, 0
     for i, u in 2 * list(enumerate(panel.nodes.tolist())):

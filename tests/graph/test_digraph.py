@@ -43,7 +43,7 @@ def test_labels_are_looked_up_alike_in_lists_and_arrays() -> None:
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan])
 def test_what_stands_for_no_label_is_refused(missing: object) -> None:
     for edges, nodes in (([("a", missing)], None), ([("a", "b")], ["b", missing])):
-        with pytest.raises(InputError, match="labelled"):
+        with pytest.raises(InputError, match="labeled"):
             DiGraph.from_edges(edges, nodes=nodes)
 
 

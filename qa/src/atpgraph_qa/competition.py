@@ -2,7 +2,7 @@
 
 An edge goes from the weaker to the stronger. A question beats its asker; the owner of the accepted
 answer beats the question, the asker and everybody else who answered. Nothing is said about a
-question and an answerer who was not accepted. Nodes are labelled ``"user:42"`` and
+question and an answerer who was not accepted. Nodes are labeled ``"user:42"`` and
 ``"question:17"``. Posts without a known owner give no edge.
 """
 
@@ -44,7 +44,7 @@ class EdgeTypes:
 
 @dataclass(frozen=True, eq=False)
 class Competition:
-    """A competition graph and what its nodes stand for."""
+    """A competition graph and the posts and people behind its nodes."""
 
     graph: DiGraph  # labels are "user:<id>" and "question:<id>"
     ids: Int64Array  # of the user or question of every node
@@ -53,7 +53,7 @@ class Competition:
 
     @classmethod
     def from_graph(cls, graph: DiGraph) -> Self:
-        """A competition graph that was read from a file, by the labels of its nodes."""
+        """Return the competition graph in a graph read from a file, by the labels of its nodes."""
         kinds, _, numbers = np.array(
             [str(label).partition(":") for label in graph.labels.tolist()] or np.zeros((0, 3)),
             dtype=object,
@@ -146,7 +146,7 @@ def competition_graph(
 def _edges(
     site: Site | Posts, keep: BoolArray, people: Int64Array
 ) -> dict[str, tuple[Int64Array, Int64Array]]:
-    """Sources and targets by type, as codes: the place in `people`, then questions after them."""
+    """Return sources and targets by type, as codes: places in `people`, then questions."""
     questions, answers = site.questions, site.answers
     best = np.full(len(questions), -1, dtype=np.int64)
     resolved = keep & (questions.accepted >= 0)
@@ -171,7 +171,7 @@ def _edges(
 def _gain(
     asker: Int64Array, created: Int64Array, ega: Ega, tau_days: float
 ) -> tuple[Int64Array, Int64Array]:
-    """Pairs (earlier, later) of questions of one asker; questions come by date."""
+    """Return pairs (earlier, later) of questions of one asker; questions come by date."""
     order = np.argsort(asker, kind="stable")
     asker, created = asker[order], created[order]
     if ega == "consecutive":

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from atpgraph_qa.service.adapters import base as signing
+from atpgraph_qa.service.database import DatabaseGoneError
 from qa.tests.service.conftest import NOW, Front, Make
 from qa.tests.service.receiver import receiver
 
@@ -111,6 +112,23 @@ def test_posts_solutions_and_likes(forum: Front) -> None:
     history = forum.service.engine.current().history
     assert history.records.answer_at(10**9 + 70_002) >= 0
     assert forum.service.engine.directory[3].groups == ("gardeners",)
+
+
+def test_a_hook_that_failed_half_way_is_taken_again(
+    forum: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    discourse(forum, "topic_created", topic(90_001))
+    discourse(forum, "post_created", post(70_001, 90_001, 1, 7))
+    edited = topic(90_001, title="Another title")
+
+    def gone(*_: Any) -> None:
+        raise DatabaseGoneError("The database does not answer.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forum.service.engine, "append", gone)
+        assert discourse(forum, "topic_edited", edited).status_code == 503
+    assert discourse(forum, "topic_edited", edited).json()["events"] == 1
+    assert discourse(forum, "topic_edited", edited).json()["duplicates"] == 1
 
 
 @pytest.mark.parametrize(

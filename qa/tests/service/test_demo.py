@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from itertools import islice
 
-from atpgraph_qa.service.demo import PAST, Play, Traffic
+import pytest
+
+from atpgraph_qa.service import demo
+from atpgraph_qa.service.demo import PAST, Play, Traffic, fill_past
 from qa.tests.service.conftest import DAY_MS, NOW, Make
+
+
+def test_the_past_is_spread_over_two_weeks(
+    make_front: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "PAST", 14)
+    front = make_front()
+    fill_past(front.service, Play.make(NOW - 15 * DAY_MS))
+    days = {(NOW - row["created_ms"]) // DAY_MS for row in front.suggestions(limit=100)}
+    assert len(days) == 14
 
 
 def test_traffic_goes_on_where_it_was(make_front: Make) -> None:

@@ -85,11 +85,12 @@ def test_one_by_one_is_the_same_as_all_at_once(make_front: Make) -> None:
         if type(event).__name__ in ("Asked", "Answered"):
             last = event.at_ms
         dated.append(event)
-    at_once = base.observe(dated)
+    now = service.engine.current().history.now
+    at_once = base.observe(dated).later(now)
     assert ranked(service.engine.current()) == ranked(at_once)
     # And as if trained on it: what is written and opened again has nothing of how it grew.
     saved = Advisor.load(at_once.save(service.folder / "whole"))
-    assert [[p[0] for p in row] for row in ranked(saved)] == [
+    assert [[p[0] for p in row] for row in ranked(saved.later(now))] == [
         [p[0] for p in row] for row in ranked(service.engine.current())
     ]
 

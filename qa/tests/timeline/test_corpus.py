@@ -91,3 +91,8 @@ def test_no_words_at_all() -> None:
     corpus = Corpus.of(["", "?"], ["", ""], [[], []])
     assert corpus.n_words(2) == 0
     assert corpus.bm25(corpus.query("anything", "", ()), np.ones(2, np.bool_)).tolist() == [0, 0]
+
+
+def test_the_words_of_a_large_corpus_are_not_summed_for_every_later_question() -> None:
+    grown = Corpus.of(["old trains"], [""], [["rail"]]).grown([("new trains", "", ["rail"])])
+    assert grown.tail is grown.late

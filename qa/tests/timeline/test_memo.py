@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ WORDS: Shelf[str] = Shelf("words", keep=1)
 
 @given(st.lists(st.integers(0, 5), max_size=40))
 def test_keeps_the_last_used_and_no_more(asked: list[int]) -> None:
-    memo, made = Memo(), []
+    memo, made = Memo(), list[int]()
     for number in asked:
         kept = list(dict.fromkeys(reversed(asked[: len(made)])))[:3]
 
@@ -42,7 +44,7 @@ def test_objects_stand_for_themselves_and_stay_alive() -> None:
 
 
 def test_threads_may_share_it() -> None:
-    memo, wrong = Memo(), []
+    memo, wrong = Memo(), list[int]()
 
     def work() -> None:
         asked = [number % 7 for number in range(2000)]
@@ -56,3 +58,27 @@ def test_threads_may_share_it() -> None:
         thread.join()
     assert not wrong
     assert len(memo) <= 3
+
+
+def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
+    memo, started, go, made = Memo(), Event(), Event(), list[int]()
+
+    def make() -> int:
+        made.append(1)
+        started.set()
+        assert go.wait(60)
+        return 7
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(memo.get, NUMBERS, "week", make)
+        assert started.wait(60)
+        second = threads.submit(memo.get, NUMBERS, "week", make)
+        go.set()
+        assert (first.result(60), second.result(60), len(made)) == (7, 7, 1)
+
+
+def test_an_error_is_not_kept() -> None:
+    memo = Memo()
+    with pytest.raises(ZeroDivisionError):
+        memo.get(NUMBERS, "key", lambda: 1 // 0)
+    assert memo.get(NUMBERS, "key", lambda: 3) == 3

@@ -35,11 +35,23 @@ def test_asked_again_it_sees_what_was_known(records: Records) -> None:
         assert query.earlier_by_asker.tolist() == mine
 
 
+def test_a_new_question_is_compared_as_if_it_was_there(records: Records) -> None:
+    """What the router learns from past questions holds for new ones."""
+    for position in (5, 250, 599):
+        again = Query.again(records, position)
+        known = History(records.until(again.asked_ms), again.asked_ms)
+        new = Query(known, again.asked_ms, again.question)
+        for ours, theirs in zip(new.terms, again.terms, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(new.worth, again.worth)
+        np.testing.assert_array_equal(new.match, again.match)
+
+
 def test_unknown_askers_tags_and_words(latest: History) -> None:
     query = Query.now(latest, Question("zzqq", tags=("no-such-tag",), asker=10**9))
     assert query.asker == -1
     assert not len(query.tag_codes)
-    assert not len(query.terms[0])
+    assert query.terms[0].tolist() == [latest.corpus.tail.n_words + place for place in range(2)]
     assert query.best_match == 0.0
     assert not np.any(query.match)
 

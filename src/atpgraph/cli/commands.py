@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import sys
@@ -115,9 +116,16 @@ def _tidy(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar, param.show_default = "", False
-        elif param.param_type_name == "argument" and param.metavar is None:
-            param.metavar = param.name.upper() + "..." * (param.nargs != 1)
+        elif param.param_type_name == "argument":
+            param.metavar = param.metavar or param.name.upper()
+            param.get_usage_pieces = functools.partial(_usage_of, param)
     return params
+
+
+def _usage_of(argument: Any, _: Any) -> list[str]:
+    """Return the words of an argument in the usage line: brackets if it may be left out."""
+    name = argument.metavar if argument.required else f"[{argument.metavar}]"
+    return [name + "..." * (argument.nargs != 1)]
 
 
 def _current_names(args: list[str]) -> list[str]:

@@ -21,9 +21,8 @@ import typer
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph.util.files import output_taken
-from atpgraph.util.progress import progress_display, say
+from atpgraph.util.progress import progress_display, say, visible
 from atpgraph.util.threads import undisturbed
-from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +47,8 @@ class Session:
             say(f"atp: {text}")
 
     def report(self, folder: Path | None, render: Callable[[str], str]) -> dict[str, Any]:
-        """Write the page that `render` makes for the typed command; return its place, to report."""
+        """Write the page that `render` makes for the typed command; return its path for the
+        payload."""
         if folder is None:
             return {}
         from atpgraph.report import write_index

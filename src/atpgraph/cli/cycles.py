@@ -16,7 +16,6 @@ from atpgraph.cli.options import Reading, opt, output
 from atpgraph.errors import InputError
 from atpgraph.util.files import atomic_path, check_writable
 from atpgraph.util.progress import stage
-from atpgraph.util.visible import no_formula
 
 if TYPE_CHECKING:
     from atpgraph.cycles import CycleBreak, Reason
@@ -36,7 +35,9 @@ def cycles(
     truth: Annotated[
         Path | None, opt("Edge list of the edges that should be removed, to score by.")
     ] = None,
-    weights: Annotated[bool, opt("Use the weights in the file as costs of removal.")] = False,
+    weights: Annotated[
+        bool, opt("Use weights as costs of removal, as --weight does if the method takes costs.")
+    ] = False,
     keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
     reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
     time_limit: Annotated[
@@ -58,6 +59,8 @@ def cycles(
     if len(set(places)) < len(places):
         raise InputError(f"--output and --removed are both {output}; name two files.")
     read = reading.read(graph, memory)
+    if reading.weight is not None:
+        weights |= every or method == "auto" or METHODS[method].weighted
     right = None if truth is None else _edges_of(read, truth)
     options: dict[str, Any] = {
         "weights": "weight" if weights else None,
@@ -201,6 +204,8 @@ def levels(
 
 
 def _write_levels(path: Path, names: list[Any], levels: list[int]) -> None:
+    from atpgraph.embedding.files import no_formula
+
     comma = "\t"
     if path.suffix == ".csv":
         names, comma = list(map(no_formula, names)), ","

@@ -103,7 +103,7 @@ def cycles(
     truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
     seed: Seed = 0,
 ) -> None:
-    """A DAG with planted edges, each of which closes a cycle."""
+    """Generate a DAG with planted edges, each of which closes a cycle."""
     from atpgraph.util.random import generator
 
     if truth is not None and os.path.realpath(truth) == os.path.realpath(output):

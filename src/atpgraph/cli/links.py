@@ -139,7 +139,7 @@ def recommend(
         reasons.append(str(why))
     cold = not sources and loaded.is_cold(label)
     if cold:
-        out.note(f"{label} has no edges: these are the nodes that got the most links of late")
+        out.note(f"{label} has no edges: these are the nodes that got the most links recently")
     payload = {
         "node": label,
         "direction": direction,

@@ -25,7 +25,7 @@ Model = Annotated[Path, arg("Model file that 'atp embed' wrote.")]
 def top(
     out: Session,
     model: Model,
-    nodes: Annotated[list[str], arg("Labels of one or more nodes.", metavar="NODE...")],
+    nodes: Annotated[list[str], arg("Labels of one or more nodes.")],
     direction: Annotated[
         str,
         opt(

@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -177,28 +178,33 @@ def _common(json: Json = False, quiet: Quiet = False) -> None:
 def with_session(command: Callable[..., None]) -> Callable[..., None]:
     """Return `command` with ``--json`` and ``--quiet``, which run it in a session.
 
-    The session is its parameter ``out``. A parameter ``reading`` stands for the options of
-    :class:`Reading`, which are listed after the command's own. A flag has no ``--no-`` form.
+    The session is its parameter ``out``. A parameter that is a dataclass, such as
+    :class:`Reading`, stands for the options in its fields, which are listed after the command's
+    own. A flag has no ``--no-`` form.
     """
     signature = inspect.signature(command, eval_str=True)
-    if "out" not in signature.parameters:
+    own = dict(signature.parameters)
+    if own.pop("out", None) is None:
         return command
-    own = [each for name, each in signature.parameters.items() if name not in ("out", "reading")]
-    reads = "reading" in signature.parameters
-    columns = list(inspect.signature(Reading, eval_str=True).parameters.values()) if reads else []
-    common = inspect.signature(_common, eval_str=True).parameters.values()
+    groups = {
+        name: own.pop(name).annotation
+        for name, each in signature.parameters.items()
+        if dataclasses.is_dataclass(each.annotation)
+    }
+    fields = {name: _parameters(kind) for name, kind in groups.items()}
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
         from atpgraph.cli.console import session
 
-        if reads:
-            given["reading"] = Reading(**{each.name: given.pop(each.name) for each in columns})
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields[name]})
         with session(json=given.pop("json"), quiet=given.pop("quiet")) as out:
             command(out, **given)
 
     parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in [*own, *columns, *common]
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in [*own.values(), *chain(*fields.values()), *_parameters(_common)]
     ]
     for each in parameters:
         for info in getattr(each.annotation, "__metadata__", ()):
@@ -209,3 +215,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function, eval_str=True).parameters.values())

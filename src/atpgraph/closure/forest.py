@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 
 from atpgraph.closure.paths import Kernel, kernel_table
 from atpgraph.errors import InputError
-from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import kernel as compiled
 
 
@@ -94,8 +93,10 @@ class ClosureForest:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the arrays."""
-        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+        """Bytes held by the arrays, those of queries included once there was one."""
+        held = [each if isinstance(each, tuple) else (each,) for each in vars(self).values()]
+        arrays = (array for each in held for array in each if isinstance(array, np.ndarray))
+        return sum(array.nbytes for array in arrays)
 
     @cached_property
     def holders(self) -> tuple[Int64Array, Int32Array]:
@@ -110,36 +111,32 @@ class ClosureForest:
         columns = sp.csr_array(listed, shape=(n, n))[self.order].tocsc()
         return columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
 
+    @cached_property
+    def _lookup(self) -> tuple[IntArray, Int32Array]:
+        """What :func:`_answer` looks up, in one row for each node, and the end of each interval.
+
+        A row holds `start`, `subtree`, and where the node's holders begin and end.
+        """
+        indptr, holders = self.holders
+        rows = np.stack([self.start, self.subtree, indptr[:-1], indptr[1:]], axis=1)
+        ends = np.asarray(holders + self.subtree[self.order[holders]], dtype=np.int32)
+        return rows.astype(np.int32 if self.n_extras < 2**31 else np.int64), ends
+
     def reaches(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> BoolArray:
         """Return whether a path of at least one edge leads from each source to its target.
 
-        O(log n) for a pair. The first call indexes the extras once (4 bytes each).
+        O(log n) for a pair. The first call indexes the extras once (8 bytes each).
         """
         u, v = np.broadcast_arrays(self._nodes(sources), self._nodes(targets))
-        answer = np.zeros(u.size, dtype=np.bool_)
-        _reaches(
-            np.ascontiguousarray(u).reshape(-1),
-            np.ascontiguousarray(v).reshape(-1),
-            self.order,
-            self.start,
-            self.subtree,
-            *self.holders,
-            answer,
-        )
-        return answer.reshape(u.shape)
+        same = np.arange(self.n_nodes, dtype=np.int32)
+        flat = (np.ascontiguousarray(nodes).reshape(-1) for nodes in (u, v))
+        return np.asarray(self.answer(same, *flat).reshape(u.shape) & (u != v))
 
-    def joined(self, u: int, v: int) -> bool:
-        """:meth:`reaches` for one pair of node indices, without the cost of arrays."""
-        indptr, holders = self.holders
-        place = self.start[u]
-        if self.start[v] < place < self.start[v] + self.subtree[v]:
-            return True
-        first, end = indptr[v], indptr[v + 1]
-        at = bisect_right(holders, place, first, end)
-        if at == first:
-            return False
-        top = holders[at - 1]
-        return bool(place < top + self.subtree[self.order[top]])
+    def answer(self, node: Int32Array, sources: Int64Array, targets: Int64Array) -> BoolArray:
+        """Return whether ``node[source]`` reaches, or is, ``node[target]``, without any check."""
+        answer = np.empty(len(sources), dtype=np.bool_)
+        _answer(node, sources, targets, *self._lookup, self.holders[1], answer)
+        return answer
 
     def descendants(self, nodes: npt.ArrayLike) -> Int32Array:
         """Return all nodes reachable from any of `nodes` (a node or several), ascending."""
@@ -205,7 +202,7 @@ def _preorder(
     size: Int32Array,
     slot: Int32Array,
 ) -> None:
-    """Depth-first numbering of the forest in which the heaviest child comes last.
+    """Number the nodes of the forest depth first, the heaviest child last.
 
     ``start[u]`` is the place of u, its subtree takes ``size[u]`` places from there. ``slot[u]`` is
     the number of edges on the way from the root that do not lead to the last child. Each such
@@ -271,31 +268,29 @@ def path_from_root(node: int, parent: Int32Array) -> Int32Array:
 
 
 @compiled
-def _reaches(
+def _answer(
+    node: Int32Array,
     sources: Int64Array,
     targets: Int64Array,
-    order: Int32Array,
-    start: Int32Array,
-    size: Int32Array,
-    holders_indptr: Int64Array,
+    rows: IntArray,
+    ends: Int32Array,
     holders: Int32Array,
     answer: BoolArray,
 ) -> None:
-    """Return whether each source reaches its target, by one binary search."""
+    """Answer by one binary search for the last holder of the target before the source."""
     for q in range(len(sources)):
-        v = targets[q]
-        place = start[sources[q]]
-        if start[v] < place < start[v] + size[v]:
-            answer[q] = True
-            continue
-        low = holders_indptr[v]
-        high = holders_indptr[v + 1]
+        u, v = node[sources[q]], node[targets[q]]
+        place = rows[u, 0]
+        # No branch: which of the pairs are joined is as good as random.
+        found = (place >= rows[v, 0]) & (place < rows[v, 0] + rows[v, 1])
+        first = low = rows[v, 2]
+        high = rows[v, 3]
         while low < high:
             middle = (low + high) >> 1
             if holders[middle] <= place:
                 low = middle + 1
             else:
                 high = middle
-        if low > holders_indptr[v]:
-            top = holders[low - 1]
-            answer[q] = place < top + size[order[top]]
+        if low > first:
+            found |= place < ends[low - 1]
+        answer[q] = found

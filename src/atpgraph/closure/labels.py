@@ -15,8 +15,8 @@ import numpy as np
 
 from atpgraph.closure.forest import depth_first
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.traversal import peel
-from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
+from atpgraph.graph.traversal import peel, sweep
+from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from atpgraph.util.jit import NEAR, kernel, popcount, prefetch
 from atpgraph.util.random import generator
 
@@ -56,8 +56,9 @@ class ReachLabels:
     Examples
     --------
     >>> labels = ReachLabels(DiGraph.from_codes([2, 1], [1, 0], 4))
-    >>> labels.reaches(np.array([2, 0, 3]), np.array([0, 2, 1])).tolist()
-    [True, False, False]
+    >>> each = np.arange(4, dtype=np.int32)
+    >>> labels.answer(each, np.array([2, 0, 3]), np.array([0, 2, 3])).tolist()
+    [True, False, True]
     """
 
     def __init__(self, dag: DiGraph) -> None:
@@ -81,16 +82,16 @@ class ReachLabels:
             for side in (_DOWN, _UP):
                 self.lines[hubs, side] = np.uint64(1) << slot
                 self._hash(start, side + 3 - words, words)
-            sweep_down(dag.indptr, dag.targets, 0, self.lines, _DOWN, _DOWN + 3)
-            sweep_up(back.indptr, back.targets, self.lines, _UP, _UP + 3)
+            self._sweep(self.lines, _DOWN, _DOWN + 3)
+            self._sweep(self.lines, _UP, _UP + 3, up=True)
 
     @property
     def nbytes(self) -> int:
         """Return the bytes that the index takes beside the graph."""
         return int(self.lines.nbytes)
 
-    def reaches(self, sources: IntArray, targets: IntArray) -> BoolArray:
-        """Return whether a path of at least one edge leads from each source to its target."""
+    def answer(self, node: Int32Array, sources: Int64Array, targets: Int64Array) -> BoolArray:
+        """Return whether ``node[source]`` reaches, or is, ``node[target]``, without any check."""
         answer = np.empty(len(sources), dtype=np.bool_)
         # Marks of earlier searches stay valid as long as stamps only rise; threads that ask at the
         # same time each take a scratch pad of their own.
@@ -100,12 +101,19 @@ class ReachLabels:
             scratch = np.zeros((2, len(self.lines) + 1), dtype=np.int32)
         if scratch[0, -1] > np.iinfo(np.int32).max - len(sources):
             scratch[:] = 0
-        u, v = (np.ascontiguousarray(nodes, dtype=np.int32) for nodes in (sources, targets))
-        for first in range(0, len(u), _CHUNK):
+        for first in range(0, len(sources), _CHUNK):
             part = slice(first, first + _CHUNK)
-            _answer(self.arrays, u[part], v[part], scratch, answer[part])
+            _answer(self.arrays, node, sources[part], targets[part], scratch, answer[part])
         self._spare.append(scratch)
         return answer
+
+    def _sweep(self, bits: UInt64Array, first: int, stop: int, up: bool = False) -> None:
+        """Give every node the bits of all that it reaches, or of all that reach it."""
+        order, (down, heads, back, tails) = np.arange(len(bits)), self.arrays[:4]
+        if up:
+            sweep(order[::-1].copy(), back, tails, bits, first, stop)
+        else:
+            sweep(order, down, heads, bits, first, stop)
 
     def _hash(self, start: Int32Array, first: int, words: int) -> None:
         """Set each node's own bit in a Bloom filter of `words` words."""
@@ -145,9 +153,9 @@ class ReachLabels:
         marks[candidates, at >> 6] = np.uint64(1) << (at & 63).astype(np.uint64)
         pairs = rng.integers(0, n, (2, _PAIRS))
         down = marks.copy()
-        sweep_down(arrays.indptr, arrays.targets, 0, down, 0, words)
+        self._sweep(down, 0, words)
         reached = down[pairs.max(axis=0)]
-        sweep_up(arrays.back_indptr, arrays.back_targets, marks, 0, words)
+        self._sweep(marks, 0, words, up=True)
         through = reached & marks[pairs.min(axis=0)]
         if np.count_nonzero(through.any(axis=1)) < _WORTHWHILE * _PAIRS:
             return np.zeros(0, dtype=np.int64)
@@ -169,34 +177,6 @@ def _cover(decided: BoolArray, most: int) -> Int64Array:
         chosen.append(best)
         left[:, decided[best]] = False
     return np.array(chosen, dtype=np.int64)
-
-
-@kernel
-def sweep_down(
-    indptr: Int64Array, targets: Int32Array, low: int, bits: UInt64Array, first: int, stop: int
-) -> None:
-    """Give every node the bits of its successors, which have lower indices.
-
-    Row i of `bits` belongs to node low + i, and its words first … stop take part; nodes below
-    `low` have no bits.
-    """
-    for i in range(len(bits)):
-        for e in range(indptr[low + i], indptr[low + i + 1]):
-            j = targets[e] - low
-            if j >= 0:
-                for w in range(first, stop):
-                    bits[i, w] |= bits[j, w]
-
-
-@kernel
-def sweep_up(
-    indptr: Int64Array, sources: Int32Array, bits: UInt64Array, first: int, stop: int
-) -> None:
-    """Give every node the bits of its predecessors, which have higher indices."""
-    for i in range(len(bits) - 1, -1, -1):
-        for e in range(indptr[i], indptr[i + 1]):
-            for w in range(first, stop):
-                bits[i, w] |= bits[sources[e], w]
 
 
 @kernel
@@ -235,46 +215,44 @@ def _search(
     tree is small and the comparisons prune best.
     """
     down = popcount(arrays.lines[u, 1]) <= popcount(arrays.lines[v, 4])
+    indptr = arrays.indptr if down else arrays.back_indptr
+    heads = arrays.targets if down else arrays.back_targets
     words = arrays.lines.reshape(-1)
     goal = v if down else u
     stack[0] = u if down else v
     count = 1
     while count > 0:
         count -= 1
-        x = stack[count]
-        first = arrays.indptr[x] if down else arrays.back_indptr[x]
-        stop = arrays.indptr[x + 1] if down else arrays.back_indptr[x + 1]
+        first, stop = indptr[stack[count]], indptr[stack[count] + 1]
+        # Rows ascend, and a node beyond the goal is on no path to it.
+        while down and first < stop and heads[first] < goal:
+            first += 1
+        while not down and first < stop and heads[stop - 1] > goal:
+            stop -= 1
         # The lines of all neighbors are fetched at the same time, else each is waited for.
         for e in range(first, stop):
-            y = arrays.targets[e] if down else arrays.back_targets[e]
-            prefetch(words, 8 * np.int64(y))
-            prefetch(seen, np.int64(y))
+            prefetch(words, 8 * np.int64(heads[e]))
         for e in range(first, stop):
-            y = arrays.targets[e] if down else arrays.back_targets[e]
+            y = heads[e]
             if y == goal:
                 return True
-            if seen[y] == stamp or (y < goal) == down:
-                continue
-            verdict = (
-                decide(arrays.lines, arrays.hubs, y, v)
-                if down
-                else decide(arrays.lines, arrays.hubs, u, y)
-            )
+            verdict = decide(arrays.lines, arrays.hubs, y if down else u, v if down else y)
             if verdict == 1:
                 return True
-            if verdict == 2:
+            if verdict == 2 and seen[y] != stamp:
                 seen[y] = stamp
                 stack[count] = y
                 count += 1
-                prefetch(arrays.indptr if down else arrays.back_indptr, np.int64(y))
+                prefetch(indptr, np.int64(y))
     return False
 
 
 @kernel
 def _answer(
     arrays: LabelArrays,
-    sources: Int32Array,
-    targets: Int32Array,
+    node: Int32Array,
+    sources: Int64Array,
+    targets: Int64Array,
     scratch: Int32Array,
     answer: BoolArray,
 ) -> None:
@@ -285,11 +263,11 @@ def _answer(
     for q in range(count):
         ahead = q + NEAR
         if ahead < count:
-            prefetch(words, 8 * np.int64(sources[ahead]))
-            prefetch(words, 8 * np.int64(targets[ahead]))
-        u, v = sources[q], targets[q]
-        if u <= v:
-            answer[q] = False
+            prefetch(words, 8 * np.int64(node[sources[ahead]]))
+            prefetch(words, 8 * np.int64(node[targets[ahead]]))
+        u, v = node[sources[q]], node[targets[q]]
+        if u <= v:  # edges go down
+            answer[q] = u == v
             continue
         verdict = decide(arrays.lines, arrays.hubs, u, v)
         if verdict == 2:

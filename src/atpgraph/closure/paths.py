@@ -52,7 +52,7 @@ KERNELS: Registry[Callable[[Float64Array], Float64Array]] = Registry(
 
 
 def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
-    """Values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
+    """Return the values f(Δ) of a weight function for Δ = 0 … n_levels − 1; f(0) = 0 is never used.
 
     Parameters
     ----------
@@ -128,16 +128,21 @@ class PanelSource:
         self._columns = np.flatnonzero(self._reached)
         shares = np.cumsum(popularity[self._columns])
         self._popular = shares / shares[-1] if len(shares) else shares
-        self._room: tuple[UInt64Array | None, Int32Array | None] = None, None
 
     def renew(
-        self, draws: int, rng: np.random.Generator, workers: Workers, *, tilted: bool = False
+        self,
+        draws: int,
+        rng: np.random.Generator,
+        workers: Workers,
+        last: PanelRound | None = None,
+        *,
+        tilted: bool = False,
     ) -> PanelRound:
         """Draw new sketches for up to `draws` descendants per node, and a new panel.
 
         A `tilted` round prefers columns with few ancestors, with the weight
         min(1, draws / ancestors): otherwise a node hardly ever meets them, although they meet it
-        in every round of the other side. The arrays of the last round are overwritten.
+        in every round of the other side. The arrays of the `last` round are overwritten.
         """
         n, view = len(self.sizes), self._view
         order = rng.permutation(n).astype(np.int32)
@@ -153,8 +158,8 @@ class PanelSource:
         some = np.searchsorted(self._popular, rng.random(_POPULAR if len(uniform) else 0))
         popular = np.unique(self._columns[some])
         others = np.setdiff1d(popular, uniform)
-        bits, found = self._room
-        panel = Panel(view, np.concatenate([uniform, others]), workers, bits)
+        room, found = (None, None) if last is None else (last.bits, last.found)
+        panel = Panel(view, np.concatenate([uniform, others]), workers, room)
         drawn = PanelRound(
             view.nodes, *view.successors, panel.columns, len(uniform), panel.slot[popular],
             panel.slot, panel.bits, np.empty((0, 0), np.int32), np.empty(0, np.int32), order,
@@ -167,7 +172,6 @@ class PanelSource:
         for _ in workers.map(look, range(0, n, _ROWS)):
             pass
         found, counts, _ = sketch_ranks(view, ranks, max(_SPARE * draws, 2), workers, enough, found)
-        self._room = panel.bits, found
         return drawn._replace(found=found, counts=counts)
 
 
@@ -284,7 +288,7 @@ def uniform_words(i: int, drawn: PanelRound, words: UInt64Array) -> Any:
 def _reaches_enough(
     first: int, stop: int, draws: int, drawn: PanelRound, enough: BoolArray
 ) -> None:
-    """Whether each position reaches `draws` of the uniform columns: then so do its ancestors."""
+    """Return which positions reach `draws` of the uniform columns; their ancestors do so, too."""
     words = np.empty((drawn.uniform + 63) >> 6, dtype=np.uint64)
     for i in range(first, stop):
         enough[i] = uniform_words(i, drawn, words) >= draws

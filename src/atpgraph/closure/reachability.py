@@ -11,14 +11,14 @@ import numpy as np
 
 from atpgraph.closure.build import closure_forest, estimate_closure
 from atpgraph.closure.forest import ClosureForest
-from atpgraph.closure.labels import ReachLabels, sweep_down
+from atpgraph.closure.labels import ReachLabels
 from atpgraph.closure.node_set import NodeSet
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import condense
-from atpgraph.graph.traversal import TwoWayRows, meet, reachable
+from atpgraph.graph.traversal import TwoWayRows, meet, reachable, sweep
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
 from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array, IntArray, UInt64Array
 from atpgraph.util.frames import html_table
@@ -33,6 +33,7 @@ _FIELDS = GRAPH_FIELDS | {
     "extras_indptr": Field("i", ("c+1",), low=0, high="x+1", ascending=True, optional=True),
     "extras": Field("i", ("x",), low=0, high="c", optional=True),
 }
+_PIECE = 1 << 16  # pairs of labels that are looked up together
 _WORDS = 8  # of 64 columns that a sweep takes together
 # A forest of at most this size is always used; a larger one if it takes few bytes per node, else it
 # is slower to build, and no faster to read, than labels.
@@ -167,10 +168,16 @@ class Reachability:
         Lists or arrays of labels, of the same length or one of them a single label, give an array
         of bool; two labels give a bool.
         """
-        if self.graph.several(u) is not None or self.graph.several(v) is not None:
-            return self.reaches_codes(*self.graph.pair_codes(u, v))
-        first, second = self.graph.codes(u), self.graph.codes(v)
-        return self._one_reaches(int(first[0]), int(second[0]))
+        many, others = self.graph.several(u), self.graph.several(v)
+        if many is None and others is None:
+            return self._one_reaches(self.graph.code(u), self.graph.code(v))
+        first, second = ([u] if many is None else many), ([v] if others is None else others)
+        if len(first) != len(second) or len(first) <= _PIECE:
+            return self.reaches_codes(*self.graph.pair_codes(first, second))
+        # The node indices of a piece stay in the cache; those of all pairs would need new memory.
+        parts = (slice(at, at + _PIECE) for at in range(0, len(first), _PIECE))
+        codes = (self.graph.pair_codes(first[part], second[part]) for part in parts)
+        return np.concatenate([self.reaches_codes(*pair) for pair in codes])
 
     def reaches_codes(self, sources: IntArray, targets: IntArray) -> BoolArray:
         """Return whether a path leads from each source to its target, both given by node index."""
@@ -179,8 +186,8 @@ class Reachability:
         if self._index is None:
             pairs = zip(sources.tolist(), targets.tolist(), strict=True)
             return np.fromiter((self._one_reaches(u, v) for u, v in pairs), np.bool_, len(sources))
-        a, b = self.component[sources], self.component[targets]
-        return np.asarray(self._index.reaches(a, b) | (a == b))
+        u, v = (np.ascontiguousarray(nodes, dtype=np.int64) for nodes in (sources, targets))
+        return self._index.answer(self.component, u, v)
 
     def descendants(self, nodes: Labels) -> NodeSet:
         """Return the nodes that a node reaches, itself left out; for several nodes the union."""
@@ -349,10 +356,9 @@ class Reachability:
         a, b = int(self.component[source]), int(self.component[target])
         if a <= b:  # edges go down: lower numbers never reach higher ones
             return a == b
-        if isinstance(self._index, ClosureForest):
-            return self._index.joined(a, b)
         if self._index is not None:
-            return bool(self._index.reaches(np.array([a]), np.array([b]))[0])
+            pair = np.array([[source], [target]])
+            return bool(self._index.answer(self.component, *pair)[0])
         path, work = _shortest(self.graph, self.component, source, target)
         self._spend(work)
         return path is not None
@@ -433,12 +439,13 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
         columns = holder[start : start + 64 * _WORDS]
         low = int(columns[0])
         slots = np.arange(len(columns))
-        own = np.zeros((dag.n_nodes - low, (len(columns) + 63) // 64), dtype=np.uint64)
+        own = np.zeros((dag.n_nodes, (len(columns) + 63) // 64), dtype=np.uint64)
         ones = np.left_shift(np.uint64(1), (slots & 63).astype(np.uint64))
-        np.bitwise_or.at(own, (columns - low, slots >> 6), ones)
+        np.bitwise_or.at(own, (columns, slots >> 6), ones)
         bits = own.copy()
-        sweep_down(dag.indptr, dag.targets, low, bits, 0, bits.shape[1])
-        _add_counts(own, bits, counts[low:])
+        # Nodes below the first column reach none of them: edges go down.
+        sweep(np.arange(low, dag.n_nodes), dag.indptr, dag.targets, bits, 0, bits.shape[1])
+        _add_counts(own, bits, counts)
     return counts
 
 

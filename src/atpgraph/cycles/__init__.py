@@ -9,8 +9,7 @@ from atpgraph.cycles.breaking import (
     break_cycles,
 )
 from atpgraph.cycles.methods import METHODS
-from atpgraph.cycles.pagerank import pagerank
-from atpgraph.cycles.trueskill import TrueSkill, trueskill
+from atpgraph.cycles.scores import TrueSkill, pagerank, trueskill
 
 __all__ = [
     "METHODS",

@@ -269,8 +269,8 @@ def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
     if isinstance(weights, str):
         if graph.weights is None:
             raise InputError(
-                f"The graph has no edge weights, so {weights!r} cannot be looked up; "
-                "give an array or a dictionary of costs."
+                f"The graph has no edge weights, so {weights!r} cannot be looked up; name the "
+                "column that has them, or give an array or a dictionary of costs."
             )
         costs = graph.weights
     elif isinstance(weights, Mapping):

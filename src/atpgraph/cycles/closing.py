@@ -19,7 +19,7 @@ from atpgraph.util.threads import checkpoint
 
 _SLICE = 256  # edges between two looks at whether somebody interrupted
 _MANY = 10_000  # edges that are tried one by one; more are restored in bulk first
-_TRIES = 10**14  # most tries × nodes², a few seconds: a try takes about 0.3 ms at 100,000 nodes
+_TRIES = 10**13  # most tries × nodes², below a second: a try takes about 60 ms at a million nodes
 
 
 def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
@@ -29,14 +29,16 @@ def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
     tens of thousands, edges at the end of the order may stay removed although they need not.
     """
     # Many edges at once: those that agree with an order of the nodes close no cycle together.
+    least = _SLICE
     for latest in (False, True, False, True):
         if len(edges) <= _MANY:
             break
+        least = 1  # of what the order of the nodes has decided, a few more say little
         rank = _ranks(graph.keep_edges(~removed), latest)
         agree = rank[graph.sources[edges]] < rank[graph.targets[edges]]
         removed[edges[agree]] = False
         edges = edges[~agree]
-    tried = edges[: max(_TRIES // max(graph.n_nodes, 1) ** 2, _SLICE)]
+    tried = edges[: max(_TRIES // max(graph.n_nodes, 1) ** 2, least)]
     for _ in _searched(graph, removed, tried, True):
         pass
 

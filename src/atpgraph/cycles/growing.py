@@ -102,7 +102,7 @@ def _closing(graph: DiGraph, new: AnyArray, gone: AnyArray, levels: Float64Array
 
 
 def _guessed_levels(graph: DiGraph, levels: Int32Array) -> Float64Array:
-    """The levels, and for new nodes what their edges suggest: the mean over their neighbours."""
+    """Return the levels, and for new nodes the mean level of their neighbors."""
     n, known = graph.n_nodes, len(levels)
     level = np.full(n, float(np.median(levels)) if known else 1.0)
     level[:known] = levels

@@ -29,8 +29,7 @@ from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
 from atpgraph.cycles.closing import restore
 from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.cycles.ordering import anneal, downward_probability, sift, spread_out
-from atpgraph.cycles.pagerank import pagerank
-from atpgraph.cycles.trueskill import TrueSkill, trueskill
+from atpgraph.cycles.scores import TrueSkill, pagerank, spring_positions, trueskill
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
 from atpgraph.graph.traversal import peel
@@ -262,8 +261,6 @@ def _pagerank(space: Workspace) -> tuple[BoolArray, FloatArray]:
 
 
 def _springs(space: Workspace) -> tuple[BoolArray, FloatArray]:
-    from atpgraph.cycles.springs import spring_positions  # imports scipy.sparse.linalg
-
     return _greedy(space, space.drop(spring_positions(space.core, space.cost)), "springs")
 
 

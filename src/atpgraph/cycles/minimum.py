@@ -2,10 +2,11 @@
 
 Minimize Σ w(e) x(e) subject to Σ x(e) ≥ 1 over the edges of every cycle found so far. First as a
 linear program: cycles that its solution violates are added until there is none, which gives a lower
-bound, and cutting the edges in the order of x gives a good set. Where the two differ, the same with
-whole numbers decides (HiGHS): first for the edges of which x leaves a fraction, which mostly gives
-a cheapest set, then for those that the reduced costs leave undecided, which proves it. Components
-are solved one by one, small ones first.
+bound, and cutting the edges in the order of x gives a good set. Where the two differ, dynamic
+programming finds the best order of few nodes, and else the same with whole numbers decides (HiGHS):
+first for the edges in which x and the best set differ, which mostly gives a cheapest set, then for
+those that the reduced costs leave undecided, which proves it. Components are solved one by one,
+small ones first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ _ORDERS = 4  # of the nodes, in each of which each node may close one cycle
 _STALLED = 0.02  # gain of a linear program, as a share of the gap, after which there is no other
 _BELIEF = 0.6  # how much cheaper an edge with x = 1 is in the local search
 _SWEEPS, _MOVES = 200, 50  # of the local search: warm sweeps, and moves for each edge
+_FEW = 23  # nodes whose order is found exactly: 64 MB, and a second at most
+_TRIES = 3  # near the best set without success
+_TILT = 0.05  # how much weights may grow to get another solution
+_SHARE = 0.2  # of the time left, for one of them
 _STEP = 1e-4  # of a cycle's length for each edge, so that short cycles are found first
 
 
@@ -105,14 +110,20 @@ class _Cut:
         gain, linear = np.inf, None
         while self._add_cycles(x) and gain > _STALLED * (self.best - self.bound):
             before = linear.fun if linear else 0.0
-            linear = self._linear(until)
-            if linear is None or self.proved:
+            linear = self._linear(self.weights, until)
+            if linear is None:
+                return
+            self.bound = max(self.bound, self._rounded(linear.fun))
+            if self.proved:
                 return
             x, gain = linear.x, linear.fun - before
             self._round(x)
         if linear is None or self.proved:
             return
-        self._whole((x > 1.0 - _TOLERANCE).astype(float), (x > _TOLERANCE).astype(float), until)
+        if self.graph.n_nodes <= _FEW:
+            self._order_exactly()
+            return
+        self._search_near(x, until)
         while not self.proved:
             # What a cheaper set costs at most; an edge whose reduced cost exceeds what is left
             # between the linear program and that is not in any such set, or in all of them.
@@ -123,23 +134,58 @@ class _Cut:
             if self.best == best or time.perf_counter() > until:
                 return
 
-    def _linear(self, until: float) -> Any:
+    def _order_exactly(self) -> None:
+        """Take the cheapest order of few nodes: dynamic programming over their sets (Lawler)."""
+        graph, n = self.graph, self.graph.n_nodes
+        cost = np.zeros((n, n))
+        cost[graph.sources, graph.targets] = np.where(self.kept, self.best + 1.0, self.weights)
+        half = n // 2
+        low, high = (
+            part @ (np.arange(1 << part.shape[1]) >> np.arange(part.shape[1])[:, None] & 1)
+            for part in (cost[:, :half], cost[:, half:])
+        )
+        place = _cheapest_order(low, high, half, np.zeros(1 << n))
+        self._take(place[graph.sources] > place[graph.targets], self.weights)
+        self.bound = self.best
+
+    def _search_near(self, x: Float64Array, until: float) -> None:
+        """Look for cheaper sets among the edges in which x and the best set differ.
+
+        Few edges are left to decide, so a program takes tenths of a second at most. If none is
+        cheaper, a solution of other, slightly different weights takes the place of x.
+        """
+        failed = 0
+        while not self.proved:
+            best, left = self.best, until - time.perf_counter()
+            into, out = x > 1.0 - _TOLERANCE, x < _TOLERANCE
+            self._whole(
+                (into & self.removed).astype(float),
+                (~out | self.removed).astype(float),
+                time.perf_counter() + _SHARE * left,
+            )
+            failed = 0 if self.best < best else failed + 1
+            tilted = self.weights * (1.0 + _TILT * self.rng.random(len(x)))
+            linear = None if failed == _TRIES else self._linear(tilted, until)
+            if linear is None:
+                return
+            x = linear.x
+            self._add_cycles(x)
+            self._round(x)
+
+    def _linear(self, weights: Float64Array, until: float) -> Any:
         """Solve the linear program of the cycles found so far; None if the time is over before."""
         left = until - time.perf_counter()
         if left <= 0.0:
             return None
         checkpoint()
         result = linprog(
-            self.weights,
+            weights,
             A_ub=-self._matrix(),
             b_ub=-np.ones(len(self.cycles)),
             bounds=np.column_stack([np.zeros(len(self.kept)), 1.0 - self.kept]),
             options={"time_limit": left},
         )
-        if result.status != 0:
-            return None
-        self.bound = max(self.bound, self._rounded(result.fun))
-        return result
+        return result if result.status == 0 else None
 
     def _rounded(self, bound: float) -> float:
         return math.ceil(bound - _TOLERANCE) if self.whole else bound
@@ -211,6 +257,34 @@ class _Cut:
         weight = float(self.weights[cut].sum())
         if weight < self.best:
             self.best, self.removed = weight, cut
+
+
+@kernel
+def _cheapest_order(low: Any, high: Any, half: int, least: Any) -> Any:
+    """Return the place of each node; fill in what the edges in each set of nodes cost at least.
+
+    `low` and `high` have what the edges from a node into the sets of the first `half` nodes cost,
+    and into those of the others; a set is a number whose bits are its nodes.
+    """
+    n, mask = len(low), (1 << half) - 1
+    place = np.empty(n, dtype=np.int64)
+    for s in range(1, 1 << n):
+        best = np.inf
+        for v in range(n):  # the last node of the set
+            if s >> v & 1:
+                t = s ^ (1 << v)
+                best = min(best, least[t] + low[v, t & mask] + high[v, t >> half])
+        least[s] = best
+    s = (1 << n) - 1
+    for k in range(n - 1, -1, -1):
+        best, last = np.inf, 0
+        for v in range(n):
+            t = s ^ (1 << v)
+            if s >> v & 1 and least[t] + low[v, t & mask] + high[v, t >> half] < best:
+                best, last = least[t] + low[v, t & mask] + high[v, t >> half], v
+        place[last] = k
+        s ^= 1 << last
+    return place
 
 
 @kernel

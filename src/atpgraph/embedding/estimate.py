@@ -23,13 +23,13 @@ from atpgraph.util.threads import interruptible, thread_count
 _QUICK = {"reachability": "springs", "paper": "sa-g"}
 # CPU seconds on the machine of benchmarks/results/scale.md; rough everywhere else.
 _PER_CORE_EDGE = 3.5e-5  # by sift
-_PER_SPRING = 5e-7  # an edge of the core too
+_PER_SPRING = 1e-6  # an edge of the core too
 _PER_STEP = 6e-7  # a path, with its share of non-paths, at 128 components
 _PER_ROUND = 4e-7  # an edge, in new sketches and panels of both sides
 _PER_PRODUCT = 4e-11  # of two numbers, in a Gram matrix
 _PER_SOLVE = 5e-10  # of a row, for each entry of its Gram matrix
 _GRAPH = 40  # bytes of an edge, with its reverse
-_ROUND = 2 * (128 + 64 * SHEETS)  # bytes of a node: its sketch and its panel, on both sides
+_ROUND = 128 + 64 * SHEETS  # bytes of a node: its sketch and its panel, of a side at a time
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import files
-from atpgraph.embedding.fidelity import Calibration, Fidelity, best_zero, evaluate
+from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity, best_zero, evaluate
 from atpgraph.embedding.growth import FoldIn, grown, learn_changes
 from atpgraph.embedding.path_sample import PathSample
 from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
-_EFFORT = 0.3  # of the evaluation after a fit, in the one after a batch of new edges
+_MANY_NODES = 500_000  # beyond, fewer rows are sampled: each costs a look at all nodes
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
 _CANDIDATES = 64  # checked for each node that is asked for, nearest first
 
@@ -157,8 +157,7 @@ class ATP(Estimator):
     source_: FloatArray
     target_: FloatArray
     timings_: dict[str, float]
-    fidelity_: Fidelity | None
-    calibration_: Calibration | None
+    _evaluation: Evaluation | Paths  # paths: to be evaluated when it is asked for
     _reachability: Reachability
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
@@ -247,8 +246,9 @@ class ATP(Estimator):
         self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.kernel_table_ = table
         self.objective_, self.n_iter_, self.margin_ = fit.objective, fit.n_iter, fit.margin
-        self._keep(fit)
+        vectors = [fit.source, fit.target]
         del fit  # its vectors are twice as large as those that are kept
+        self._keep(vectors)
         with self._timed("fidelity"):
             self._evaluate(paths)
 
@@ -288,37 +288,63 @@ class ATP(Estimator):
         weight, options = self.settings_.zero_weight, self._solver_options(run)
         return factorize(*forests, paths.levels, table, zero_weight=weight, **options)
 
-    def _keep(self, fit: Factorization) -> None:
-        """Store the vectors; those of the learned solver in half precision."""
-        vectors = fit.source, fit.target
-        highest = np.max([(x.max(initial=0.0), -x.min(initial=0.0)) for x in vectors])
+    def _keep(self, vectors: list[FloatArray]) -> None:
+        """Store the vectors, those of the learned solver in half precision; empty the list."""
+        highest = np.max([_largest(x) for x in vectors])
         if not np.isfinite(highest):
             raise InputError(
                 "The vectors grew beyond all bounds with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
-        fits = _HALF[0] <= highest <= _HALF[1]
+        # The last two components are biases and ones, which say nothing of the size of the others.
+        free = max(_largest(x[:, : max(x.shape[1] - 2, 1)]) for x in vectors)
+        fits = _HALF[0] <= free and highest <= _HALF[1]
         kind: Any = np.float16 if self._is_learned and fits else np.float32
-        self.source_, self.target_ = (x.astype(kind, copy=False) for x in vectors)
+        self.source_ = vectors.pop(0).astype(kind, copy=False)  # freed before the next one
+        self.target_ = vectors.pop(0).astype(kind, copy=False)
 
-    def _evaluate(self, paths: Paths, effort: float = 1.0, zero: float | None = None) -> None:
-        """Place the zero of the scores, measure fidelity, find threshold and calibration.
-
-        A smaller `effort` samples less.
-        """
-        sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
-        # Vectors of the paper's method are not negative, so no score means "no path" by itself.
-        cut = 0.0 if self._is_learned else None
+    def _evaluate(self, paths: Paths) -> None:
+        """Place the zero of the scores, measure fidelity, find threshold and calibration."""
+        sample = self._sampled(paths)
         self.zero_ = 0.0
         if self._is_learned and self.source_.shape[1] >= 3:
-            self.zero_ = best_zero(sample, self.source_, self.target_) if zero is None else zero
+            self.zero_ = best_zero(sample, self.source_, self.target_)
             self.source_[:, -2] -= self.zero_  # the bias of the sources
-        self.fidelity_, self.threshold_, self.calibration_ = evaluate(
-            sample, self.source_, self.target_, cut
-        )
-        log.info("%s", self.fidelity_)
-        if self.fidelity_.is_poor and self._is_learned:
-            log.warning("%s", self.fidelity_.advice())
+        self._measure(sample)
+
+    def _sampled(self, paths: Paths) -> PathSample:
+        effort = 1.0 if paths.dag.n_nodes <= _MANY_NODES else 0.5
+        return PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
+
+    def _measure(self, sample: PathSample) -> Evaluation:
+        # Vectors of the paper's method are not negative, so no score means "no path" by itself.
+        cut = 0.0 if self._is_learned else None
+        self._evaluation = found = evaluate(sample, self.source_, self.target_, cut)
+        log.info("%s", found.fidelity)
+        if self._is_learned and found.fidelity is not None and found.fidelity.is_poor:
+            log.warning("%s", found.fidelity.advice())
+        return found
+
+    def _evaluated(self) -> Evaluation:
+        """Return the evaluation; of a grown model it is made when it is first asked for."""
+        if isinstance(self._evaluation, Paths):
+            return self._measure(self._sampled(self._evaluation))
+        return self._evaluation
+
+    @property
+    def fidelity_(self) -> Fidelity | None:
+        """How well the vectors keep the paths of the graph."""
+        return self._evaluated().fidelity
+
+    @property
+    def threshold_(self) -> float:
+        """The score above which :meth:`predict` decides for a path."""
+        return self._evaluated().threshold
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """Turns scores into probabilities."""
+        return self._evaluated().calibration
 
     @property
     def _is_learned(self) -> bool:
@@ -369,7 +395,8 @@ class ATP(Estimator):
 
         Cycles that the new edges close are broken by leaving out new edges. Vectors of new nodes
         are learned first, then those of all nodes with new descendants or ancestors, in a few
-        rounds; the others keep theirs. Parameters stay as fitted.
+        rounds; the others keep theirs. Parameters stay as fitted. Fidelity, threshold and
+        calibration are measured when they are first asked for.
 
         Parameters
         ----------
@@ -403,8 +430,10 @@ class ATP(Estimator):
         fit = learn_changes(self, more)
         model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
         model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
-        model._keep(fit)
-        model._evaluate(paths, _EFFORT, self.zero_)
+        model._keep([fit.source, fit.target])
+        if model.source_.shape[1] >= 3:
+            model.source_[:, -2] -= self.zero_
+        model._evaluation = paths
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -521,9 +550,8 @@ class ATP(Estimator):
     ) -> Any:
         """Find up to k nodes that each node of `u` leads to; return their labels and scores.
 
-        Every node is compared. One node gives two arrays, several give two lists with an
-        array for each node: there are fewer than k entries where fewer nodes are above the
-        threshold.
+        Every node is compared. One node gives two arrays; several give two lists with an array for
+        each node, since fewer than k nodes may be above the threshold.
 
         Parameters
         ----------
@@ -712,8 +740,13 @@ class ATP(Estimator):
         return html_table(f"{type(self).__name__}, {state}", rows)
 
 
+def _largest(x: FloatArray) -> float:
+    """Return the largest absolute value."""
+    return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
+
+
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:
-    """The labels meant by one of them, by a list, or by a graph; a list of pairs may be either."""
+    """Return the labels that one label, a list or a graph stands for; pairs may be either."""
     if isinstance(nodes, str) and graph.codes_or_minus_one([nodes])[0] >= 0:
         return [nodes]
     if isinstance(nodes, (list, tuple)) or getattr(nodes, "ndim", 0) == 1:

@@ -22,6 +22,7 @@ from atpgraph.util.arrays import (
     Int32Array,
     average_ranks,
 )
+from atpgraph.util.frames import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,13 +286,18 @@ class Fidelity:
         told = "; ".join(f"{line.label} {line.value:.1%}" for line in first)
         return f"weakest first: {told} ({self.pairs:,} sampled paths)"
 
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        rows = {each.label: f"{each.value:.1%}, goal {each.goal:.1%}" for each in self.lines()}
+        return html_table(f"Fidelity, {self.pairs:,} sampled paths, weakest first", rows)
+
 
 class Evaluation(NamedTuple):
-    """Results of evaluating vectors after a fit."""
+    """Results of evaluating vectors; models of earlier versions have a threshold only."""
 
-    fidelity: Fidelity
+    fidelity: Fidelity | None
     threshold: float
-    calibration: Calibration
+    calibration: Calibration | None
 
 
 def evaluate(
@@ -421,7 +427,7 @@ class _End(NamedTuple):
         return pair_scores(self.near, self.far, pairs[0], pairs[1])
 
     def precision(self) -> float:
-        """Share of right ones among the five best of the hard rows, or as many as a row has."""
+        """Return the share of right nodes among the five best of the hard rows."""
         most = max(_SCORES // max(len(self.far), 1), 16)
         nodes, sizes, bits = (x[:most] for x in self.side.hard_rows)
         best, _ = top_by_product(self.near[nodes], self.far, _TOP, skip=nodes)
@@ -478,7 +484,7 @@ def _auc(good: AnyArray, bad: AnyArray) -> float:
 
 
 def _correlation(x: AnyArray, y: AnyArray) -> float:
-    """Spearman's; NaN if either is constant."""
+    """Return Spearman's correlation; NaN if either side is constant."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
     return float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])

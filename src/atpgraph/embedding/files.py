@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from atpgraph.embedding.fidelity import Calibration, Fidelity
+from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity
 from atpgraph.embedding.settings import REMOVED, Settings
 from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
@@ -21,7 +21,6 @@ from atpgraph.util.archive import Field, archive_format, read_archive, write_arc
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.files import atomic_folder, atomic_path
-from atpgraph.util.visible import no_formula
 
 M = TypeVar("M")
 
@@ -41,7 +40,7 @@ _FIELDS = GRAPH_FIELDS | {
 _HINT = "an atpgraph model; make one with 'atp embed'"
 # Attributes of a model, without the underscore.
 _ARRAYS = ("source", "target", "levels", "removed", "objective", "kernel_table")
-_NUMBERS = {"n_iter": int, "method": str, "margin": float, "zero": float, "threshold": float}
+_NUMBERS = {"n_iter": int, "method": str, "margin": float, "zero": float}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -58,6 +57,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "settings": asdict(model.settings_),
         "fidelity": None if model.fidelity_ is None else model.fidelity_.to_dict(),
         "calibration": None if model.calibration_ is None else model.calibration_.to_dict(),
+        "threshold": model.threshold_,
         "reachable_pairs": model.n_reachable_pairs_,
     }
     description |= {name: getattr(model, f"{name}_") for name in _NUMBERS}
@@ -96,8 +96,11 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     settings = {name: number(description["settings"][name]) for name, number in kinds.items()}
     model.settings_ = Settings(**settings)
     judged, curve = description["fidelity"], description["calibration"]
-    model.fidelity_ = None if judged is None else Fidelity.from_dict(judged)
-    model.calibration_ = None if curve is None else Calibration.from_dict(curve)
+    model._evaluation = Evaluation(
+        None if judged is None else Fidelity.from_dict(judged),
+        float(description["threshold"]),
+        None if curve is None else Calibration.from_dict(curve),
+    )
     model.n_reachable_pairs_ = int(description["reachable_pairs"])
     restored: M = model
     return restored
@@ -187,6 +190,22 @@ def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]
         )
     with atomic_folder(target, known=names) as folder:
         yield [folder / name for name in names]
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def no_formula(label: Any) -> Any:
+    """Return a label that no spreadsheet runs, with a ' in front if needed; numbers are safe.
+
+    Examples
+    --------
+    >>> no_formula("=1+1"), no_formula(-1)
+    ("'=1+1", -1)
+    """
+    if isinstance(label, (int, float)) or not str(label).startswith(_FORMULA):
+        return label
+    return f"'{label}"
 
 
 def _csv(model: Any, path: Path) -> list[Path]:

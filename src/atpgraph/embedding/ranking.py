@@ -298,7 +298,7 @@ class NeighborIndex:
 
 
 def _recall(exact: list[Ranked], found: list[Ranked]) -> float:
-    """Share of the exact answers that are as good in what was found, so that ties do not matter."""
+    """Return the share of exact answers as good as those found, so that ties do not matter."""
     hits = 0
     for (rows, best), (_, scores) in zip(exact, found, strict=True):
         if len(rows):

@@ -24,7 +24,7 @@ REMOVED = {
 
 # Chosen on validation graphs, see benchmarks/notes/defaults.md.
 ROUNDS = 20  # for graphs of 100,000 nodes
-MOST_ROUNDS, FEWEST_ROUNDS = 32, 4
+MOST_ROUNDS, FEWEST_ROUNDS = 32, 2
 MANY_NODES = 100_000  # larger graphs get fewer rounds
 DECAY = 1e-4
 ITERATIONS = 3
@@ -161,7 +161,7 @@ def settle(params: dict[str, Any], n_nodes: int, n_pairs: int) -> Settings:
     >>> settle(ATP().get_params(), 1000, 50_000)
     Settings(purpose='reachability', zero_weight=0.0, regularization=0.0001, max_iter=32)
     >>> [settle(ATP().get_params(), n, 50 * n).max_iter for n in (100_000, 1_000_000)]
-    [20, 4]
+    [20, 2]
     >>> settle(ATP(purpose="paper", max_iter=5).get_params(), 1000, 100_000).max_iter
     5
     """

@@ -24,6 +24,7 @@ from atpgraph.util.arrays import (
 from atpgraph.util.jit import fast_kernel, inlined_kernel, popcount
 
 GROUP = 8  # rivals that a row meets at a time
+_ROWS = 64  # first vectors made at a time
 _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
@@ -186,6 +187,8 @@ def adagrad_step(
             length * slopes[g], length * slopes[g + 1], length * slopes[g + 2],
             length * slopes[g + 3],
         )  # fmt: skip
+        if g > 0 and f0 == 0 and f1 == 0 and f2 == 0 and f3 == 0:  # often nothing is to push down
+            continue
         for c in range(width):
             mine[0, c] = (
                 keep * mine[0, c] - toward * paths[part, c] - f0 * others[at + g, c]
@@ -240,17 +243,17 @@ def hardest(
 
 @fast_kernel
 def learn_rows(
-    first: int,
-    stop: int,
-    seed: np.uint64,
+    task: tuple[int, int, int],
     given: HalfRound,
+    places: Int32Array,
     near: Float32Array,
     seen: Float32Array,
     told: Float64Array,
 ) -> None:
-    """Take steps for the vectors `near` of the positions first … stop − 1.
+    """Take steps for the vectors of a range of positions; `task` is the range and a seed.
 
-    `seen` has the sum of the mean squared gradients of each of them so far. What is `given` stays.
+    `places` are the rows of `near` with these vectors. The same rows of `seen` have the sum of the
+    mean squared gradients of each so far.
 
     Each row draws up to `draws` descendants, then `edges` successors from a random one on. With
     every one of these it meets a random group of rivals; those that it does not reach and that
@@ -270,17 +273,18 @@ def learn_rows(
     )
     groups = np.uint64(len(rivals.columns) // GROUP)
     # The positions that learn: in a grown graph few of them, met in thousands of passes.
-    rows = np.empty(stop - first, dtype=np.int64)
+    first = task[0]
+    rows = np.empty(len(places), dtype=np.int64)
     many = 0
-    for i in range(first, stop):
+    for i in range(first, task[1]):
         if drawn.counts[i] > 0 and side.only[drawn.nodes[i]]:
             rows[many] = i
             many += 1
-    state = seed
+    state = np.uint64(task[2])
     loss = 0.0
     for number in range(how.passes * many):
         i = rows[number % many]
-        u = drawn.nodes[i]
+        u, row = drawn.nodes[i], places[i - first]
         state = xorshift(state)
         # 32 bits, so that adding a whole number does not round.
         place = np.float64(state >> np.uint64(32)) / 2.0**32
@@ -298,8 +302,8 @@ def learn_rows(
             for c in range(width):
                 paths[part, c] = far[v, c]
         for c in range(width):
-            mine[0, c] = near[i - first, c]
-        mass = seen[i - first]
+            mine[0, c] = near[row, c]
+        mass = seen[row]
         if how.hard > 0:
             # One group of the highest-scoring non-paths, together with the first path. A row with
             # few paths looks at fewer columns, so the search never costs more than the steps.
@@ -320,8 +324,8 @@ def learn_rows(
             lost, mass = adagrad_step(mass, part, rivals, at, free, how.margin, how, room)
             loss += float(lost)
         for c in range(width):
-            near[i - first, c] = mine[0, c]
-        seen[i - first] = mass
+            near[row, c] = mine[0, c]
+        seen[row] = mass
         told[1] += count + how.edges
     told[0] += loss / 2
 
@@ -342,46 +346,53 @@ def first_vectors(
     """
     one = np.uint64(1)
     columns, width = given.columns, vectors.shape[1]
-    reached = np.empty(len(columns) + 3, dtype=np.int64)
-    values = np.empty(len(columns) + 3, dtype=np.float32)
-    total = np.empty(width, dtype=np.float32)
+    reached = np.empty(64 + 3, dtype=np.int64)
+    values = np.empty(64 + 3, dtype=np.float32)
+    totals = np.empty((_ROWS, width), dtype=np.float32)
     state = np.uint64(task[2])
-    for i in range(task[0], task[1]):
-        u = drawn.nodes[i]
-        many = 0
-        for w in range((len(columns) + 63) >> 6):
-            word = drawn.bits[w // WORDS, i, w % WORDS]
-            while word != 0:
-                low = word & (~word + one)
-                word ^= low
-                p: Any = 64 * w + np.int64(popcount(low - one))
-                if p < len(columns) and columns[p] != u:
-                    reached[many] = p
-                    values[many] = (
-                        side.table[abs(side.levels[columns[p]] - side.levels[u])] + given.margin
-                    )
-                    many += 1
-        for c in range(width):
-            total[c] = given.base[c]
-        for at in range(many, many + 3):  # pad to a multiple of four
-            reached[at] = 0
-            values[at] = 0
-        for at in range(0, many, 4):
-            a, b, d, e = values[at], values[at + 1], values[at + 2], values[at + 3]
-            p, q, r, s = reached[at], reached[at + 1], reached[at + 2], reached[at + 3]
+    for begin in range(task[0], task[1], _ROWS):
+        stop = min(begin + _ROWS, task[1])
+        for i in range(begin, stop):
             for c in range(width):
-                total[c] += (
-                    a * given.weights[p, c] + b * given.weights[q, c]
-                    + d * given.weights[r, c] + e * given.weights[s, c]
-                )  # fmt: skip
-        square = np.float32(0)
-        for c in range(width):
-            square += total[c] * total[c]
-        seen[u] = given.calm + given.trust * square
-        for c in range(given.free):
-            if c & 3 == 0:  # four components per state
-                state = xorshift(state)
-            part = (state >> np.uint64(16 * (c & 3))) & np.uint64(0xFFFF)
-            total[c] += given.noise * (np.float32(part) / np.float32(32767.5) - np.float32(1))
-        for c in range(width):
-            vectors[u, c] = total[c]
+                totals[i - begin, c] = given.base[c]
+        # The weights of the landmarks in a word fit the first cache, for many rows.
+        for w in range((len(columns) + 63) >> 6):
+            for i in range(begin, stop):
+                u, row = drawn.nodes[i], i - begin
+                word = drawn.bits[w // WORDS, i, w % WORDS]
+                many = 0
+                while word != 0:
+                    low = word & (~word + one)
+                    word ^= low
+                    p: Any = 64 * w + np.int64(popcount(low - one))
+                    if p < len(columns) and columns[p] != u:
+                        climb = abs(side.levels[columns[p]] - side.levels[u])
+                        reached[many] = p
+                        values[many] = side.table[climb] + given.margin
+                        many += 1
+                for at in range(many, many + 3):  # pad to a multiple of four
+                    reached[at] = 0
+                    values[at] = 0
+                for at in range(0, many, 4):
+                    a, b, d, e = values[at], values[at + 1], values[at + 2], values[at + 3]
+                    p, q, r, s = reached[at], reached[at + 1], reached[at + 2], reached[at + 3]
+                    for c in range(width):
+                        totals[row, c] += (
+                            a * given.weights[p, c] + b * given.weights[q, c]
+                            + d * given.weights[r, c] + e * given.weights[s, c]
+                        )  # fmt: skip
+        for i in range(begin, stop):
+            u, row = drawn.nodes[i], i - begin
+            square = np.float32(0)
+            for c in range(width):
+                square += totals[row, c] * totals[row, c]
+            seen[u] = given.calm + given.trust * square
+            for c in range(given.free):
+                if c & 3 == 0:  # four components per state
+                    state = xorshift(state)
+                part = (state >> np.uint64(16 * (c & 3))) & np.uint64(0xFFFF)
+                totals[row, c] += given.noise * (
+                    np.float32(part) / np.float32(32767.5) - np.float32(1)
+                )
+            for c in range(width):
+                vectors[u, c] = totals[row, c]

@@ -145,13 +145,7 @@ def fit_panels(
     decay = real_number("regularization", regularization)
     rng = generator(random_state)
     with Workers(n_jobs) as workers:
-
-        def threads(work: Any, tasks: Sequence[Any], given: Any) -> Iterable[Any]:
-            return workers.map(lambda task: work(task, given), tasks)
-
-        learning = _Learning(
-            paths, values, n_components, decay, descent or Descent(), rows, run or threads
-        )
+        learning = _Learning(paths, values, n_components, decay, descent or Descent(), rows, run)
         if start is None:
             learning.land(workers, rng)
         else:
@@ -177,7 +171,7 @@ class _Learning:
         decay: float,
         descent: Descent,
         rows: tuple[IntArray, IntArray] | None,
-        run_rows: RowMap,
+        run_rows: RowMap | None,
     ) -> None:
         self.sides, self.levels, self.descent, self.k = paths.sides, paths.levels, descent, k
         self.decay, self.run_rows = np.float32(decay), run_rows
@@ -195,25 +189,24 @@ class _Learning:
         self.source, self.target = np.zeros(shape, dtype=np.float32)
         self.seen = np.zeros(shape[:2], dtype=np.float32)
         self.sums: list[Float32Array] = []
+        self.last: PanelRound | None = None  # its arrays are overwritten
         self.only: list[BoolArray] = [np.ones(len(self.levels), dtype=np.bool_) for _ in "st"]
         for at, nodes in enumerate(rows or ()):
             self.only[at][:] = False
             self.only[at][nodes] = True
 
     def renewed(
-        self, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
-    ) -> list[PanelRound]:
-        """Draw what both sides learn from in a round, both at the same time."""
-        seeds = rng.integers(2**63, size=2).tolist()
-        return workers.both(
-            lambda at, some: self.sides[at].renew(draws, generator(seeds[at]), some, tilted=tilted)
-        )
+        self, at: int, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
+    ) -> PanelRound:
+        """Draw what a side learns from."""
+        self.last = self.sides[at].renew(draws, rng, workers, self.last, tilted=tilted)
+        return self.last
 
     # First vectors
 
     def land(self, workers: Workers, rng: np.random.Generator) -> None:
         """Make first vectors: random ones, plus what landmarks say if they say anything."""
-        first = self.renewed(1, rng, workers)
+        first = [self.sides[at].renew(1, rng, workers) for at in (0, 1)]
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)
         vectors = self.source, self.target
@@ -295,7 +288,7 @@ class _Learning:
                 averaged = int(self.descent.averaged * rounds)
                 left = rounds - len(history) - 1
                 # Every other round is tilted, the last one is not.
-                hard = self.descent.hard if left < self.descent.hard_rounds * rounds else 0
+                hard = self.descent.hard if left < int(self.descent.hard_rounds * rounds) else 0
                 history.append(self.round(left % 2 == 1, hard, workers, rng))
                 if averaged > 1 and left < averaged:
                     self.add_to_sums()
@@ -319,16 +312,23 @@ class _Learning:
     def round(self, tilted: bool, hard: int, workers: Workers, rng: np.random.Generator) -> float:
         """Let the source vectors learn, then the target vectors; return the mean loss per path."""
         told = np.zeros(2)
-        both = self.renewed(self.descent.draws, rng, workers, tilted)
-        for at, (side, drawn) in enumerate(zip(self.sides, both, strict=True)):
-            in_round = int(np.minimum(side.sizes[self.only[at]], self.descent.draws).sum())
+        how = self.descent
+        for at, side in enumerate(self.sides):
+            in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
             if in_round:
-                passes = max(self.descent.passes, -(-self.descent.fewest // in_round))
-                told += self.learn(at, drawn, passes, hard, rng)
+                drawn = self.renewed(at, how.draws, rng, workers, tilted)
+                passes = max(how.passes, -(-how.fewest // in_round))
+                told += self.learn(at, drawn, passes, hard, workers, rng)
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
 
     def learn(
-        self, at: int, drawn: PanelRound, passes: int, hard: int, rng: np.random.Generator
+        self,
+        at: int,
+        drawn: PanelRound,
+        passes: int,
+        hard: int,
+        workers: Workers,
+        rng: np.random.Generator,
     ) -> Float64Array:
         """Take steps for all vectors of a side; return the sum of losses and number of paths."""
         near, far = (self.source, self.target)[:: 1 - 2 * at]
@@ -346,8 +346,10 @@ class _Learning:
                 *margins, np.float32(how.clip), np.float32(how.rate), self.decay,
             ),
         )  # fmt: skip
-        total = np.zeros(2)
         tasks = _tasks(len(near), rng)
+        if self.run_rows is None:
+            return np.asarray(sum(workers.map(partial(_learn_here, given), tasks), np.zeros(2)))
+        total = np.zeros(2)
         for task, found in zip(tasks, self.run_rows(learn_range, tasks, given), strict=True):
             rows = drawn.nodes[task[0] : task[1]]
             near[rows], self.seen[at][rows], told = found
@@ -414,8 +416,15 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     Returns their vectors, the sums of their squared gradients, and the sum of losses and number of
     paths. Nothing that is given is changed, so a task can be repeated elsewhere.
     """
-    first, stop, seed = task
-    rows = given.drawn.nodes[first:stop]
+    rows = given.drawn.nodes[task[0] : task[1]]
     near, seen, told = given.near[rows], given.seen[rows], np.zeros(2)
-    learn_rows(first, stop, np.uint64(seed), given, near, seen, told)
+    learn_rows(task, given, np.arange(len(rows), dtype=np.int32), near, seen, told)
     return near, seen, told
+
+
+def _learn_here(given: HalfRound, task: Task) -> Float64Array:
+    """Take steps for a range of positions, in place: no copies of the vectors."""
+    told = np.zeros(2)
+    rows = given.drawn.nodes[task[0] : task[1]]
+    learn_rows(task, given, rows, given.near, given.seen, told)
+    return told

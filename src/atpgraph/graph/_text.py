@@ -126,7 +126,7 @@ class TextReader:
         return header, columns
 
     def _beginning(self, comments: str) -> tuple[bytearray, int, bytes]:
-        """The text up to the end of the first record at least, where that begins, and its bytes."""
+        """Return the text to the end of the first record or later, its start, and its bytes."""
         text = bytearray()
         more = True
         while more:
@@ -281,7 +281,7 @@ class TextReader:
             self.bad.append((row + at, number, text))
 
     def _first_row_is_header(self) -> bool:
-        """Whether the first row has words for ids, and alone has them, or a word for a weight."""
+        """Return whether only the first row has words for ids, or a word for a weight."""
         edges = self.edges
         first = edges.pieces[0][0].tolist()
         if edges.n_rows < 2 or not are_words([edges.numbering.text(code) for code in first]):

@@ -61,7 +61,7 @@ def graph_arrays(graph: DiGraph) -> dict[str, AnyArray]:
 
 
 def graph_from(arrays: Mapping[str, AnyArray]) -> DiGraph:
-    """The graph in arrays that agree with `GRAPH_FIELDS`; a ``ValueError`` if they make none."""
+    """Return the graph in arrays that agree with `GRAPH_FIELDS`, or raise a ``ValueError``."""
     indptr, targets = arrays["indptr"], arrays["targets"]
     check_pointers(indptr, len(targets))
     if "labels" in arrays:

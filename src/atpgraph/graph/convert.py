@@ -32,7 +32,7 @@ def as_graph(
     header: bool | None = None,
     memory: str | float | None = None,
 ) -> DiGraph:
-    """Turn whatever holds a directed graph into a :class:`DiGraph`.
+    """Convert any object with a directed graph to a :class:`DiGraph`.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
 
 
 def _from_list(edges: list[Any]) -> DiGraph:
-    """Pairs, or triples with weights; all alike."""
+    """Convert a list of pairs, or of triples with weights."""
     if not edges:
         raise InputError(
             "The list of edges is empty; give at least one edge, or DiGraph.from_edges([], "
@@ -268,7 +268,7 @@ def _tensor(obj: Any) -> AnyArray:
 
 
 def _from_edge_index(index: AnyArray, nodes: int | None = None) -> DiGraph:
-    """Nodes 0 … n − 1 in this order, with or without edges."""
+    """Convert an edge index: nodes 0 … n − 1 in this order, with or without edges."""
     if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu":
         raise InputError(
             f"An edge index holds whole numbers in the shape (2, m); this one has {index.dtype} in "

@@ -67,6 +67,11 @@ def sorted_rows(
     return indptr, targets, None if weights is None else target_weights
 
 
+def row_bounds(ends: Int32Array, n: int) -> Int64Array:
+    """Return where the row of each node begins if each of these ends has an entry in its row."""
+    return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))])
+
+
 def turned_rows(
     indptr: Int64Array, targets: Int32Array, values: AnyArray | None = None
 ) -> tuple[Int64Array, Int32Array, Any]:
@@ -79,9 +84,7 @@ def turned_rows(
     >>> [part.tolist() for part in rows]
     [[0, 2, 3], [0, 1, 0], [0, 2, 1]]
     """
-    n = len(indptr) - 1
-    bounds = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(targets, minlength=n), out=bounds[1:])
+    bounds = row_bounds(targets, len(indptr) - 1)
     given = _NONE if values is None else values
     sources, turned = np.empty_like(targets), np.empty_like(given)
     turn(indptr, targets, given, bounds[:-1].copy(), sources, turned)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from atpgraph.errors import InputError
 from atpgraph.graph._lookup import IntegerLookup
-from atpgraph.graph.csr import sorted_rows, turned_rows
+from atpgraph.graph.csr import row_bounds, sorted_rows, turned_rows
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -103,7 +103,7 @@ class DiGraph:
         codes, labels = factorize(ends)
         for label in labels.tolist() if labels.dtype == object else ():
             if is_missing(label):
-                raise InputError(f"A node is labelled {label!r}; leave out edges without an end.")
+                raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
         if first is not None and len(first):
             if len(np.unique(codes[: len(first)])) < len(first):
                 raise InputError("The list of nodes names a node twice; list each node once.")
@@ -254,7 +254,7 @@ class DiGraph:
             yield names[u], names[v]
 
     def edge_labels(self, which: npt.ArrayLike | None = None) -> tuple[Any, Any]:
-        """Labels of the sources and of the targets of the edges (or of those in `which`)."""
+        """Return the source labels and the target labels of the edges (or of those in `which`)."""
         select: Any = slice(None) if which is None else which
         return self.labels[self.sources[select]], self.labels[self.targets[select]]
 
@@ -266,7 +266,7 @@ class DiGraph:
     def _code_of(self) -> dict[Any, int]:
         return {name: code for code, name in enumerate(self.labels.tolist())}
 
-    def code(self, label: Hashable) -> int:
+    def code(self, label: Any) -> int:
         """Index of the node with this label; an unknown label is an error."""
         try:
             return self._code_of[label]
@@ -358,7 +358,7 @@ class DiGraph:
         keep = np.asarray(mask, dtype=bool)
         weights = None if self.weights is None else self.weights[keep]
         types = None if self.edge_types is None else self.edge_types[keep]
-        indptr = _indptr(self.sources[keep], self.n_nodes)
+        indptr = row_bounds(self.sources[keep], self.n_nodes)
         return DiGraph(indptr, self.targets[keep], self.labels, weights, types, self.type_names)
 
     def without_edges(self, edges: npt.ArrayLike) -> DiGraph:
@@ -465,7 +465,7 @@ def factorize(values: AnyArray) -> tuple[Int64Array, AnyArray]:
 
 
 def sorted_unique(values: Int64Array) -> Int64Array:
-    """The distinct values, ascending; ``np.unique`` of NumPy 2.3 and later is far slower here.
+    """Return the distinct values, ascending; far faster than ``np.unique`` of NumPy 2.3 and later.
 
     Examples
     --------
@@ -498,12 +498,6 @@ def _index_array(values: npt.ArrayLike) -> IntArray:
     return array.reshape(-1)
 
 
-def _indptr(sorted_sources: IntArray, n: int) -> Int64Array:
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(sorted_sources, minlength=n), out=indptr[1:])
-    return indptr
-
-
 def _object_array(values: Sequence[Any]) -> AnyArray:
     array = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):  # np.array would unpack tuples into columns
@@ -512,7 +506,7 @@ def _object_array(values: Sequence[Any]) -> AnyArray:
 
 
 def _label_array(values: Any) -> AnyArray:
-    """Labels as int64 where all are plain integers, else as objects."""
+    """Return labels as int64 if all are plain integers, else as objects."""
     array = values if isinstance(values, np.ndarray) else None
     if array is None:
         values = list(values)

@@ -121,7 +121,11 @@ def read_edgelist(
     ([('ann', 'bob'), ('bob', 'carl')], [5.0, 1.0])
     """
     if weights is not None:
-        warnings.warn("weights is called weight now.", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "weights is now weight; the old name will be removed in 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         weight = None if weights == "auto" else weights
     options = ColumnOptions(source, target, weight, type)
     options.check()
@@ -255,7 +259,7 @@ def _texts(labels: AnyArray) -> list[str]:
 
 
 def _quoted(text: str, delimiter: str) -> bytes:
-    """The label as the reader wants it: quoted where anything in it could mean something else."""
+    """Return the label as the reader needs it: quoted if it could mean something else."""
     try:
         raw = text.encode()
     except UnicodeEncodeError:

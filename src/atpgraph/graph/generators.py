@@ -5,15 +5,14 @@ Node labels are 0 … n − 1 and say nothing about the hidden order of a DAG.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph, sorted_unique
-from atpgraph.graph.traversal import breadth_first, peel
+from atpgraph.graph.traversal import breadth_first, peel, sweep
 from atpgraph.util.arrays import Int32Array, Int64Array
-from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
 
 # Counting all reachable pairs stops after this many edge visits, a fraction of a second.
@@ -252,7 +251,7 @@ def _frequent_pairs(
 
     One pass over the edges answers for 512 pairs at a time, a bit for each (a cache line a node).
     """
-    n = dag.n_nodes
+    n, back = dag.n_nodes, dag.reverse()
     keys = np.empty(0, dtype=np.int64)
     word, bit = np.divmod(np.arange(512), 64)
     bits = np.left_shift(np.uint64(1), bit.astype(np.uint64))
@@ -262,7 +261,7 @@ def _frequent_pairs(
         start, end = rng.integers(0, n, size=(2, 512))
         masks = np.zeros((n, 8), dtype=np.uint64)
         np.bitwise_or.at(masks, (start, word), bits)
-        _propagate(dag.indptr, dag.targets, topological, masks)
+        sweep(topological, back.indptr, back.targets, masks, 0, 8)
         joined = ((masks[end, word] & bits) != 0) & (start != end)
         keys = np.concatenate([keys, start[joined] * n + end[joined]])
         # The first to appear stay, so that no pair is favoured.
@@ -292,13 +291,3 @@ def _triangle(index: Int64Array) -> tuple[Int64Array, Int64Array]:
     j -= j * (j - 1) // 2 > index  # the square root is rounded
     j += j * (j + 1) // 2 <= index
     return index - j * (j - 1) // 2, j
-
-
-@kernel
-def _propagate(indptr: Any, targets: Any, order: Any, masks: Any) -> Any:
-    """Give every node the bits of all that reach it."""
-    for u in order:
-        for edge in range(indptr[u], indptr[u + 1]):
-            v = targets[edge]
-            for word in range(8):
-                masks[v, word] |= masks[u, word]

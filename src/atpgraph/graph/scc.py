@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph.graph.csr import row_bounds
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import NEAR, kernel, prefetch
@@ -134,13 +135,11 @@ def cyclic_core(graph: DiGraph) -> CyclicCore:
     if graph.n_edges < 2**31:
         edges = edges.astype(np.int32)
     # On a cycle every node has an edge out; a new numbering in the old order keeps rows sorted.
-    degree = np.bincount(graph.sources[inside], minlength=graph.n_nodes)
-    nodes = np.flatnonzero(degree)
+    nodes = np.flatnonzero(np.bincount(graph.sources[inside], minlength=graph.n_nodes))
     number = np.zeros(graph.n_nodes, dtype=np.int32)
     number[nodes] = np.arange(len(nodes), dtype=np.int32)
-    indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
-    np.cumsum(degree[nodes], out=indptr[1:])
-    return CyclicCore(edges, nodes, DiGraph(indptr, number[graph.targets[edges]], nodes))
+    bounds = row_bounds(number[graph.sources[edges]], len(nodes))
+    return CyclicCore(edges, nodes, DiGraph(bounds, number[graph.targets[edges]], nodes))
 
 
 def condense(graph: DiGraph) -> tuple[Int32Array, DiGraph]:

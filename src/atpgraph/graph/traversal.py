@@ -155,6 +155,17 @@ def breadth_first(
 
 
 @kernel
+def sweep(
+    order: Any, indptr: Int64Array, neighbors: Int32Array, bits: Any, first: int, stop: int
+) -> None:
+    """Give every node, in this order, the bits of its neighbors, in the words first … stop."""
+    for u in order:
+        for e in range(indptr[u], indptr[u + 1]):
+            for w in range(first, stop):
+                bits[u, w] |= bits[neighbors[e], w]
+
+
+@kernel
 def meet(
     rows: Any, source: int, target: int, removed: Any, rank: Any, scratch: Any, stamp: int
 ) -> Any:

@@ -165,7 +165,7 @@ def run(
     """Measure link predictors on a graph.
 
     For each seed one split is made; every method is fitted once on its training graph and then
-    judged under all protocols. A method that fails gets a row that says why, and the others go on.
+    judged under all protocols. A method that fails gets a row with the reason; the others continue.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from atpgraph.linkpred.benchmark import *  # noqa: F403
 from atpgraph.linkpred.benchmark import BenchmarkResult as LabResult  # noqa: F401
 
 warnings.warn(
-    "atpgraph.linkpred.laboratory is now atpgraph.linkpred.benchmark.",
+    "atpgraph.linkpred.laboratory is now atpgraph.linkpred.benchmark; the old name goes in 0.4.",
     DeprecationWarning,
     stacklevel=2,
 )

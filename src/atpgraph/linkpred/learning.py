@@ -205,7 +205,7 @@ class Sample(NamedTuple):
 def draw_sources(
     shares: list[tuple[int, Any]], allowed: BoolArray, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Draw allowed sources: about so many in proportion to some values, so many to others.
+    """Draw allowed sources: some in proportion to some values, others in proportion to others.
 
     The second array says how many nodes each source stands for.
     """

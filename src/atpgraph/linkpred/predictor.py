@@ -243,7 +243,7 @@ class LinkPredictor(Estimator):
         """Return the k targets that u would most likely choose, and the hit rate of each.
 
         Candidates are the nodes near u (by PageRank and short paths) and the most popular ones. A
-        source without edges gets the most popular nodes (of late, if the model knows times), see
+        source without edges gets the most popular nodes (recently, if the model knows times); see
         :meth:`is_cold`.
 
         Parameters
@@ -322,7 +322,7 @@ class LinkPredictor(Estimator):
     def top_links(
         self, k: int = 100, *, base_rate: float | None = None, as_frame: bool = False
     ) -> Any:
-        """Return the k likeliest links of the whole graph that are not there.
+        """Return the k likeliest missing links of the whole graph.
 
         Sources, targets and hit rates, best first. Short walks find out which sources have likely
         links, and only those are ranked in full. A pair that would rather be a link the other way
@@ -449,7 +449,7 @@ class LinkPredictor(Estimator):
     def fold_in(self, *args: Any, **given: Any) -> LinkPredictor:
         """Return :meth:`with_node`; the name is deprecated, as ATP's returns vectors."""
         warnings.warn(
-            "LinkPredictor.fold_in is now with_node; the old name goes after 0.3.",
+            "LinkPredictor.fold_in is now with_node; the old name will be removed in 0.4.",
             DeprecationWarning,
             stacklevel=2,
         )

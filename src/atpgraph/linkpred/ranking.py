@@ -76,7 +76,7 @@ class Ranker:
         self.link_counts = link_counts(graph, evidence.settings.clock)
 
     def is_cold(self, source: int) -> bool:
-        """Return whether a source has no edges, so that no evidence tells its targets apart."""
+        """Return whether a source has no edges, which leaves its targets without evidence."""
         return not (self.graph.out_degree[source] or self.graph.in_degree[source])
 
     def popularity(self, source: int) -> Float64Array:
@@ -149,7 +149,8 @@ class HitRates:
         return np.asarray(expit(logit(np.clip(rates, 1e-12, 1 - 1e-12)) + by))
 
     def of_whole(self, missing: float, density: float) -> HitRates:
-        """Return the rates of the whole graph, which lacks `missing` times as many edges as hidden.
+        """Return the rates for the whole graph, which lacks `missing` times as many edges as were
+        hidden.
 
         While edges are hidden, a suggestion is one of them with probability y, a link that the
         graph lacks with probability `missing` · y, which counts as a miss, or no link. Once they

@@ -133,8 +133,8 @@ ROWS = Registry("method", {row.key: row for row in _ROWS})
 def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
     """Return the rows named, in the order of the table, then rows that are given as they are.
 
-    Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``)
-    stands for its rows.
+    Names are separated by commas, or listed; a group (``ours``, ``rival``, ``trivial``, ``all``) is
+    short for its rows.
 
     Examples
     --------

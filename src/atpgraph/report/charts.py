@@ -14,7 +14,7 @@ from atpgraph.util.arrays import AnyArray
 from atpgraph.util.palette import N_COLORS
 
 Values = Sequence[float] | AnyArray
-Color = int | str | None  # number of a color, name of a CSS variable, or None for grey
+Color = int | str | None  # number of a color, name of a CSS variable, or None for gray
 
 _WIDTH, _HEIGHT = 440, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """One series: label, coordinates, color (grey ones are thin and lie below the others).
+    """One series: label, coordinates, color (gray ones are thin and lie below the others).
 
     ``markers`` adds a mark at each point.
     """
@@ -164,8 +164,8 @@ def line_chart(
     if len(lines) == 1:
         return drawing
     named = [(line.label, line.color) for line in lines if line.color is not None]
-    grey = [("others", None)] if len(named) < len(lines) else []
-    return drawing + legend([*named, *grey])
+    gray = [("others", None)] if len(named) < len(lines) else []
+    return drawing + _legend([*named, *gray])
 
 
 def _series(line: Line, x_at: _Axis, y_at: _Axis) -> list[str]:
@@ -194,7 +194,7 @@ def grid(figures: Sequence[str]) -> str:
     return f'<div class="grid">{"".join(figures)}</div>'
 
 
-def legend(entries: Iterable[tuple[str, Color]]) -> str:
+def _legend(entries: Iterable[tuple[str, Color]]) -> str:
     """Return the names of the colors, to go under a chart."""
     items = [
         f'<li><i style="background:{_css(color)}"></i>{escape(label)}</li>'
@@ -206,7 +206,7 @@ def legend(entries: Iterable[tuple[str, Color]]) -> str:
 def method_colors(rankings: Iterable[Sequence[str]], most: int = N_COLORS) -> dict[str, int]:
     """Return color numbers of the methods that are ranked highest anywhere, best first.
 
-    The methods without one are drawn in grey, so that a color means the same in all charts.
+    The methods without one are drawn in gray, so that a color means the same in all charts.
 
     Examples
     --------

@@ -14,11 +14,6 @@ _GROUP_NAME = {"ours": "this package", "rival": "another method", "trivial": "tr
 _METRIC_NAME = {"auc": "AUC", "ap": "AP", "mrr": "MRR"}
 
 
-def render(result: BenchmarkResult, command: str = "") -> str:
-    """Return the page."""
-    return _Page(result).render(command)
-
-
 class _Page:
     """The sections of the page, over the methods that have results."""
 
@@ -103,30 +98,26 @@ class _Page:
         figures = []
         for protocol in self.result.protocols if self.done else []:
             metric = self.result.headline(protocol)
-            bars = []
-            for row in self._ranked(protocol):
-                value = self._headline(row, protocol)
-                color = self.colors.get(row.key)
-                bars.append(report.Bar(row.name, value.mean, value.low, value.high, color))
+            ranked = [(row, self._headline(row, protocol)) for row in self._ranked(protocol)]
+            bars = [
+                report.Bar(row.name, value.mean, value.low, value.high, self.colors.get(row.key))
+                for row, value in ranked
+            ]
             name, top = _metric(metric), 1.0 if metric == "auc" else None
             chart = report.bar_chart(bars, title=f"{protocol}: {name}", unit=name, top=top)
             figures.append(report.figure(protocol, chart))
         note = report.quiet(
             "The methods that do best under some protocol have a color, the same in all charts of "
-            "this page; the others are grey."
+            "this page; the others are gray."
         )
         return report.grid(figures) + (note if len(self.colors) < len(self.done) else "")
-
-    def _with_curves(self, protocol: str) -> list[MethodResult]:
-        """Return the rows that have curves, best AUC first."""
-        rows = [row for row in self.done if protocol in row.curves]
-        return sorted(rows, key=lambda row: -row.interval(protocol, "auc").mean)
 
     def _rocs(self) -> str:
         figures = []
         for protocol in self.pairwise:
+            rows = [row for row in self.done if protocol in row.curves]
             lines = []
-            for row in self._with_curves(protocol):
+            for row in sorted(rows, key=lambda row: -row.interval(protocol, "auc").mean):
                 false, true = row.curves[protocol]
                 lines.append(report.Line(row.name, false, true, self.colors.get(row.key)))
             chart = report.line_chart(
@@ -195,7 +186,8 @@ class _Page:
                 [escape(row.name), *(self._cell(row, protocol, metric) for metric in metrics)]
                 for row in self.done
             ]
-            parts.append(_details(protocol, report.table(["method", *map(_metric, metrics)], rows)))
+            table = report.table(["method", *map(_metric, metrics)], rows)
+            parts.append(f"<details><summary>{escape(protocol)}</summary>{table}</details>")
         return "".join(parts)
 
     def _protocol(self) -> str:
@@ -230,13 +222,14 @@ class _Page:
         )
 
 
-def _details(name: str, body: str) -> str:
-    return f"<details><summary>{escape(name)}</summary>{body}</details>"
-
-
 def _metric(metric: str) -> str:
     return _METRIC_NAME.get(metric, metric.replace("hits", "Hits"))
 
 
 def _small(value: float, unit: float) -> str:
     return f"&lt; {unit:g}" if value < unit else f"{value:,.{2 if unit < 1 else 0}f}"
+
+
+def render(result: BenchmarkResult, command: str = "") -> str:
+    """Return the page of a comparison."""
+    return _Page(result).render(command)

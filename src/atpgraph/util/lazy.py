@@ -43,7 +43,7 @@ def moved(old: str, package: str, name: str) -> Any:
         install = package.replace("_", "-")
         raise ImportError(f"{old} is now {package}.{name}: pip install {install}.") from None
     warnings.warn(
-        f"{old} is now {package}.{name}; the old name will be removed in the next release.",
+        f"{old} is now {package}.{name}; the old name will be removed in 0.4.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -1,4 +1,4 @@
-"""Show the progress of long work.
+"""Print to a terminal: notes, and the progress of long work.
 
 Library code opens a :func:`stage` and advances it. A stage is shown only inside the block of a
 display, which commands open, and estimators with ``verbose=True``.
@@ -7,6 +7,7 @@ display, which commands open, and estimators with ``verbose=True``.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import threading
 import time
@@ -16,12 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atpgraph.util.threads import undisturbed
-from atpgraph.util.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _display: ContextVar[Any] = ContextVar("display", default=None)
+
+# Controls, the C1 range that 8-bit terminals obey, and what reverses the direction of writing.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 @dataclass
@@ -68,6 +73,20 @@ def report_to(display: Any) -> Iterator[None]:
         yield
     finally:
         _display.reset(token)
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Return `text` with every control character as an escape, except those in `keep`.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mred\nb"))
+    a\x1b[31mred\nb
+    >>> print(visible("one\ntwo\x9b", keep="\n"))
+    one
+    two\x9b
+    """
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else ascii(match[0])[1:-1], text)
 
 
 def say(text: str) -> None:

@@ -37,7 +37,7 @@ _SAME_SITE = 0.5  # share of its questions that a later dump of a site has at le
 
 def _warn_renamed(old: str, new: str) -> None:
     warnings.warn(
-        f"Advisor.{old} is now Advisor.{new}; the old name goes away in 0.4.",
+        f"Advisor.{old} is now Advisor.{new}; the old name will be removed in 0.4.",
         DeprecationWarning,
         stacklevel=3,
     )
@@ -47,8 +47,8 @@ def _warn_renamed(old: str, new: str) -> None:
 class Advisor:
     """Suggest who should answer a question.
 
-    An advisor never changes: :meth:`welcome` and :meth:`update` give a new one, so that a service
-    goes on answering with the old one until the new one is there.
+    An advisor never changes: :meth:`welcome` and :meth:`update` return a new one, and a service
+    keeps answering with the old one until then.
 
     Attributes
     ----------
@@ -267,10 +267,10 @@ class Advisor:
     def observe(self, events: Iterable[Event]) -> Self:
         """Return an advisor that also knows these events; this one does not change.
 
-        An event takes about as long as a few copies of one number for each person. Weights, levels
-        and expertise stay as they were trained; expertise is computed anew, when it is asked for,
-        once somebody was forgotten. Ask about a new question before its
-        :class:`~atpgraph_qa.Asked` is observed, or its own words count as a match.
+        The time for an event is that of copying a few numbers per person. Weights, levels and
+        expertise stay as they were trained; expertise is computed anew, when it is asked for, once
+        somebody was forgotten. Ask about a new question before its :class:`~atpgraph_qa.Asked` is
+        observed, or its own words count as a match.
 
         Parameters
         ----------
@@ -302,6 +302,13 @@ class Advisor:
         )
         if made.newcomers and "open_history" in vars(self):
             vars(made)["open_history"] = observe(self.open_history, batch).history
+        return made
+
+    def later(self, moment_ms: int) -> Self:
+        """Return an advisor to whom time has passed without a post; see :meth:`History.later`."""
+        made = replace(self, history=self.history.later(moment_ms))
+        if made.newcomers and "open_history" in vars(self):
+            vars(made)["open_history"] = self.open_history.later(moment_ms)
         return made
 
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:

@@ -40,7 +40,7 @@ class Hierarchy:
 
     @classmethod
     def of(cls, history: History, random_state: int = 0) -> Self:
-        """Return the hierarchy of what is known."""
+        """Return the hierarchy of a history."""
         from atpgraph.cycles import break_cycles
         from atpgraph.hierarchy import levels
         from atpgraph_qa.competition import competition_graph
@@ -62,7 +62,7 @@ class Hierarchy:
         return int(self.level[place]) if there else 0
 
     def without(self, users: Iterable[int]) -> Self:
-        """The same, some people left out."""
+        """Return the same without some people."""
         gone = np.fromiter(users, dtype=np.int64)
         if not len(gone):
             return self

@@ -227,7 +227,7 @@ class ModelFolder:
         elif stated["model"] in (STATIC, DENSE):
             model = text_model(stated["model"])
         else:
-            raise InputError(f"{folder} names a text model that there is not: train it again.")
+            raise InputError(f"{folder} names a text model that does not exist: train it again.")
         assert model is not None
         if model.digest != stated.get("digest"):
             raise InputError(
@@ -304,7 +304,7 @@ class ModelFolder:
 
 
 def fingerprint(posts: Site | Posts) -> dict[str, Any]:
-    """Return what tells one site, or one dump of it, from another."""
+    """Return a fingerprint that differs between sites, and between dumps of one site."""
     digest = hashlib.sha256()
     for column in (posts.questions.id, posts.questions.created_ms):
         digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())

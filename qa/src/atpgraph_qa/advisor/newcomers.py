@@ -33,7 +33,7 @@ MOST_ANSWERS = 3
 
 
 def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
-    """Newcomers from a JSON file: a list of objects with the attributes of :class:`Newcomer`."""
+    """Read newcomers from a JSON list of objects with the attributes of :class:`Newcomer`."""
     try:
         given = parse_json(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -49,7 +49,7 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 
 
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
-    """A newcomer from what JSON gives; `where` names the entry in errors."""
+    """Return a newcomer from what JSON gives; `where` names the entry in errors."""
     if not isinstance(entry, dict) or not _is_id(entry.get("user")):
         raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
@@ -93,7 +93,7 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
 
 
 def evidence(history: History, newcomer: Newcomer) -> Int64Array:
-    """Positions of the questions that stand for what a newcomer knows; none if nothing matches."""
+    """Return the questions that represent a newcomer's knowledge; none if nothing matches."""
     return _answered(history, newcomer) if newcomer.answered else _near(history, newcomer)
 
 
@@ -117,7 +117,7 @@ def _near(history: History, newcomer: Newcomer) -> Int64Array:
 
 
 def _answered(history: History, newcomer: Newcomer) -> Int64Array:
-    """Positions of the questions that a newcomer is said to have answered."""
+    """Return the positions of the questions that a newcomer is said to have answered."""
     wanted = np.array(sorted({*newcomer.answered, *newcomer.accepted}), dtype=np.int64)
     ids = history.questions.id
     missing = wanted[~np.isin(wanted, ids)]
@@ -130,7 +130,7 @@ def _answered(history: History, newcomer: Newcomer) -> Int64Array:
 
 
 def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:
-    """The answers that stand for newcomers: their first ones, or those for what they declare."""
+    """Return the answers that represent newcomers: their first, or those for what they declare."""
     now = history.last_ms - 1
     counts = [len(arrival.questions) for arrival in arrivals]
     nothing = np.zeros(0, dtype=np.int64)

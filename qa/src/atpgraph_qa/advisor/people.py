@@ -91,7 +91,7 @@ class Directory:
         return self._keep("topics", lambda: tuple(person for person in self if person.topics))
 
     def members(self, groups: Collection[str]) -> Int64Array:
-        """Return the ids of those who are in one of the groups, ascending."""
+        """Return the ids of the members of any of the groups, ascending."""
         wanted = frozenset(groups)
 
         def make() -> Int64Array:

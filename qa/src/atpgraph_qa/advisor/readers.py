@@ -113,7 +113,7 @@ class Readers:
                     reader.send("change", name, *arguments)
 
     def restart(self, advisor: Advisor) -> None:
-        """Start again from an advisor; questions go to the old readers until new ones are there."""
+        """Restart from an advisor; questions go to the old readers until the new ones are ready."""
         with self._changing:
             self._advisor = advisor
             self._readers = self._made(len(self._readers))

@@ -112,7 +112,7 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
+    worth_ranking = rules.eligible(query) & (query.history.last_answer_ms > 0)
     codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
     if not len(people):
@@ -145,12 +145,13 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
 
 
 def _unknown(query: Query) -> tuple[str, ...]:
-    """What of the question the site does not know."""
+    """Return the parts of the question that the site does not know."""
     question, history = query.question, query.history
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]
     text = (question.title + question.body).strip()
-    if text and len(query.terms[0]) == len(history.corpus.query("", "", question.tags)[0]):
+    used = history.corpus.query(question.title, question.body, ())[0]
+    if text and not np.any(used < history.corpus.tail.n_words):
         notes.append("No word of the question was used here before.")
     if question.asker >= 0 and query.asker < 0:
         notes.append(f"User {question.asker} never posted here: taken for a new asker.")

@@ -13,15 +13,13 @@ from scipy.special import ndtr
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import Baseline, UserScore
+from atpgraph_qa.baselines.simple import LEARNED, Baseline, UserScore
 from atpgraph_qa.data.site import DAY_MS, NOBODY, find_ids
 from atpgraph_qa.simulation import community as rules
 from atpgraph_qa.simulation.dump import read_truth
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Pool, Query
 
-MACHINES: Shelf[Any] = Shelf("factorization machines", keep=2)
 _ROOMS = np.arange(1, 7)
 
 
@@ -29,7 +27,7 @@ class ColdRoute(Baseline):
     """A factorization machine on one-hot question, asker, answerer and tags (library: myFM).
 
     The target is the answer's votes as known at the time, on a logarithmic scale. A cold question
-    has no column of its own; its tags, its asker and the answerer speak for it.
+    has no column; its tags, its asker and the answerer represent it.
     """
 
     name = "coldroute"
@@ -49,7 +47,7 @@ class ColdRoute(Baseline):
             np.unique(history.tags.tags),
         )
         self._machine = history.remember(
-            MACHINES, self.random_state, lambda: self._sampled(history)
+            LEARNED, ("machine", self.random_state), lambda: self._sampled(history)
         )
         return self
 
@@ -153,7 +151,7 @@ class Oracle(UserScore):
         return np.append(planted, -1.0)[find_ids(self._user, users)]
 
     def _chance(self, topic: int, difficulty: float) -> Float64Array:
-        """For every planted user, a number that grows with the chance to be accepted."""
+        """Return for every planted user a number that grows with the chance to be accepted."""
         skill = self._expertise[:, topic]
         if self.pool == "own":
             return skill

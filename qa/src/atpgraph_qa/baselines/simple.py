@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from atpgraph.util.random import generator
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
+from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Pool, Query
 
 EVERY = 5
 MOST_ANSWERS = 10
+# What methods share, by kind: models learned once for a split, and what is computed every week.
+LEARNED: Shelf[Any] = Shelf("learned by baselines", keep=8)
+WEEKLY: Shelf[Any] = Shelf("computed by baselines", keep=64)
 
 
 class Baseline(ABC):
@@ -52,7 +56,7 @@ class UserScore(Baseline):
 
     @abstractmethod
     def all_scores(self, query: Query) -> Float64Array:
-        """One number per user code of the query's history."""
+        """Return one number per user code of the query's history."""
 
 
 Method = Baseline | Router
@@ -104,7 +108,7 @@ def topic_activity(query: Query) -> Float64Array:
 
 
 def similar_activity(query: Query) -> Float64Array:
-    """Sum squares of the similarity of the questions answered, halving every thirty days."""
+    """Sum squared similarities of the questions answered, halving every thirty days."""
     each = _answered(query, np.maximum(_similarity(query), 0.0) ** 2)
     return query.history.per_user(each * _fading(query))
 

@@ -14,21 +14,19 @@ from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.growth import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import UserScore
+from atpgraph_qa.baselines.simple import WEEKLY, UserScore
 from atpgraph_qa.baselines.text import TopicSpace
 from atpgraph_qa.competition import Competition, Ega, competition_graph
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
-
-GRAPHS: Shelf[Competition] = Shelf("competition graphs", keep=3)
-LEVELS: Shelf[Float64Array] = Shelf("levels of users", keep=64)
-AGONIES: Shelf[tuple[Float64Array, Int64Array, Float64Array]] = Shelf("agony ranks", keep=64)
 
 
 def _competition(history: History, ega: Ega) -> Competition:
-    return history.remember(GRAPHS, ega, lambda: competition_graph(history.posts(), ega=ega))
+    found: Competition = history.remember(
+        WEEKLY, ("graph", ega), lambda: competition_graph(history.posts(), ega=ega)
+    )
+    return found
 
 
 def _at_nodes(values: Any, nodes: Int64Array, otherwise: float = 0.0) -> Float64Array:
@@ -60,7 +58,7 @@ class Level(UserScore):
             broken = break_cycles(competition.graph, "h-voting", random_state=self.random_state)
             return _at_nodes(levels(broken.dag), competition.user_nodes(history.users))
 
-        self._levels = history.remember(LEVELS, self.random_state, make)
+        self._levels: Float64Array = history.remember(WEEKLY, ("levels", self.random_state), make)
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
@@ -86,7 +84,7 @@ class Qdee(UserScore):
             expertise = _at_nodes(rank, competition.user_nodes(history.users), -np.inf)
             return expertise, competition.question_nodes(history.questions.id), rank
 
-        self._expertise, self._question, self._rank = history.remember(AGONIES, (), make)
+        self._expertise, self._question, self._rank = history.remember(WEEKLY, "agony", make)
         self._resolved = np.flatnonzero((history.best_answer >= 0) & (self._question >= 0))
         return self
 
@@ -143,9 +141,10 @@ class Structure:
     @classmethod
     def of(cls, history: History, settings: AtpSettings, random_state: int = 0) -> Structure:
         """Return the structure of a history, embedded once for all methods that ask for it."""
-        return history.remember(
-            STRUCTURES, (settings, random_state), lambda: cls(history, settings, random_state)
+        made: Structure = history.remember(
+            WEEKLY, (settings, random_state), lambda: cls(history, settings, random_state)
         )
+        return made
 
     @cached_property
     def _fold_in(self) -> FoldIn:
@@ -201,9 +200,6 @@ class Structure:
             return np.zeros(0, dtype=np.int64)
         best = np.argpartition(-match, k - 1)[:k]
         return self.resolved[best[match[best] > 0]]
-
-
-STRUCTURES: Shelf[Structure] = Shelf("structures", keep=64)
 
 
 class PaperAtp(UserScore):

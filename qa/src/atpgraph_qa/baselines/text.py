@@ -15,7 +15,7 @@ from scipy import sparse
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import Baseline, UserScore
+from atpgraph_qa.baselines.simple import LEARNED, WEEKLY, Baseline, UserScore
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
@@ -38,7 +38,7 @@ class TextSpace(ABC):
     def of(cls, history: History, random_state: int) -> Self:
         """Return the space of a history, learned once for all methods that ask for it."""
         key = cls, random_state
-        space: Self = history.remember(SPACES, key, lambda: cls(history, random_state))
+        space: Self = history.remember(LEARNED, key, lambda: cls(history, random_state))
         return space
 
     @abstractmethod
@@ -78,10 +78,7 @@ class TextSpace(ABC):
         return sparse.csr_matrix(sparse.diags(present.astype(np.float64)) @ counts)
 
 
-SPACES: Shelf[Any] = Shelf("text spaces", keep=4)
 VECTORS: Shelf[Float64Array] = Shelf("vectors of a question", keep=3)
-PROFILES: Shelf[Any] = Shelf("profiles by text", keep=64)
-STANDINGS: Shelf[tuple[Float64Array, Float64Array]] = Shelf("standings in topics", keep=32)
 
 
 class WordSpace(TextSpace):
@@ -164,7 +161,7 @@ class DocumentSpace(TextSpace):
         return np.array([self.inferred(words) for words in _words(counts)])
 
     def inferred(self, words: list[str]) -> Float64Array:
-        """As ``infer_vector``, which starts from Python's salted hash of the words."""
+        """Infer a vector as ``infer_vector``, but not from Python's salted hash of the words."""
         from gensim.models import doc2vec
 
         self.model.random.seed(self._seed)
@@ -212,8 +209,10 @@ class Profile(UserScore):
         return self.update(history)
 
     def update(self, history: History) -> Self:
-        """Profiles from all answers known; the vectors of texts stay as they were learned."""
-        self._profiles = history.remember(PROFILES, self._space, lambda: self._sums(history))
+        """Recompute the profiles from all known answers; the vectors of texts stay."""
+        self._profiles = history.remember(
+            WEEKLY, ("profiles", self._space), lambda: self._sums(history)
+        )
         return self
 
     def _sums(self, history: History) -> Any:
@@ -268,16 +267,16 @@ class CqaRank(Baseline):
     name = "cqarank"
 
     def fit(self, history: History) -> Self:
-        """Topics, then :meth:`update`."""
+        """Learn the topics, then call :meth:`update`."""
         self._topics = TopicSpace.of(history, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
-        """Interests and standings from all that is known; topics stay."""
+        """Recompute interests and standings from all that is known; the topics stay."""
         seen_topics = self._topics.of_questions(history)
         if seen_topics.shape[1]:
             self._interest, self._standing = history.remember(
-                STANDINGS, self._topics, lambda: _stand(history, seen_topics)
+                WEEKLY, ("standings", self._topics), lambda: _stand(history, seen_topics)
             )
             self._entropies = _entropy(self._interest)
         return self
@@ -313,7 +312,7 @@ def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float6
 
 
 def _entropy(shares: Float64Array) -> Float64Array:
-    """Of every row, in bits; no share is 0."""
+    """Return the entropy of every row, in bits; no share is 0."""
     return np.asarray(-np.einsum("...i,...i", shares, np.log2(shares)))
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, facts_table, table
+from atpgraph.cli.console import Session, table
 from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
 from atpgraph_qa.cli.evaluate import (
+    Ega,
     EgaMode,
     SitePath,
     Tau,
@@ -69,7 +70,7 @@ def ingest(
 def stats(
     out: Session,
     site: SitePath,
-    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.none,
+    ega: Ega = EgaMode.none,
     tau: Tau = 30.0,
 ) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
@@ -91,7 +92,7 @@ def train(
     out: Session,
     site: SitePath,
     output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
-    ega: Annotated[EgaMode, opt("Expertise-gain edges.")] = EgaMode.consecutive,
+    ega: Ega = EgaMode.consecutive,
     tau: Tau = 30.0,
     dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
     kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
@@ -103,8 +104,8 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are those of the embedding
-    that gives expertise and difficulty; they do not affect routing. An existing model is replaced
+    The model is one folder, which no longer needs the site. The options are for the embedding,
+    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
     only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
@@ -141,7 +142,8 @@ def train(
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, facts_table("", payload), hint)
+    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
+    out.result(payload, table(("what", "value"), rows), hint)
 
 
 @app.command()

@@ -13,18 +13,6 @@ from atpgraph.cli.options import Report, Seed, Top, arg, opt
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
 
-SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
-Tau = Annotated[float, opt("Days between questions for all-pairs.")]
-TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
-Text = Annotated[
-    str,
-    opt(
-        "How questions are compared: by words (bm25), by vectors of the extra 'dense', or by a "
-        "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
-        metavar="bm25|static|dense|PATH|auto",
-    ),
-]
-
 
 class EgaMode(StrEnum):
     """How questions of one asker are linked."""
@@ -39,6 +27,20 @@ class HalvesMode(StrEnum):
 
     random = "random"
     time = "time"
+
+
+SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
+Ega = Annotated[EgaMode, opt("Which questions of one asker are linked, earlier to later.")]
+Tau = Annotated[float, opt("With all-pairs: least number of days between two linked questions.")]
+TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
+Text = Annotated[
+    str,
+    opt(
+        "How questions are compared: by words (bm25), by vectors of the extra 'dense', or by a "
+        "folder with an ONNX file and tokenizer.json; auto takes the best that is installed.",
+        metavar="bm25|static|dense|PATH|auto",
+    ),
+]
 
 
 def names(text: str) -> list[str]:
@@ -72,10 +74,10 @@ def difficulty(
     site: SitePath,
     evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
     methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
-    ega: Annotated[EgaMode, opt("Expertise-gain edges of QDEE's graph.")] = EgaMode.all_pairs,
+    ega: Ega = EgaMode.all_pairs,
     tau: Tau = 30.0,
     halves: Annotated[
-        HalvesMode, opt("How to split into validation and test.")
+        HalvesMode, opt("How questions with a bounty are split into validation and test.")
     ] = HalvesMode.random,
     bootstrap: Annotated[int, opt("Number of resamples.", min=1)] = 1000,
     min_tag: Annotated[
@@ -154,7 +156,8 @@ def evaluate(
         datetime.datetime | None, opt("Date of the split instead.", formats=["%Y-%m-%d"])
     ] = None,
     active_days: Annotated[
-        float | None, opt("Active: answered in this many days.", show_default="ever")
+        float | None,
+        opt("Rank only people who answered in this many days.", show_default="ever"),
     ] = None,
     truth: Annotated[
         Path | None, opt("truth.npz of a simulated community; adds an oracle.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,24 +15,48 @@ if TYPE_CHECKING:
 
 app = Commands(help="Serve suggestions: run, check, back up, restore, tokens.")
 
-Config = Annotated[Path | None, opt("TOML file with settings.", "--config", "-c")]
-Database = Annotated[str | None, opt("postgresql://…", show_default="SQLite")]
-Folder = Annotated[Path | None, opt("Work folder.", show_default="atp-serve")]
 Model = Annotated[Path | None, arg("Model of 'atp qa train'; needed once.")]
-Host = Annotated[str | None, opt("Address to listen on.")]
-Port = Annotated[int | None, opt("Port; 0 takes a free one.")]
 File = Annotated[Path, arg("The backup.")]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the settings and the data of the service are, as typed."""
+
+    config: Annotated[Path | None, opt("TOML file with settings.", "--config", "-c")] = None
+    database: Annotated[str | None, opt("postgresql://…", show_default="SQLite")] = None
+    folder: Annotated[Path | None, opt("Work folder.", show_default="atp-serve")] = None
+
+    def settings(self, **server: Any) -> Settings:
+        """Return the settings from the file, the environment and the command line."""
+        require()
+        from atpgraph_qa.service.settings import Settings
+
+        settings = Settings.read(self.config)
+        store = {"database": self.database, "folder": self.folder and str(self.folder)}
+        for section, values in (("server", server), ("store", store)):
+            given = {name: value for name, value in values.items() if value is not None}
+            settings = settings.changed(section, given, "options")
+        return settings
+
+
+@dataclass(frozen=True)
+class Server(Place):
+    """The same, and where the service listens."""
+
+    host: Annotated[str | None, opt("Address to listen on.")] = None
+    port: Annotated[int | None, opt("Port; 0 takes a free one.")] = None
+
+    def settings(self, **server: Any) -> Settings:
+        """Return the settings from the file, the environment and the command line."""
+        return super().settings(host=self.host, port=self.port)
 
 
 @app.command()
 def run(
     out: Session,
+    place: Server,
     model: Model = None,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
-    host: Host = None,
-    port: Port = None,
     demo: Annotated[bool, opt("Serve a simulated community with live traffic.", "--demo")] = False,
 ) -> None:
     """Serve suggestions: API, webhooks and a page, on a history that follows the site.
@@ -40,30 +65,20 @@ def run(
     variables, then these options. The service starts in shadow mode: it asks nobody until the mode
     is switched, on the page or by policy.mode.
     """
-    settings = read_settings(config, database, folder, host=host, port=port)
     if demo:
-        _demo(out, settings, folder)
+        _demo(out, place.settings(), place.folder)
     else:
-        _serve(out, settings, model)
+        _serve(out, place.settings(), model)
 
 
 @app.command()
-def check(
-    out: Session,
-    model: Model = None,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
-    host: Host = None,
-    port: Port = None,
-) -> None:
+def check(out: Session, place: Server, model: Model = None) -> None:
     """Check the settings and the model."""
-    settings = read_settings(config, database, folder, host=host, port=port)
+    shown = place.settings().shown()
     from atpgraph_qa.advisor.model_folder import ModelFolder
 
     if model is not None:
         ModelFolder.open(model)
-    shown = settings.shown()
     rows = [
         (section, name, _text(value))
         for section, values in shown.items()
@@ -71,21 +86,6 @@ def check(
     ]
     payload = {"checked": True, "model": model, "settings": shown}
     out.result(payload, table(("section", "setting", "value"), rows), "the settings are fine")
-
-
-def read_settings(
-    config: Path | None, database: str | None, folder: Path | None, **server: Any
-) -> Settings:
-    """Return the settings from the file, the environment and the command line."""
-    require()
-    from atpgraph_qa.service.settings import Settings
-
-    settings = Settings.read(config)
-    store = {"database": database, "folder": None if folder is None else str(folder)}
-    for section, values in (("server", server), ("store", store)):
-        given = {name: value for name, value in values.items() if value is not None}
-        settings = settings.changed(section, given, "options")
-    return settings
 
 
 def require() -> None:
@@ -118,7 +118,9 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     """Say that the newest post is old, and so hardly anybody may be asked."""
     import time
 
-    days = (1000 * time.time() - last_ms) / 86_400_000
+    from atpgraph_qa.data.site import DAY_MS
+
+    days = (1000 * time.time() - last_ms) / DAY_MS
     if days > 30:
         out.note(
             f"the newest post known is {days:,.0f} days old: people who have not answered for "
@@ -132,7 +134,7 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
-    _warn_of_age(out, service.engine.current().history.last_ms)
+    _warn_of_age(out, service.engine.last_post_ms)
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 
@@ -178,18 +180,12 @@ def _announce(out: Session, url: str, token: str) -> None:
 
 
 @app.command()
-def backup(
-    out: Session,
-    file: File,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
-) -> None:
+def backup(out: Session, file: File, place: Place) -> None:
     """Write everything the service knows into one file, also while it runs.
 
     The file holds personal data and secrets' digests: keep it as you keep the database.
     """
-    settings = read_settings(config, database, folder)
+    settings = place.settings()
     from atpgraph_qa.service.maintenance import backup as write
 
     counts = write(settings, file)
@@ -197,15 +193,9 @@ def backup(
 
 
 @app.command()
-def restore(
-    out: Session,
-    file: File,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
-) -> None:
+def restore(out: Session, file: File, place: Place) -> None:
     """Restore a backup to an empty database and work folder; SQLite or PostgreSQL."""
-    settings = read_settings(config, database, folder)
+    settings = place.settings()
     from atpgraph_qa.service.maintenance import restore as read
 
     counts = read(settings, file)
@@ -215,17 +205,15 @@ def restore(
 @app.command()
 def tokens(
     out: Session,
+    place: Place,
     name: Annotated[
         str | None, arg("What a new token is for; without it, tokens are listed.")
     ] = None,
     scopes: Annotated[str, opt("Some of read, route, write, admin, separated by commas.")] = "read",
     revoke: Annotated[int | None, opt("Revoke the token with this number.")] = None,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
 ) -> None:
     """List tokens, make one (also if all others are lost; it is shown this once), or revoke one."""
-    settings = read_settings(config, database, folder)
+    settings = place.settings()
     from contextlib import closing
 
     from atpgraph.errors import InputError
@@ -257,18 +245,13 @@ def tokens(
 
 
 @app.command()
-def repair(
-    out: Session,
-    config: Config = None,
-    database: Database = None,
-    folder: Folder = None,
-) -> None:
+def repair(out: Session, place: Place) -> None:
     """Disable events dated in the future, after a sender's clock was wrong.
 
     Stop the service first. Start it again with the model: it rebuilds the history from the model
     and the other events.
     """
-    settings = read_settings(config, database, folder)
+    settings = place.settings()
     from atpgraph_qa.service.engine import now_ms
     from atpgraph_qa.service.maintenance import repair as run
 

@@ -23,7 +23,7 @@ COMMUNITY = -1
 class Column(NamedTuple):
     """A column of the store, and the XML attribute that it comes from.
 
-    A row without a required attribute, or with one that is not of its kind, is unreadable.
+    A row that lacks a required attribute, or has one of the wrong type, counts as unreadable.
     """
 
     attribute: str

@@ -1,8 +1,8 @@
 """An ingested site as arrays.
 
-Posts come in the order of their dates (then ids): newer dumps are not in any order. Ids that are
-missing are −1: the owner of a post whose author is unknown, the accepted answer of a question
-without one. All times are int64 milliseconds since 1970-01-01 UTC.
+Posts are sorted by date, then id, because newer dumps are unsorted. Ids that are missing are −1:
+the owner of a post whose author is unknown, the accepted answer of a question without one. All
+times are int64 milliseconds since 1970-01-01 UTC.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Site:
         return f"Site({str(self.path)!r}, questions={rows['questions']}, answers={rows['answers']})"
 
     def read(self, table: str, columns: list[str]) -> Any:
-        """Columns of a table as an Arrow table, of the version that was opened."""
+        """Return columns of a table as an Arrow table, from the version that was opened."""
         return read_table(self.path, self.manifest, table, columns)
 
     @cached_property

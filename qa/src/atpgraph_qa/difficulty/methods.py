@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from atpgraph.cycles import break_cycles
+from atpgraph.cycles import break_cycles, trueskill
 from atpgraph.cycles.agony import agony
-from atpgraph.cycles.trueskill import trueskill
 from atpgraph.errors import InputError
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, Int8Array, Int64Array

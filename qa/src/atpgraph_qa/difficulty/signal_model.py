@@ -39,7 +39,7 @@ def number_of_answers(site: Site) -> Float64Array:
 def time_to_first_answer(site: Site) -> Float64Array:
     """Return milliseconds to the first answer, infinite for a question nobody answered.
 
-    A merged or migrated post may be older than its question: that is no waiting at all.
+    A merged or migrated post may be older than its question; that counts as no waiting.
     """
     first = np.full(len(site.questions), np.inf)
     np.minimum.at(first, site.answers.question, site.answers.created_ms.astype(np.float64))
@@ -66,7 +66,7 @@ def asked_before(site: Site) -> Float64Array:
 
 
 def simple_signals(site: Site) -> dict[str, Float64Array]:
-    """Return what is known of every question without a graph."""
+    """Return the signals of every question that need no graph."""
     answers, wait = number_of_answers(site), time_to_first_answer(site)
     return {"answers": answers, "wait": wait, "asked-before": asked_before(site)}
 

@@ -44,7 +44,7 @@ LEAST_ANSWERERS = 5
 
 @dataclass(frozen=True)
 class Split:
-    """Where training ends and how the test goes on from there, for the protocols over time."""
+    """The end of training and the course of the test, for the protocols over time."""
 
     test_share: float = 0.2  # of the questions, the last ones, that are asked after the split
     split_ms: int | None = None  # the moment of the split itself
@@ -64,7 +64,7 @@ class Split:
             )
 
     def moment(self, asked_ms: Int64Array) -> int:
-        """The moment of the split, given the times of all questions."""
+        """Return the moment of the split, given the times of all questions."""
         if self.split_ms is not None:
             return self.split_ms
         n = len(asked_ms)
@@ -104,13 +104,13 @@ class Protocol:
         return self.name.startswith("time")
 
     def periods(self) -> Iterator[tuple[History, Iterator[Case]]]:
-        """Parts of the test in order of time: what is known at the start, and the questions."""
+        """Yield the parts of the test by time: what is known at the start, and the questions."""
         for known, queries in periods([self]):
             found = (self.case(query) for query in queries)
             yield known, (case for case in found if case is not None)
 
     def case(self, query: Query) -> Case | None:
-        """The case that a question is; None if it is no test question of this protocol."""
+        """Return the case of a question; None if it is no test question of this protocol."""
         if not self._is_test[query.position]:
             return None
         right = int(self._truth[query.position])
@@ -134,7 +134,7 @@ class Protocol:
 
 
 def periods(protocols: Sequence[Protocol]) -> Iterator[tuple[History, Iterator[Query]]]:
-    """The same for the questions of several protocols, which share the training period."""
+    """Yield the parts of the test of several protocols that share the training period."""
     first = protocols[0]
     records, test = first.records, np.unique(np.concatenate([each.test for each in protocols]))
     if not first.is_timed:
@@ -159,7 +159,7 @@ def best_answerer(records: Records) -> Int64Array:
 
 
 def protocol_names(names: Iterable[str] | None = None) -> list[str]:
-    """Names of protocols from names and the families ``paper`` and ``time``; all by default."""
+    """Return the protocols of names and of the families ``paper`` and ``time``; by default all."""
     chosen: list[str] = []
     for name in PROTOCOLS if names is None else names:
         if name not in FAMILIES and name not in PROTOCOLS:
@@ -199,7 +199,7 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
 
 
 def _given_before(records: Records, position: int, user: int) -> int:
-    """How many answers somebody had given when a question was asked."""
+    """Count the answers somebody had given when a question was asked."""
     history = History(records, int(records.questions.asked_ms[position]))
     return len(history.answers_by(int(records.codes([user])[0])))
 

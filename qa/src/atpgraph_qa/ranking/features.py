@@ -17,7 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int8Array, Int64Array
+from atpgraph.util.arrays import (
+    AnyArray,
+    Float32Array,
+    Float64Array,
+    Int8Array,
+    Int32Array,
+    Int64Array,
+)
 from atpgraph.util.jit import kernel, prefetch
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.names import AXES, FEW_MOST, FEW_OF, NAMES
@@ -137,19 +144,14 @@ class Features:
     ) -> Float64Array:
         """Write a row of features for every person, if there are rows; return the scores."""
         query, week, history = self.query, self._week, self.query.history
-        places = np.flatnonzero(codes >= 0)
-        in_memory = Grouped.of(week.rows(codes[places]), len(week.row))  # a sort, by counting
-        places = places[in_memory.positions]
-        known = codes[places]
         place = np.full(history.n_users, -1, dtype=np.int32)
-        place[known] = np.arange(len(known), dtype=np.int32)
-        rows = week.rows(known)
+        places, known, rows = by_row(codes, week.row, place)
         logs = np.empty((len(known), N_LOGS + len(MOMENT)), dtype=np.float32)
         plain = np.empty((len(known), N_PLAIN), dtype=np.float32)
         recent, direct = self._recent(place, len(known)), self._direct(place, len(known))
         add_up(self._posts, recent, self._comparison, rows, self._since, logs, plain)
         logs[:, NEAREST] = direct[:, 0] + _LEAST
-        logs[:, N_LOGS:], hour = moment_columns(query, week, known, place)
+        logs[:, N_LOGS:], hour = moment_columns(query, week, known, rows, place)
         np.log(logs, out=logs)  # at once, which takes a fraction of the time
         scores = np.zeros(len(codes))
         weigh(
@@ -204,6 +206,37 @@ class Features:
 
 
 @kernel
+def by_row(
+    codes: Int64Array, row: Int64Array, place: Int32Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Order people by the rows of weekly statistics, as they lie in memory.
+
+    Returns positions in `codes`, codes and rows, −1 left out; writes the place of every code.
+    """
+    late, count, known = row[-1], 0, np.count_nonzero(codes >= 0)
+    places, people, rows = np.empty((3, known), np.int64)
+    holder = np.full(len(row), -1, np.int64)
+    for k in range(len(codes)):
+        if codes[k] >= 0:
+            at = row[min(codes[k], len(row) - 1)]
+            if at == late:  # one row for all who came since; it is the last
+                known -= 1
+                places[known] = k
+            else:
+                holder[at] = k
+    places[known:] = places[known:][::-1].copy()
+    for at in range(len(row)):
+        if holder[at] >= 0:
+            places[count] = holder[at]
+            count += 1
+    for k in range(len(places)):
+        people[k] = codes[places[k]]
+        rows[k] = row[min(people[k], len(row) - 1)]
+        place[people[k]] = k
+    return places, people, rows
+
+
+@kernel
 def add_up(
     posts: Posts, recent: Recent, comparison: Comparison, rows: Int64Array, since: Float32Array,
     logs: Float32Array, plain: Float32Array,
@@ -221,16 +254,18 @@ def add_up(
     size = extent[rows[-1] + 1] if len(rows) else 0
     similar, known = np.empty((size, 4), np.float32), np.zeros(size, np.bool_)
     flat, found = similar.reshape(-1), np.empty((1, 4), np.float32)
+    # A pass of its own: between sums, the same takes twice as long.
     for at in range(len(rows)):
-        row = rows[at]
         # Nobody before has these questions. Compared here, memory is read in order.
-        for number in range(extent[row], extent[row + 1]):
+        for number in range(extent[rows[at]], extent[rows[at] + 1]):
             ahead = np.int64(order[min(number + _AHEAD, len(order) - 1)])
             prefetch(match, ahead)
             prefetch(share, ahead)
             near = closeness(ordered, number, vector)
             put_similar(near, order[number], match, share, factors, number, similar)
             known[number] = True
+    for at in range(len(rows)):
+        row = rows[at]
         total: Sums = (
             _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO,
             _ZERO, _ZERO, _ZERO, _ZERO, _CALM,

@@ -108,6 +108,6 @@ def nearest_to_the_prior(losses: Float64Array) -> int:
 
 
 def _folds(n_questions: int) -> list[Int64Array]:
-    """Questions that are held out together: neighbors in time, since they share what is current."""
+    """Group neighbors in time, which share what is current, into folds that are held out."""
     parts = np.array_split(np.arange(n_questions), min(FOLDS, n_questions) or 1)
     return [part for part in parts if len(part)] if n_questions > 1 else []

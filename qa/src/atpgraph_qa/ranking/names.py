@@ -76,5 +76,5 @@ STIFF = dict.fromkeys(AXES, 3.0)
 
 
 def names_of(groups: tuple[str, ...]) -> set[str]:
-    """Names of the features of some groups."""
+    """Return the names of the features of some groups."""
     return {name for group in groups for name in GROUPS[group]}

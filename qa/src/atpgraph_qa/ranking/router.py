@@ -30,7 +30,7 @@ _LATEST = 0.3  # of the training questions say how often the right person is a c
 
 
 def _presence(right: Float64Array) -> Float64Array:
-    """Days since the last answer and number of answers, from the features of people."""
+    """Return days since the last answer and number of answers, from the features of people."""
     idle = np.exp(-right[:, NAMES.index("days_since")]) - 0.05
     return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
 
@@ -164,7 +164,7 @@ class Router:
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Back from :meth:`to_json`.
 
-        Raises ValueError where the data are not those of a router with today's features.
+        Raises ValueError if the data do not describe a router with the current features.
         """
         if tuple(data["features"]) != NAMES or data["pool"] not in POOLS:
             raise ValueError("it was trained with other features")

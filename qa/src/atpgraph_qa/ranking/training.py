@@ -40,7 +40,7 @@ class Examples:
     people: Int64Array
 
     def reach(self, share: float) -> float:
-        """How often the right person was a candidate, over the last `share`; 1 if unknown."""
+        """Return how often the right person was a candidate over the last `share`, or 1."""
         resolved = self.position[self.accepted]
         if not len(resolved):
             return 1.0
@@ -84,7 +84,7 @@ def collect(
     plan: TrainingPlan | None = None,
     random_state: int = 0,
 ) -> Examples:
-    """Examples from a history.
+    """Collect training examples from a history.
 
     With a history that ends at a moment, every question is seen with what was known when it was
     asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
@@ -170,7 +170,7 @@ class _Collector:
 
 
 def largest(values: Float32Array, count: int) -> Int64Array:
-    """Positions of the largest values; of equals the first ones."""
+    """Return the positions of the largest values; the first ones among equals."""
     if count >= len(values):
         return np.arange(len(values))
     # Most people share the smallest value, that of having nothing to show.
@@ -201,7 +201,7 @@ def _joined(history: History, examples: list[_Example], missed: Int64Array) -> E
 
 
 def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
-    """The answer that teaches who was right, for every question; −1 for none.
+    """Return for every question the answer whose author counts as right; −1 for none.
 
     It is the accepted one; with `voted`, where none is, the one with at least two votes and more
     than any other. Answers by the asker do not count, nor, among the people who answered, do
@@ -232,7 +232,7 @@ def right_answers(history: History, pool: Pool, voted: bool) -> Int64Array:
 
 
 def _answers_before(history: History, answers: Int64Array) -> Int64Array:
-    """For every answer (−1 for none), how many its owner had given before it."""
+    """Count for every answer (−1 for none) how many its owner had given before it."""
     by_owner = history.records.settled().by_owner
     place = np.full(len(history.records.answers) + 1, -1, dtype=np.int64)
     place[by_owner.positions] = np.arange(len(by_owner.positions))

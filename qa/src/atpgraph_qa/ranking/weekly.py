@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.util.arrays import Float32Array, Float64Array, Int8Array, Int32Array, Int64Array
+from atpgraph.util.arrays import (
+    Float32Array,
+    Float64Array,
+    Int8Array,
+    Int32Array,
+    Int64Array,
+    UInt32Array,
+)
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.names import AXES, HABIT, POPULARITY
@@ -46,16 +53,17 @@ class Posts(NamedTuple):
     `question` the place in `order` of what they answer. `worth` has how much each counts by age,
     for three half-lives, and whether it was accepted. Questions that people asked are in
     `asked_start` and `asked` likewise. `order` has the questions by the first row that answered or
-    asked them: those of the first k rows are the first ``extent[k]``.
+    asked them: those of the first k rows are the first ``extent[k]``. Places have no sign, which
+    kernels would check.
     """
 
     start: Int64Array
     answer: Int32Array
-    question: Int32Array
+    question: UInt32Array
     worth: Float32Array
     asked_start: Int64Array
-    asked: Int32Array
-    order: Int32Array
+    asked: UInt32Array
+    order: UInt32Array
     extent: Int64Array
 
 
@@ -144,9 +152,9 @@ def _compute(history: History, start: int) -> WeeklyStats:
     if start < FOREVER:
         worth[:, :-1] = fade((given_ms[answered.positions] - start) / DAY_MS)
     worth[:, -1] = known.is_accepted[answered.positions]
-    question = known.answers.question[answered.positions].astype(np.int32)
-    own, extent = asked.positions.astype(np.int32), np.zeros(n + 1, dtype=np.int64)
-    found = np.empty(known.n_questions, dtype=np.int32)
+    question = known.answers.question[answered.positions].astype(np.uint32)
+    own, extent = asked.positions.astype(np.uint32), np.zeros(n + 1, dtype=np.int64)
+    found = np.empty(known.n_questions, dtype=np.uint32)
     number_questions(answered.indptr, question, asked.indptr, own, found, extent)
     found = found[: extent[-1]]
     return WeeklyStats(
@@ -168,8 +176,8 @@ def _compute(history: History, start: int) -> WeeklyStats:
 
 @kernel
 def number_questions(
-    start: Int64Array, question: Int32Array, asked_start: Int64Array, asked: Int32Array,
-    order: Int32Array, extent: Int64Array,
+    start: Int64Array, question: UInt32Array, asked_start: Int64Array, asked: UInt32Array,
+    order: UInt32Array, extent: Int64Array,
 ) -> None:  # fmt: skip
     """Number questions by the first row that has them; put numbers for them in both columns."""
     number, count = np.full(len(order), -1, dtype=np.int32), 0
@@ -188,35 +196,64 @@ def number_questions(
 
 
 def moment_columns(
-    query: Query, week: WeeklyStats, codes: Int64Array, place: Int32Array
+    query: Query, week: WeeklyStats, codes: Int64Array, rows: Int64Array, place: Int32Array
 ) -> tuple[Float32Array, Float32Array]:
     """Return activity at the moment of a question, and how usual it is at this hour.
 
     The first is people × :data:`MOMENT`, of which logarithms are taken. `place` has, by user code,
-    the position of each person in `codes`, −1 for others.
+    the position of each person in `codes`, −1 for others; `rows` are theirs in `week`.
     """
     history, moment = query.history, query.asked_ms
     if is_timeless(history):
         return _timeless_columns(query, codes)
-    start, rows = week.known.n_answers, week.rows(codes)
+    start = week.known.n_answers
     owner, given = history.answers.owner[start:], history.answers.given_ms[start:]
     inside = owner >= 0
     inside[inside] = place[owner[inside]] >= 0
     at, given = place[owner[inside]], given[inside]
-    result = np.empty((len(codes), len(MOMENT)), dtype=np.float32)
-    since = max(moment - week.known.now, 0) / DAY_MS
-    total = result[:, : len(_HALF_LIVES)]
-    np.multiply(week.activity[rows], np.exp2(-since / _HALF_LIVES).astype(np.float32), out=total)
     days = np.maximum(moment - given, 0) / DAY_MS
-    for column, half in enumerate(ANSWERS.values()):
-        total[:, column] += np.bincount(at, np.exp2(-days / half), len(codes))
-    total += _LEAST
-    first, last = first_and_last(at, given, len(codes))
-    first = np.where(week.first_ms[rows] > 0, week.first_ms[rows], first)
-    last = np.where(last > 0, last, week.last_ms[rows])
-    result[:, -2] = np.where(last > 0, np.maximum(moment - last, 0) / DAY_MS, _NEVER_DAYS) + 0.05
-    result[:, -1] = np.where(first > 0, np.maximum(moment - first, 0) / DAY_MS, 0.0) + 1.0
+    worth = np.exp2(-days[:, None] / _HALF_LIVES[: len(ANSWERS)])
+    since = max(moment - week.known.now, 0) / DAY_MS
+    left = np.exp2(-since / _HALF_LIVES).astype(np.float32)
+    result = np.empty((len(codes), len(MOMENT)), dtype=np.float32)
+    put_activity(
+        week.activity, week.first_ms, week.last_ms, rows, left, result, moment, at, given, worth
+    )
     return result, week.hour[rows, (moment // _HOUR) % 24]
+
+
+@kernel
+def put_activity(
+    activity: Float32Array, first_ms: Int64Array, last_ms: Int64Array, rows: Int64Array,
+    left: Float32Array, result: Float32Array, moment: int,
+    at: Int32Array, given_ms: Int64Array, worth: Float64Array,
+) -> None:  # fmt: skip
+    """Write the columns of :data:`MOMENT`: what is left of the activity of a week, and what came.
+
+    Answers since are by the people `at` their positions, and count what `worth` says.
+    """
+    since = np.zeros((len(rows), worth.shape[1]))
+    first, last = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for answer in range(len(at)):
+        person = at[answer]
+        for column in range(worth.shape[1]):
+            since[person, column] += worth[answer, column]
+        last[person] = given_ms[answer]
+        if first[person] == 0:
+            first[person] = given_ms[answer]
+    for k in range(len(rows)):
+        row = rows[k]
+        for column in range(len(left)):
+            total = activity[row, column] * left[column]
+            if column < worth.shape[1]:
+                total = np.float32(np.float64(total) + since[k, column])
+            result[k, column] = total + np.float32(_LEAST)
+        start = first_ms[row] if first_ms[row] > 0 else first[k]
+        end = last[k] if last[k] > 0 else last_ms[row]
+        idle = max(moment - end, 0) / DAY_MS if end > 0 else _NEVER_DAYS
+        tenure = max(moment - start, 0) / DAY_MS if start > 0 else 0.0
+        result[k, len(left)] = idle + 0.05
+        result[k, len(left) + 1] = tenure + 1.0
 
 
 def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Float32Array]:

@@ -1,125 +1,27 @@
-"""Who may do what and how much; errors as problem details (RFC 9457), for people as a page."""
+"""Who may do what, how often, and how large a request may be."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import logging
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
-from fastapi.routing import APIRoute
+from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from atpgraph.errors import InputError
-from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service import tables, tokens
-from atpgraph_qa.service.adapters.base import ForgedError
-from atpgraph_qa.service.database import DatabaseGoneError, NotInChargeError
-from atpgraph_qa.service.engine import BusyError
+from atpgraph_qa.service import tokens
+from atpgraph_qa.service.database import DatabaseGoneError
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.suggester import ConflictError
-from atpgraph_qa.service.tables import idempotency
 from atpgraph_qa.service.tokens import Token
 
-LOG = logging.getLogger("atpgraph.serve")
-MEDIA = "application/problem+json"
-TITLES = {
-    400: "Bad request", 401: "Token needed", 403: "Not allowed", 404: "Not found",
-    405: "Method not allowed", 408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Not JSON",
-    422: "Not valid", 429: "Too many requests", 500: "A bug", 503: "Not available now",
-}  # fmt: skip
-# Status and seconds to wait for errors that say in words what is wrong.
-_STATUS: dict[type[Exception], tuple[int, int]] = {
-    InputError: (422, 0), ForgedError: (401, 0), ConflictError: (409, 0), BusyError: (503, 1),
-    DatabaseGoneError: (503, 5), NotInChargeError: (503, 30),
-}  # fmt: skip
-
-
-class ProblemOut(BaseModel):
-    """What went wrong (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str = ""
-
-
-class ProblemError(Exception):
-    """An error to answer with."""
-
-    def __init__(
-        self, status: int, detail: str = "", headers: dict[str, str] | None = None, wait: int = 0
-    ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
-        self.title = TITLES.get(status, "Error")
-        if wait:
-            self.headers["Retry-After"] = str(wait)
-
-    def response(self) -> Response:
-        """Return the answer for a machine."""
-        name = f"urn:atpgraph:problem:{self.title.lower().replace(' ', '-')}"
-        content = ProblemOut(type=name, title=self.title, status=self.status, detail=self.detail)
-        return JSONResponse(content.model_dump(), self.status, self.headers, MEDIA)
-
-
-def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what a route may answer besides success, for the OpenAPI document."""
-    content = {MEDIA: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
-    return {status: {"description": TITLES[status], "content": content} for status in statuses}
-
-
-def as_problem(error: Exception) -> ProblemError:
-    """Return what to answer when something was raised."""
-    if isinstance(error, ProblemError):
-        return error
-    if isinstance(error, (RequestValidationError, ValidationError)):
-        # Where and what, never the value: it may be personal.
-        said = [
-            f"{'.'.join(map(str, entry['loc']))}: {entry['msg'].removeprefix('Value error, ')}"
-            for entry in error.errors()[:5]
-        ]
-        return ProblemError(422, "; ".join(said))
-    if isinstance(error, HTTPException):
-        return ProblemError(error.status_code, str(error.detail), dict(error.headers or {}))
-    for kind, (status, wait) in _STATUS.items():
-        if isinstance(error, kind):
-            return ProblemError(status, str(error), wait=wait)
-    # The message of an unforeseen error may quote data; its kind and place do not.
-    trace, last = error.__traceback__, ""
-    while trace is not None:
-        last = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": last}})
-    return ProblemError(500, f"{type(error).__name__} at {last}.")
-
-
-def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
-    """Answer whatever is raised with a problem: a machine with JSON, a browser with a page."""
-
-    def answer(request: Request, error: Exception) -> Response:
-        found = as_problem(error)
-        machine = request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi"))
-        return found.response() if machine else page(request, found)
-
-    for kind in (ProblemError, RequestValidationError, HTTPException, Exception, *_STATUS):
-        app.add_exception_handler(kind, answer)
-
-
 _KNOWN_S = 30.0  # how long a token is known without asking the database
-_STUCK_MS = 60_000  # an attempt that did not end by then died with its process
 _BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 
 
@@ -142,7 +44,7 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, caller: Hashable) -> int:
-        """Return 0 if the caller may go on, else how many seconds to wait."""
+        """Return 0 if the caller may continue, else the seconds to wait."""
         with self._lock:
             now = self.clock()
             level, then = self._held.pop(caller, (self.burst, now))
@@ -297,80 +199,3 @@ class SizeLimit:
             return whole.pop() if whole else await receive()
 
         await self.app(scope, again, send)
-
-
-def document_key(
-    key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key", min_length=1, max_length=200,
-            description="The same key with the same request gets the same answer, without a new "
-            "effect; kept for a day.",
-        ),
-    ] = None,
-) -> None:  # fmt: skip
-    """Describe the header that :class:`IdempotentRoute` reads."""
-
-
-class IdempotentRoute(APIRoute):
-    """Repeats the answer to a request that comes again under its key.
-
-    Answers other than successes are not kept.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
-        handle = super().get_route_handler()
-
-        async def handler(request: Request) -> Response:
-            key = request.headers.get("idempotency-key", "")
-            if not 0 < len(key) <= 200:
-                return await handle(request)
-            service: Service = request.app.state.service
-            # A token is known by its digest; whoever has no valid one gets no answer to keep.
-            caller = hashlib.sha256(request.headers.get("authorization", "").encode()).digest()
-            token = int.from_bytes(caller[:7], "big")
-            raw = f"{request.method} {request.url.path} ".encode() + await request.body()
-            mark = hashlib.sha256(raw).hexdigest()
-            kept = await run_in_threadpool(_begin, service, token, key, mark)
-            if kept is not None:
-                return kept
-            answer = None
-            try:
-                answer = await handle(request)
-                return answer
-            finally:
-                await run_in_threadpool(_end, service, token, key, answer)
-
-        return handler
-
-
-def _begin(service: Service, token: int, key: str, mark: str) -> Response | None:
-    """Return the answer that a key got before, None if the request is to be done."""
-    now, t = service.clock(), idempotency.c
-    with service.database.write() as connection:
-        tables.remove(connection, idempotency, t.created_ms < now - DAY_MS)
-        values = {"token": token, "name": key, "fingerprint": mark, "created_ms": now}
-        if tables.add(connection, idempotency, **values) is not None:
-            return None
-        row = tables.find_one(connection, idempotency, (t.token == token) & (t.name == key))
-    if row is None:
-        return None
-    if row["fingerprint"] != mark:
-        raise ProblemError(422, "The key was used for another request.")
-    if row["status"] is not None:
-        sent = {"Idempotent-Replay": "true", "Content-Type": "application/json"}
-        return Response(row["body"], row["status"], sent)
-    if now - row["created_ms"] < _STUCK_MS:
-        raise ProblemError(409, "The first request is still under way.", wait=1)
-    return None
-
-
-def _end(service: Service, token: int, key: str, answer: Response | None) -> None:
-    which = (idempotency.c.token == token) & (idempotency.c.name == key)
-    with service.database.write() as connection:
-        if answer is not None and 200 <= answer.status_code < 300:
-            values = {"status": answer.status_code, "body": bytes(answer.body).decode()}
-            tables.change(connection, idempotency, which, **values)
-        else:
-            tables.remove(connection, idempotency, which)

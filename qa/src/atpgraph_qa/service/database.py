@@ -16,8 +16,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from atpgraph.errors import AtpError, InputError, MissingDependencyError
+from atpgraph.errors import InputError, MissingDependencyError
 from atpgraph.util.files import fcntl
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.suggestions import fill_reports
 from atpgraph_qa.service.tables import METADATA, get_meta, put_meta
@@ -27,14 +28,20 @@ _LOCK = 0x617470  # of PostgreSQL's advisory locks: "atp"
 _APPEND = 0x617471
 
 
-class DatabaseGoneError(AtpError):
+class DatabaseGoneError(ProblemError):
     """The database does not answer; try again."""
 
+    def __init__(self, detail: str) -> None:
+        super().__init__(503, detail, wait=5)
 
-class NotInChargeError(AtpError):
+
+class NotInChargeError(ProblemError):
     """Another process acts on this database."""
 
     exit_code = 2
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(503, detail, wait=30)
 
 
 class Database:
@@ -186,7 +193,7 @@ def migrations() -> list[tuple[int, str]]:
 
 
 def make_private(path: Path) -> None:
-    """Take a file, or a folder with what is in it, away from other users of this machine."""
+    """Deny other users of this machine access to a file, or to a folder and its content."""
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         with contextlib.suppress(OSError):  # another system, or another's file
             each.chmod(0o700 if each.is_dir() else 0o600)

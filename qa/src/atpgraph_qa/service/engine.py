@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import Connection, select
 
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.threads import thread_count
 from atpgraph_qa.advisor.advisor import Advisor
@@ -36,9 +36,11 @@ from atpgraph_qa.service import events, outbox, suggestions, tables
 from atpgraph_qa.service.database import Database
 from atpgraph_qa.service.events import Closed, Edited, Event, ForgottenPeople, Reopened, Stored
 from atpgraph_qa.service.forget import erase_question_rows, erase_questions
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import get_meta, put_meta
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Newcomer
+from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, Question
 
 LOG = logging.getLogger("atpgraph.serve")
@@ -57,10 +59,6 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class BusyError(AtpError):
-    """Too many questions are waiting to be ranked."""
-
-
 class RankingLimiter:
     """Runs rankings for callers, one a core, and refuses them once `most` are waiting.
 
@@ -76,10 +74,10 @@ class RankingLimiter:
         self._threads = ThreadPoolExecutor(thread_count(None), "atp-rank")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, or raise :class:`BusyError` at once."""
+        """Return what `work` returns, or raise an error at once."""
         with self._changed:
             if self.under_way >= self.most:
-                raise BusyError("Too many questions at once.")
+                raise ProblemError(503, "Too many questions at once.", wait=1)
             self.under_way += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -89,7 +87,7 @@ class RankingLimiter:
                 self._changed.notify_all()
 
     def wait_for_callers(self, seconds: float) -> None:
-        """Wait while there are callers, but so many seconds at most."""
+        """Wait while there are callers, but at most this many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
@@ -182,6 +180,7 @@ class Engine:
             applied = int(get_meta(connection, APPLIED, "0"))
         self.exchange(self._continued(advisor, seq, applied))
         self.model, self.seq = model, max(seq, applied)
+        self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
             self.readers = Readers(self.current(), self.settings.server.readers)
@@ -197,8 +196,22 @@ class Engine:
                 advisor = self._observed(advisor, part)[0]
             seq = rows[-1].seq
 
+    def let_time_pass(self) -> None:
+        """Let what became known at midnight count: votes of the day before, a new week."""
+        midnight = self.clock() // DAY_MS * DAY_MS
+        with self.lock:
+            before = self.current()
+            if before.history.now < midnight:
+                self._warm_exchange(before.later(midnight), Advisor.later, midnight)
+
+    def _warm_exchange(self, advisor: Advisor, *change: Any) -> None:
+        """Switch to another advisor, ready for questions."""
+        if advisor.week_ms != self.current().week_ms:
+            advisor.warm_up()  # here, not when the next caller asks
+        self.exchange(advisor, *change)
+
     def go_on_from(self, merged: Advisor, seq: int) -> None:
-        """Go on with an advisor whose indexes have the events up to a number."""
+        """Continue with an advisor whose indexes have the events up to a number."""
         with self.lock:
             now = self.current()
             if merged.history.records is now.history.records:
@@ -342,6 +355,7 @@ class Engine:
         """Apply stored events; return how many there were."""
         self.limiter.wait_for_callers(_WAIT_S)
         with self.lock:
+            self.let_time_pass()
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)
                 self.waiting = events.last_seq(connection) - self.seq
@@ -364,9 +378,7 @@ class Engine:
             if work is not None:
                 asked = work(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        if advisor.week_ms != before.week_ms:
-            advisor.warm_up()  # here, not when the next caller asks
-        self.exchange(advisor, *change)
+        self._warm_exchange(advisor, *change)
         self.seq = rows[-1].seq
         self.asks.record_all(asked)
         for seq in refused:
@@ -385,7 +397,7 @@ class Engine:
                 places = np.array([place])
                 return erase_questions(advisor, places), {}, (erase_questions, places)
             return advisor, {}, ()
-        dated = _in_order([row.event for row in rows], advisor.history.last_ms - 1)
+        dated = _in_order([row.event for row in rows], _last_post(advisor))
         after = advisor.observe(dated)  # type: ignore[arg-type]
         why = {id(event): text for event, text in after.ignored}
         pairs = zip(rows, dated, strict=True)
@@ -436,7 +448,7 @@ class Engine:
 
     def dated_ahead(self) -> str:
         """Return why the history cannot be used if its last post is in the future, else ''."""
-        last = self.current().history.last_ms
+        last = self.last_post_ms
         if last <= self.clock() + DAY_MS:
             return ""
         return (
@@ -445,8 +457,17 @@ class Engine:
         )
 
     def days_behind(self) -> float:
-        """Return how old the newest post is that the service knows, in days."""
-        return max(0.0, (self.clock() - self.current().history.last_ms) / DAY_MS)
+        """Return the age of the newest known post, in days."""
+        return max(0.0, (self.clock() - self.last_post_ms) / DAY_MS)
+
+    @property
+    def last_post_ms(self) -> int:
+        """When the newest post was made that the service knows."""
+        return _last_post(self.current())
+
+
+def _last_post(advisor: Advisor) -> int:
+    return History(advisor.history.records).last_ms - 1
 
 
 def _person(row: tables.Row) -> Person:

@@ -34,7 +34,7 @@ class Edited:
     tags: Sequence[str] | None = None
 
     def changes(self) -> Row:
-        """Return what is different now."""
+        """Return what has changed."""
         new = {"title": self.title, "body": self.body, "tags": self.tags}
         return {name: value for name, value in new.items() if value is not None}
 
@@ -69,8 +69,8 @@ _NAMES = {made: name for name, made in KINDS.items()}
 class Arrival:
     """An event as it comes in.
 
-    Its name is the same however often and by whatever way it comes. The origin of a question says
-    where it is: ``url`` for people, and what the source's adapter needs.
+    Its name stays the same if it arrives several times or by several ways. The origin of a question
+    says where it is: ``url`` for people, and what the source's adapter needs.
     """
 
     name: str
@@ -186,7 +186,7 @@ class ForgottenPeople:
         self._key = bytes.fromhex(file.read_text(encoding="ascii"))
 
     def digest(self, text: object) -> str:
-        """Return what stands for a user or another text; nobody else can make it."""
+        """Return a keyed digest of a user or another text; nobody without the key can make it."""
         return hmac.new(self._key, str(text).encode(), hashlib.sha256).hexdigest()
 
     def __contains__(self, user: int) -> bool:

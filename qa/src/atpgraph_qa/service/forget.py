@@ -6,12 +6,12 @@ import copy
 import json
 import re
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Text, delete, func, or_, select, type_coerce, update
+from sqlalchemy import Connection, Text, case, select, type_coerce, update
 
 from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
@@ -20,7 +20,6 @@ from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.expertise import Expertise
 from atpgraph_qa.service import tables as db
 from atpgraph_qa.service.events import ForgottenPeople
-from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.corpus import Corpus, words
 from atpgraph_qa.timeline.events import Forgotten
 from atpgraph_qa.timeline.history import History
@@ -38,26 +37,18 @@ def forget_rows(
 ) -> dict[str, int]:  # fmt: skip
     """Remove a person from every table; return how many rows of each were removed or changed.
 
-    Their answers stay as answers of nobody. Of their questions the tags stay, so that the answers
-    of others keep their place; title and text go. `asked` are the ids of their questions, those
-    that came with the model as well.
+    Their answers stay without an owner. Of their questions the tags stay, so that the answers of
+    others keep their place; title and text go. `asked` are the ids of their questions, those that
+    came with the model as well.
     """
     mine = db.events.c.person == user
     theirs = select(db.events.c.question).where(mine, db.events.c.kind == "asked")
     titles = set(asked) | set(connection.execute(theirs).scalars())
     rows = db.find(connection, select(db.events).where(mine))
     for row in rows:
-        name = "asker" if row["kind"] == "asked" else "user"
-        payload = {**row["payload"], name: NOBODY}
-        db.change(connection, db.events, row["seq"], person=None, payload=payload)
-    # Somebody else may have been asked in their place.
-    touched = _has(connection, db.suggestions.c.people, f'"user": {user},')
-    touched = select(db.suggestions.c.id).where(touched).union(
-        *(select(t.c.suggestion).where(t.c.person == user) for t in (db.feedback, db.asks))
-    )  # fmt: skip
-    named = [number for number in connection.execute(touched).scalars() if number is not None]
-    report = {"events": len(rows), **_erase_texts(connection, user, titles, named)}
-    report["rankings"] = _blank_rankings(connection, user)
+        row["payload"] |= {"asker" if row["kind"] == "asked" else "user": NOBODY}
+    db.change_each(connection, db.events, rows, "payload")
+    report = {"events": len(rows), **_erase_texts(connection, user, titles)}
     report["settings"] = db.remove(connection, db.people, user)
     report["asks"] = db.remove(connection, db.asks, db.asks.c.person == user)
     db.change(connection, db.feedback, db.feedback.c.person == user, note="")
@@ -67,7 +58,6 @@ def forget_rows(
     waiting = db.find(connection, select(db.topic_parts))
     gone = [row["topic"] for row in waiting if row["payload"].get("asker") == user]
     db.remove(connection, db.topic_parts, db.topic_parts.c.topic.in_(gone))
-    connection.execute(delete(db.idempotency))  # answers kept for repetitions may tell of anybody
     report["mentions"] = _mentions(connection, handle) if handle else 0
     forgotten.add(connection, user, now_ms)
     return report
@@ -75,17 +65,15 @@ def forget_rows(
 
 def erase_question_rows(connection: Connection, question: int) -> None:
     """Remove title and text of a question that was deleted, and what quotes it."""
-    _erase_texts(connection, NOBODY, [question], [])
+    _erase_texts(connection, NOBODY, [question])
 
 
-def _erase_texts(
-    connection: Connection, user: int, asked: Collection[int], touched: Collection[int]
-) -> dict[str, int]:
-    """Remove the texts of questions, and of what quotes them; return how many rows quoted them.
+def _erase_texts(connection: Connection, user: int, asked: Collection[int]) -> dict[str, int]:
+    """Remove the texts of questions, what quotes them, and what names a user (unless nobody).
 
-    Of the suggestions `touched`, and of messages about them, the person goes as well.
+    Returns how many messages and suggestions changed.
     """
-    about, quoted = set(touched), set(asked)
+    about, quoted = set[int](), set(asked)
     for part in _chunks(asked):
         mine = db.suggestions.c.question.in_(part)
         about |= set(connection.execute(select(db.suggestions.c.id).where(mine)).scalars())
@@ -96,56 +84,67 @@ def _erase_texts(
             connection, db.questions, db.questions.c.id.in_(part), title="", body="", origin={}
         )
         texts = db.events.c.kind.in_(("asked", "edited")) & db.events.c.question.in_(part)
-        for row in db.find(connection, select(db.events).where(texts)):
-            payload = {**row["payload"], "title": "", "body": ""}
-            db.change(connection, db.events, row["seq"], payload=payload, origin={})
-    report = {"messages": 0, "suggestions": 0}
-    for part in _chunks(about):
-        for row in db.find(connection, select(db.outbox).where(db.outbox.c.suggestion.in_(part))):
-            data = row["payload"].get("data", {})
-            listed, subject = data.get("people", ()), data.get("question", {}).get("id")
-            if subject in quoted or any(_tells(person, user, quoted) for person in listed):
-                state = "cancelled" if row["state"] == "waiting" else row["state"]
-                db.change(connection, db.outbox, row["id"], payload={}, state=state)
-                report["messages"] += 1
-        for row in db.find(connection, select(db.suggestions).where(db.suggestions.c.id.in_(part))):
-            kept = [_without_quotes(person, quoted) for person in row["people"]]
-            kept = [person for person in kept if person["user"] != user]
-            notes = [note for note in row["notes"] if f"User {user} " not in note]
-            if kept != row["people"] or notes != row["notes"]:
-                db.change(connection, db.suggestions, row["id"], people=kept, notes=notes)
-                report["suggestions"] += 1
-    return report
+        rows = db.find(connection, select(db.events).where(texts))
+        for row in rows:
+            row |= {"payload": {**row["payload"], "title": "", "body": ""}, "origin": {}}
+        db.change_each(connection, db.events, rows, "payload", "origin")
+    named, t = f'"user": {user},', db.outbox.c
+    messages = connection.execute(select(t.id, t.suggestion, type_coerce(t.payload, Text)))
+    gone = [
+        number
+        for number, suggestion, text in messages
+        if (user >= 0 and named in text) or (suggestion in about and _quotes(text, quoted))
+    ]
+    state = case((t.state == "waiting", "cancelled"), else_=t.state)
+    for part in _chunks(gone):
+        db.change(connection, db.outbox, t.id.in_(part), payload={}, state=state)
+    changed = _erase_from_suggestions(connection, user, quoted, about)
+    return {"messages": len(gone), "suggestions": changed}
 
 
-def _without_quotes(person: Row, quoted: set[int]) -> Row:
-    reasons = [each for each in person["reasons"] if not quoted.intersection(each["questions"])]
-    return {**person, "reasons": reasons}
+def _quotes(text: str, quoted: set[int]) -> bool:
+    """Return whether a message is about one of some questions, or quotes one."""
+    data = json.loads(text).get("data", {})
+    listed = [reason for person in data.get("people", ()) for reason in person["reasons"]]
+    cited = {q for reason in listed for q in reason.get("questions", ())}
+    return data.get("question", {}).get("id") in quoted or bool(cited & quoted)
 
 
-def _tells(person: Row, user: int, quoted: set[int]) -> bool:
-    """Return whether an entry of a message is about a user or quotes one of some questions."""
-    cited = {q for reason in person["reasons"] for q in reason.get("questions", ())}
-    return person["user"] == user or bool(cited & quoted)
+def _erase_from_suggestions(
+    connection: Connection, user: int, quoted: set[int], about: set[int]
+) -> int:
+    """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
-
-def _blank_rankings(connection: Connection, user: int) -> int:
-    """Put nobody in the place of a person in rankings and decisions; return how many rows.
-
-    The database does it: thousands of suggestions may rank somebody. Places stay as they were.
-    Lists are JSON in one form, so a person is found by what surrounds their id.
+    In rankings nobody comes in their place. Thousands of suggestions may name somebody, so lists
+    are changed as the text that JSON makes of them, which has one form: what surrounds an id is
+    not found in a text within it, where quotation marks have backslashes.
     """
-    t = db.suggestions.c
-    forms = [(column, '"person": ', ",") for column in (t.ranking, t.decisions)]
-    forms += [(t.baseline, before, after) for before in ("[", " ") for after in (",", "]")]
-    named = [_has(connection, column, f"{a}{user}{b}") for column, a, b in forms]
-    ids = connection.execute(select(t.id).where(or_(t.outcome == user, *named))).scalars().all()
-    for part in _chunks(ids):
-        for column, a, b in forms:
-            text = type_coerce(column, Text)
-            new = func.replace(text, f"{a}{user}{b}", f"{a}{NOBODY}{b}")
-            db.change(connection, db.suggestions, t.id.in_(part), **{column.name: new})
-    return len(ids)
+    t, names = db.suggestions.c, ("people", "notes", "ranking", "decisions", "baseline")
+    texts = [type_coerce(t[name], Text).label(name) for name in names]
+    named, entry = f'{{"user": {user},', re.compile(r', (?=\{"user": )')
+    ranked, listed = f'"person": {user},', re.compile(rf"(?<=[\[ ]){user}(?=[,\]])")
+    changed = []
+    for row in connection.execute(select(t.id, *texts)):
+        new = dict(zip(names, row[1:], strict=True))
+        if user >= 0:
+            if named in new["people"]:
+                kept = [e for e in entry.split(new["people"][1:-1]) if not e.startswith(named)]
+                new["people"] = f"[{', '.join(kept)}]"
+            for name in ("ranking", "decisions"):
+                new[name] = new[name].replace(ranked, f'"person": {NOBODY},')
+            new["baseline"] = listed.sub(str(NOBODY), new["baseline"])
+            if f"User {user} " in new["notes"]:
+                notes = [note for note in json.loads(new["notes"]) if f"User {user} " not in note]
+                new["notes"] = json.dumps(notes)
+        if row.id in about:
+            people = json.loads(new["people"])
+            for person in people:
+                reasons = person["reasons"]
+                person["reasons"] = [r for r in reasons if not quoted.intersection(r["questions"])]
+            new["people"] = json.dumps(people)
+        if any(new[name] != old for name, old in zip(names, row[1:], strict=True)):
+            changed.append({"id": row.id, **new})
+    return db.change_each(connection, db.suggestions, changed, *names)
 
 
 def _mentions(connection: Connection, handle: str) -> int:
@@ -179,12 +178,7 @@ def _columns(*kinds: type) -> list[Any]:
     return [c for table in db.METADATA.sorted_tables for c in table.c if isinstance(c.type, kinds)]
 
 
-def _has(connection: Connection, column: Any, text: str) -> Any:
-    find_in = func.instr if connection.dialect.name == "sqlite" else func.strpos
-    return find_in(column, text) > 0
-
-
-def _chunks(ids: Collection[int]) -> Iterator[list[int]]:
+def _chunks(ids: Iterable[Any]) -> Iterator[list[Any]]:
     wanted = sorted(ids)
     for start in range(0, len(wanted), _AT_ONCE):
         yield wanted[start : start + _AT_ONCE]
@@ -201,9 +195,9 @@ def asked_by(advisor: Advisor, user: int) -> list[int]:
 def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
-    Their posts stay as posts of nobody, so that what others did keeps its meaning; titles, words
-    and vectors of their questions go, and ``@handle`` from the titles of others. In the embedded
-    graph their node stays under a number drawn at random.
+    Their posts stay without an owner, so that the actions of others keep their meaning; titles,
+    words and vectors of their questions are deleted, and ``@handle`` in the titles of others. In
+    the embedded graph their node stays under a number drawn at random.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])

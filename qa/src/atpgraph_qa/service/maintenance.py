@@ -121,7 +121,7 @@ def _fingerprint(model: Path) -> str:
 FORMAT = "atpgraph-serve-backup"
 _FILE = re.compile(r"[a-z][a-z0-9_-]*\.(json|npz)")  # what a snapshot may hold
 _SNAPSHOT = re.compile(r"[0-9]+-[0-9]+")
-_LEFT_OUT = ("sessions", "idempotency")  # of no use elsewhere
+_LEFT_OUT = ("sessions",)  # of no use elsewhere
 _ROWS = 500
 _ATTEMPTS = 5
 # What a damaged backup makes of zipfile, json and the database.

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx2 as httpx
 from sqlalchemy import Connection, select
 
-from atpgraph.errors import AtpError
+from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.service import tables
 from atpgraph_qa.service.adapters import ADAPTERS
 from atpgraph_qa.service.adapters.base import Adapter, Call, Message
@@ -139,10 +139,6 @@ def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
     return found
 
 
-class RefusedError(AtpError):
-    """An address that must not be contacted."""
-
-
 def resolve(host: str, port: int) -> list[str]:
     """Return all addresses of a host."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -169,7 +165,7 @@ def is_public(address: str) -> bool:
 def checked_address(
     url: str, allowed: Collection[str] = (), resolver: Resolve = resolve
 ) -> tuple[str, str, int]:
-    """Return address, host and port of a URL; :class:`RefusedError` if it is private.
+    """Return address, host and port of a URL, or raise an error if it is private.
 
     The caller connects to the address that was checked, not to the name, which may mean another
     one a moment later: a webhook must not reach what only this machine can reach.
@@ -177,15 +173,15 @@ def checked_address(
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host:
-        raise RefusedError("The address is not one of http or https.")
+        raise InputError("The address is not one of http or https.")
     addresses: list[str] = []
     with contextlib.suppress(OSError, ValueError, UnicodeError):
         port = parts.port or (443 if parts.scheme == "https" else 80)
         addresses = resolver(host, port)
     if not addresses:
-        raise RefusedError("The host does not resolve.")
+        raise InputError("The host does not resolve.")
     if host not in allowed and not all(is_public(address) for address in addresses):
-        raise RefusedError("The host has a private address; allow it by deliver.allow_private.")
+        raise InputError("The host has a private address; allow it by deliver.allow_private.")
     return addresses[0], host, port
 
 

@@ -19,17 +19,14 @@ from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.access import (
-    ProblemError,
     admit,
-    answer_problems,
-    as_problem,
     client_of,
     service_of,
 )
+from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
 from atpgraph_qa.service.render import HEADERS, figures, render, static
 from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
-from atpgraph_qa.service.suggester import ConflictError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
 
@@ -45,10 +42,6 @@ FILTERS = {
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
 Find = Annotated[str, Query(max_length=100)]
-
-
-class LoginNeededError(Exception):
-    """Raised if nobody is logged in."""
 
 
 def logged_in(request: Request) -> Token:
@@ -111,7 +104,7 @@ def _visitor(scope: str) -> Any:
         if scope:
             visit.who = logged_in(request)
             if visit.who == GUEST:
-                raise LoginNeededError
+                raise ProblemError(401, "Log in first.")
             admit(request, visit.who, scope)
         return visit
 
@@ -141,7 +134,7 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
         def work(visit: Visit, **more: Any) -> Response:
             try:
                 return action(visit, **more)
-            except (ValidationError, InputError, ConflictError, ProblemError) as error:
+            except (ValidationError, InputError, ProblemError) as error:
                 found = as_problem(error)
                 if found.status not in (409, 422):
                     raise
@@ -205,7 +198,7 @@ def home() -> Response:
 
 @router.get("/inbox")
 def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
-    """Questions with the people suggested for them, a card each."""
+    """Show the questions with the people suggested for them, one card each."""
     show = show if show in FILTERS else "open"
     with visit.service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
@@ -232,13 +225,13 @@ def _newest(service: Service) -> int:
 
 @router.get("/inbox/newest")
 def newest(visit: Reader) -> Response:
-    """The number of the newest suggestion, so that an open page can tell."""
+    """Return the number of the newest suggestion, so that an open page can notice it."""
     return JSONResponse({"newest": _newest(visit.service)})
 
 
 @router.get("/inbox/{suggestion}")
 def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
-    """A suggestion with every decision."""
+    """Show a suggestion with every decision."""
     with visit.service.database.read() as connection:
         row = suggestions.get_suggestion(connection, suggestion)
         return visit.show("suggestion.html", s=_card(visit.service, connection, row))
@@ -247,7 +240,7 @@ def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
 @router.post("/inbox/{suggestion}/feedback")
 @keeps_typed(one_suggestion)
 def feedback(visit: Writer, suggestion: RowId) -> Response:
-    """Accept, decline, ask somebody else."""
+    """Accept, decline or reassign a suggestion."""
     values = {"verdict": visit.form.get("verdict"), "person": _named_person(visit)}
     given = schemas.FeedbackIn.model_validate(values)
     found = routes.give_feedback(visit.service, suggestion, given, visit.who)
@@ -282,14 +275,14 @@ def people(visit: Reader, find: Find = "", cursor: Cursor = "") -> Response:
 
 @router.get("/people/find")
 def find_people(visit: Reader, q: Find = "") -> Response:
-    """Names that fit what is being typed."""
+    """Return the names that match what is being typed."""
     found = visit.service.engine.directory.find(q, 10)
     return JSONResponse([person.handle for person in found])
 
 
 @router.get("/people/{person}")
 def one_person(visit: Reader, person: PersonId) -> Response:
-    """A person and their settings."""
+    """Show a person and their settings."""
     return visit.show("person.html", p=routes.get_person(visit.service, person))
 
 
@@ -319,7 +312,7 @@ def forget(visit: Admin, person: PersonId) -> Response:
 @router.get("/opt-out/{person}/{code}")
 @router.post("/opt-out/{person}/{code}")
 def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
-    """Where the link in a message leads: no login, the link is the secret."""
+    """Show the page behind the link in a message; the link is the secret, so no login."""
     expected = visit.service.suggester.opt_out_code(person)
     if not hmac.compare_digest(code.encode(), expected.encode()):
         visit.request.app.state.auth.failures.take(client_of(visit.request))
@@ -334,7 +327,7 @@ def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
 
 @router.get("/quality")
 def quality_page(visit: Reader) -> Response:
-    """Charts."""
+    """Show the charts of quality."""
     service = visit.service
     found = routes.get_quality(service, DAYS)
     ids, asked = service.engine.asks.week(service.clock())
@@ -345,7 +338,7 @@ def quality_page(visit: Reader) -> Response:
 
 @router.get("/shadow")
 def shadow(visit: Reader) -> Response:
-    """What would have happened."""
+    """Show what would have happened."""
     service = visit.service
     found, since = routes.get_quality(service, DAYS, True), service.clock() - DAYS * DAY_MS
     with service.database.read() as connection:
@@ -355,7 +348,7 @@ def shadow(visit: Reader) -> Response:
 
 @router.get("/tags")
 def tags_page(visit: Reader) -> Response:
-    """Topics without experts."""
+    """Show topics without experts."""
     return visit.show("tags.html", tags=routes.get_tags(visit.service))
 
 
@@ -382,7 +375,7 @@ async def try_question(visit: Router) -> Response:
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    """Mode, settings, tokens, messages, models, and who did what."""
+    """Show mode, settings, tokens, messages, models, and who did what."""
     return _settings(visit)
 
 
@@ -441,7 +434,9 @@ def add_pages(app: FastAPI) -> None:
     app.include_router(router)
 
     def error_page(request: Request, error: ProblemError) -> Response:
-        with contextlib.suppress(AtpError, ProblemError):  # it may be the database that is gone
+        if error.status == 401:
+            return back("/login")
+        with contextlib.suppress(AtpError):  # it may be the database that is gone
             shown = {"title": error.title, "wrong": error.detail}
             page = render(request, "error.html", logged_in(request), error.status, **shown)
             page.headers.update(error.headers)
@@ -449,7 +444,3 @@ def add_pages(app: FastAPI) -> None:
         return error.response()
 
     answer_problems(app, error_page)
-
-    @app.exception_handler(LoginNeededError)
-    async def _(request: Request, error: LoginNeededError) -> Response:
-        return back("/login")

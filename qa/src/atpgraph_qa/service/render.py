@@ -16,8 +16,8 @@ from atpgraph.report import Bar, Line, bar_chart, line_chart
 from atpgraph.util.palette import DARK, LIGHT, variables
 from atpgraph_qa._version import __version__
 from atpgraph_qa.advisor.people import time_zone
-from atpgraph_qa.service.access import ProblemError
 from atpgraph_qa.service.adapters.base import plain_text
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.schemas import QualityOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -145,7 +145,7 @@ def render(request: Request, name: str, token: Token, status: int = 200, **value
 def _old(service: Service) -> Row | None:
     """Return when the newest post was, if that is long ago."""
     days = service.engine.days_behind()
-    last = service.engine.current().history.last_ms
+    last = service.engine.last_post_ms
     return {"days": round(days), "last_ms": int(last)} if days >= OLD_DAYS else None
 
 

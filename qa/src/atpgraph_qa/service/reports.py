@@ -85,7 +85,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _calibration(connection: Connection, since_ms: int, shadow: bool | None) -> list[Row]:
-    """Return, for people with about the same confidence, how many gave the answer."""
+    """Return how many people gave the answer, grouped by similar confidence."""
     t = calibration.c
     query = select(t.bin, func.sum(t.people), func.sum(t.stated), func.sum(t.observed))
     query = _only(query.where(t.day >= since_ms // DAY_MS), t, shadow)

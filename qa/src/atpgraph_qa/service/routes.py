@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
@@ -18,15 +18,12 @@ from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.access import (
     Caller,
-    IdempotentRoute,
-    ProblemError,
     Serving,
     check_token,
-    described,
-    document_key,
     needs,
 )
 from atpgraph_qa.service.adapters import SOURCES
+from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
@@ -40,6 +37,10 @@ MessageId = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str, Query(max_length=60)]
 Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
+Once = Annotated[
+    str, Header(alias="Idempotency-Key", max_length=200,
+                description="The same key again, within a day, has no new effect."),
+]  # fmt: skip
 State = Literal[
     "proposed", "delivered", "accepted", "declined", "reassigned", "answered", "expired",
     "withdrawn",
@@ -47,26 +48,23 @@ State = Literal[
 
 
 def _route(
-    call: str, scope: str, tag: str, *statuses: int, status: int = 200, **more: Any
+    call: str, scope: str, tag: str, *statuses: int, status: int = 200
 ) -> Callable[[Route], Route]:
     """Return a decorator for a route like ``GET /v1/mode`` that needs a token with a scope.
 
-    The first sentence of its docstring is the summary; what changes something may be sent twice.
+    The first sentence of its docstring is the summary.
     """
     method, path = call.split()
-    checks, kinds = [needs(scope)], {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
-    # What a new token is must not be kept, not even for a repetition.
-    if method != "GET" and path not in ("/v1/route", "/v1/tokens"):
-        checks.append(Depends(document_key))
-        more["route_class_override"] = IdempotentRoute
+    kinds = {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
+    if method != "GET":
         kinds.add(409)
 
     def add(function: Route) -> Route:
         summary, _, about = (function.__doc__ or "").partition(". ")
         router.add_api_route(
-            path, function, methods=[method], tags=[tag], status_code=status, dependencies=checks,
+            path, function, methods=[method], tags=[tag], status_code=status,
+            dependencies=[needs(scope)], responses=described(*sorted(kinds)),
             summary=summary.strip().rstrip("."), description=" ".join(about.split()) or None,
-            responses=described(*sorted(kinds)), **more,
         )  # fmt: skip
         return function
 
@@ -89,21 +87,7 @@ async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
 
 
-EVENTS: tuple[tuple[str, type[BaseModel], str], ...] = (
-    ("questions", schemas.QuestionIn, "A question was asked. Stored at once, routed a moment "
-     "later. Sending it again has no effect."),
-    ("edits", schemas.EditIn, "A question was edited. A suggestion that was not sent yet is "
-     "renewed."),
-    ("closures", schemas.ClosureIn, "A question was closed, deleted or opened again. Ends its "
-     "suggestions; title and text of a deleted question are removed."),
-    ("answers", schemas.AnswerIn, "An answer was given. Stops asking about the question, and is "
-     "evidence of what the person knows."),
-    ("acceptances", schemas.AcceptanceIn, "An answer was accepted."),
-    ("votes", schemas.VoteIn, "An answer got a vote."),
-)  # fmt: skip
-
-
-def _event_route(path: str, model: type[BaseModel], about: str) -> None:
+def _event_route(path: str, model: type[BaseModel]) -> None:
     def store(service: Serving, given: Any) -> EventOut:
         if service.engine.waiting > service.settings.limits.queue_events:
             raise ProblemError(503, "Too many events are waiting.", wait=10)
@@ -111,12 +95,12 @@ def _event_route(path: str, model: type[BaseModel], about: str) -> None:
         (seq,) = service.engine.append([arrival])
         return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
 
-    store.__name__, store.__doc__, store.__annotations__["given"] = path, about, model
+    store.__name__, store.__doc__, store.__annotations__["given"] = path, model.__doc__, model
     _route(f"POST /v1/{path}", "write", "events", status=202)(store)
 
 
-for each in EVENTS:
-    _event_route(*each)
+for each, event in schemas.EVENTS.items():
+    _event_route(each, event)
 
 
 @router.post(
@@ -141,34 +125,11 @@ async def hook(
     return await run_in_threadpool(work)
 
 
-def _person(service: Service, user: int) -> PersonOut:
-    engine, now = service.engine, service.clock()
-    if not engine.knows(user):
-        raise ProblemError(404, "The site does not know this person.")
-    history = engine.current().history
-    code = int(history.codes([user])[0])
-    given, won, last = (
-        int(counts[code]) if code >= 0 else 0
-        for counts in (history.n_given, history.n_won, history.last_answer_ms)
-    )
-    no = engine.dispatcher().why_not(engine.directory[user], now)
-    return PersonOut(
-        **asdict(engine.directory[user]),
-        answers=given,
-        accepted=won,
-        last_answer_ms=last or None,
-        asked_day=engine.asks.times_asked(user, now, 1.0),
-        asked_week=engine.asks.times_asked(user, now, 7.0),
-        may_be_asked=no is None,
-        why_not="" if no is None else no.text,
-    )
-
-
 @_route("GET /v1/people", "read", "people")
 def people(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     find: Annotated[str, Query(max_length=100)] = "",
-) -> schemas.PeoplePage:  # fmt: skip
+) -> schemas.Page[PersonOut]:  # fmt: skip
     """People who set something or were asked. By id; with `find`, those whose name or id fits."""
     engine, further = service.engine, ""
     wanted = find.strip().lstrip("@")
@@ -182,8 +143,8 @@ def people(
         later = sorted(user for user in known if user > after)
         chosen = later[:limit]
         further = suggestions.make_cursor(chosen[-1]) if len(later) > limit else ""
-    items = [_person(service, user) for user in chosen if engine.knows(user)]
-    return schemas.PeoplePage(items=items, cursor=further)
+    items = [get_person(service, user) for user in chosen if engine.knows(user)]
+    return schemas.Page(items=items, cursor=further)
 
 
 @_route("GET /v1/people/{person}", "read", "people", 404)
@@ -191,7 +152,26 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
     """A person. What they set, what they did, how often they were asked, and whether they may
     be.
     """
-    return _person(service, person)
+    engine, now = service.engine, service.clock()
+    if not engine.knows(person):
+        raise ProblemError(404, "The site does not know this person.")
+    history = engine.current().history
+    code = int(history.codes([person])[0])
+    given, won, last = (
+        int(counts[code]) if code >= 0 else 0
+        for counts in (history.n_given, history.n_won, history.last_answer_ms)
+    )
+    no = engine.dispatcher().why_not(engine.directory[person], now)
+    return PersonOut(
+        **asdict(engine.directory[person]),
+        answers=given,
+        accepted=won,
+        last_answer_ms=last or None,
+        asked_day=engine.asks.times_asked(person, now, 1.0),
+        asked_week=engine.asks.times_asked(person, now, 7.0),
+        may_be_asked=no is None,
+        why_not="" if no is None else no.text,
+    )
 
 
 @_route("PATCH /v1/people/{person}", "write", "people", 404)
@@ -205,7 +185,7 @@ def patch_person(
         raise ProblemError(404, "The site does not know this person.")
     changed = replace(service.engine.directory[person], **given.changes())
     service.engine.save_person(changed, str(who))
-    return _person(service, person)
+    return get_person(service, person)
 
 
 @_route("DELETE /v1/people/{person}", "admin", "people")
@@ -215,12 +195,14 @@ def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.Fo
 
 
 @_route("POST /v1/people/{person}/asks", "write", "people", status=201)
-def ask_elsewhere(service: Serving, person: PersonId, given: schemas.AskIn) -> StatusOut:
+def ask_elsewhere(
+    service: Serving, person: PersonId, given: schemas.AskIn, who: Caller, key: Once = ""
+) -> StatusOut:
     """A person was asked elsewhere. Counts like any other request: people have one amount of
     patience.
     """
     if person not in service.engine.forgotten_people:
-        service.suggester.note_ask(person, given.kind)
+        service.suggester.note_ask(person, given.kind, who.digest("ask", key))
     return StatusOut(status="noted")
 
 
@@ -236,14 +218,14 @@ def list_suggestions(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     state: Annotated[tuple[State, ...], Query()] = (), question: Filter = None,
     person: Filter = None, shadow: bool | None = None,
-) -> schemas.SuggestionPage:  # fmt: skip
+) -> schemas.Page[SuggestionOut]:  # fmt: skip
     """Suggestions, newest first. Pages by cursor; filters can be combined."""
     with service.database.read() as connection:
         rows, further = suggestions.list_suggestions(
             connection, limit, cursor, state=state, question=question, person=person, shadow=shadow
         )
     items = [suggestion_out(service, row) for row in rows]
-    return schemas.SuggestionPage(items=items, cursor=further)
+    return schemas.Page(items=items, cursor=further)
 
 
 @_route("GET /v1/suggestions/{suggestion}", "read", "suggestions", 404)
@@ -255,14 +237,15 @@ def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
 
 @_route("POST /v1/suggestions/{suggestion}/feedback", "write", "suggestions", 404)
 def give_feedback(
-    service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller
+    service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller, key: Once = ""
 ) -> SuggestionOut:
     """Accept, decline, reassign. Accept asks the people if nobody did; decline goes on to the
     next; reassign asks another.
     """
     found = service.suggester.feedback(
-        suggestion, given.verdict, by=str(who), person=given.person, token=who.id, note=given.note
-    )
+        suggestion, given.verdict, by=str(who), once=who.digest("feedback", key),
+        person=given.person, token=who.id, note=given.note,
+    )  # fmt: skip
     return suggestion_out(service, found)
 
 

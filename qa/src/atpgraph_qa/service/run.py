@@ -28,9 +28,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from atpgraph.errors import InputError
 from atpgraph_qa._version import __version__
 from atpgraph_qa.service import routes, tables
-from atpgraph_qa.service.access import Authenticator, ProblemOut, SizeLimit, needs
+from atpgraph_qa.service.access import Authenticator, SizeLimit, needs
 from atpgraph_qa.service.database import DatabaseGoneError
 from atpgraph_qa.service.pages import add_pages
+from atpgraph_qa.service.problems import ProblemOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Limits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -45,6 +45,7 @@ Tags = Annotated[
 Name = Annotated[str, Field(min_length=1, max_length=200), Clean]
 Moment = Annotated[datetime, AfterValidator(_in_range)]
 Scope = Literal["read", "route", "write", "admin"]
+Item = TypeVar("Item")
 
 
 class _In(BaseModel):
@@ -73,7 +74,7 @@ class _EventIn(_In):
 
 
 class QuestionIn(_EventIn):
-    """A question that was asked on the site."""
+    """A question was asked. Stored at once, routed a moment later; sent again it has no effect."""
 
     model_config = _example(
         id=501, title="Why do tomato leaves turn yellow?", body="They started at the bottom.",
@@ -92,7 +93,7 @@ class QuestionIn(_EventIn):
 
 
 class EditIn(_EventIn):
-    """A question was edited; what is left out stayed."""
+    """A question was edited. What is left out stayed. A suggestion not sent yet is renewed."""
 
     model_config = _example(question=501, title="Why yellow leaves?", at="2026-11-17T09:05Z")
     makes = Edited
@@ -103,7 +104,9 @@ class EditIn(_EventIn):
 
 
 class ClosureIn(_EventIn):
-    """A question was closed, deleted or opened again."""
+    """A question was closed, deleted or opened again. Ends its suggestions; title and text of a
+    deleted question are removed.
+    """
 
     model_config = _example(question=501, state="closed", at="2026-11-17T09:05:00Z")
     question: Id
@@ -117,7 +120,9 @@ class ClosureIn(_EventIn):
 
 
 class AnswerIn(_EventIn):
-    """An answer that was given."""
+    """An answer was given. Stops asking about the question, and is evidence of what the person
+    knows.
+    """
 
     model_config = _example(id=9001, question=501, user=27, at="2026-11-17T09:30:00Z")
     makes = Answered
@@ -136,7 +141,7 @@ class AcceptanceIn(_EventIn):
 
 
 class VoteIn(_EventIn):
-    """A vote for an answer."""
+    """An answer got a vote."""
 
     model_config = _example(id="vote-77", answer=9001, value=1, at="2026-11-17T11:00:00Z")
     makes = Voted
@@ -145,6 +150,10 @@ class VoteIn(_EventIn):
     value: Literal[-1, 1]
 
 
+EVENTS: dict[str, type[_EventIn]] = {
+    "questions": QuestionIn, "edits": EditIn, "closures": ClosureIn, "answers": AnswerIn,
+    "acceptances": AcceptanceIn, "votes": VoteIn,
+}  # fmt: skip
 SIGNED: dict[str, type[_EventIn]] = {
     "question.created": QuestionIn, "question.edited": EditIn, "question.closed": ClosureIn,
     "answer.created": AnswerIn, "answer.accepted": AcceptanceIn, "answer.voted": VoteIn,
@@ -165,7 +174,7 @@ class RouteIn(_In):
 
 
 class PersonIn(_In):
-    """What to change of a person; what is left out stays."""
+    """Changes to a person; omitted fields do not change."""
 
     model_config = _example(opted_out=False, hours="09:00-17:00", time_zone="Europe/Vienna")
     handle: Annotated[str, Field(max_length=100), Clean] | None = None
@@ -251,15 +260,15 @@ class PersonOut(Person):
     why_not: str
 
 
-class PeoplePage(BaseModel):
-    """Some people, and where to go on."""
+class Page(BaseModel, Generic[Item]):
+    """Some of a list, and the cursor with which the rest goes on."""
 
-    items: list[PersonOut]
+    items: list[Item]
     cursor: str
 
 
 class RankedOut(BaseModel):
-    """One of the best, whatever the caps said."""
+    """One of the best, regardless of caps."""
 
     person: int
     confidence: float
@@ -311,13 +320,6 @@ class SuggestionOut(BaseModel):
     baseline_place: int | None
     resolved_ms: int | None
     feedback: list[FeedbackOut] = []
-
-
-class SuggestionPage(BaseModel):
-    """Some suggestions, newest first, and where to go on."""
-
-    items: list[SuggestionOut]
-    cursor: str
 
 
 class ForgottenOut(BaseModel):

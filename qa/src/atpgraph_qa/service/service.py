@@ -1,4 +1,4 @@
-"""The service as a whole: what is started, what runs in the background, what is stopped."""
+"""The service as a whole: start, background work, stop."""
 
 from __future__ import annotations
 
@@ -139,14 +139,15 @@ class Service:
 
     def run_maintenance(self) -> int:
         """Do what has to be done now and then."""
+        self.engine.let_time_pass()
         self.release_waiting_topics()
         self.suggester.escalate()
         self.suggester.expire()
         self.engine.place_newcomers()
         self.engine.asks.week(self.clock())  # drops what is older
-        seen = tables.seen_hooks
+        t = tables.seen.c
         with self.database.write() as connection:
-            tables.remove(connection, seen, (seen.c.at_ms < self.clock() - DAY_MS) & ~seen.c.keep)
+            tables.remove(connection, tables.seen, (t.at_ms < self.clock() - DAY_MS) & ~t.keep)
         self.engine.recalibrate()
         self.trainer.tend()
         if self.snapshots.due():
@@ -171,11 +172,10 @@ class Service:
 
     def receive(self, incoming: Incoming) -> HookOut:
         """Store what a hook said; return how much of it was new."""
+        seen, now = tables.seen, self.clock()
         with self.database.write() as connection:
-            if incoming.once:
-                seen = {"digest": incoming.once, "keep": incoming.once_for_good}
-                if not tables.add(connection, tables.seen_hooks, at_ms=self.clock(), **seen):
-                    return HookOut(duplicates=1)
+            if incoming.once and tables.find_one(connection, seen, incoming.once):
+                return HookOut(duplicates=1)
             learned = self.engine.learn_names(connection, incoming.names)
         for person in learned:
             self.engine.directory.put(person)
@@ -184,8 +184,11 @@ class Service:
         for user in incoming.forget:
             self.forget(user, "the site")
         said = [
-            self.suggester.feedback(v.suggestion, v.verdict, by=v.who) for v in incoming.verdicts
+            self.suggester.feedback(suggestion, verdict, by=who)
+            for suggestion, verdict, who in incoming.verdicts
         ]
+        with self.database.write() as connection:  # last: what failed half way may come again
+            tables.is_new(connection, incoming.once, now, incoming.once_for_good)
         return HookOut(
             events=sum(number is not None for number in numbers),
             duplicates=sum(number is None for number in numbers),

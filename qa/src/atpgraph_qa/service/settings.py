@@ -149,7 +149,7 @@ class Rules(Section):
     time_zone: Zone = _is("UTC", "Of people who set none, of holidays, and of times on the page.")
     holidays: Days = _is((), "Days on which nobody is asked, like 2026-12-25.")
     per_day: Count = _is(2, "Asks of one person in 24 hours.")
-    per_week: Count = _is(5, "Asks in seven days, for people without a capacity of their own.")
+    per_week: Count = _is(5, "Asks in seven days, for people who have not set a capacity.")
     rest_hours: NotNegative = _is(4.0, "Leave people alone for so long after any ask.")
     escalate_hours: NotNegative = _is(24.0, "Ask more people after so much silence; 0: never.")
     escalations: Count = _is(1, "How often to do so for one question.")
@@ -169,7 +169,8 @@ class Rules(Section):
             text = str(values["shadow"]).lower()
             if text not in ("true", "false", "1", "0", "yes", "no"):
                 raise ValueError("policy.shadow is true or false")
-            warnings.warn("policy.shadow is policy.mode now", DeprecationWarning, stacklevel=2)
+            notice = "policy.shadow is now policy.mode; the old name will be removed in 0.4."
+            warnings.warn(notice, DeprecationWarning, stacklevel=2)
             mode = "shadow" if text in ("true", "1", "yes") else "automatic"
             values = {k: v for k, v in values.items() if k != "shadow"} | {"mode": mode}
         return values
@@ -190,7 +191,7 @@ class Retraining(Section):
 
 
 class Hooks(Section):
-    """What comes in from other sites."""
+    """Incoming webhooks."""
 
     discourse_secret: str = _secret("", "Secret of the webhook in Discourse.")
     discourse_instance: Url = _is("", "Its address, like https://forum.example.org; checked.")
@@ -290,7 +291,7 @@ class Settings(BaseSettings):
         cls, settings_cls: Any, init_settings: Any, env_settings: Any, dotenv_settings: Any,
         file_secret_settings: Any,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """The environment counts more than the file, which is given to the constructor."""
+        """Rank the environment above the file, which is given to the constructor."""
         return env_settings, init_settings
 
     @classmethod

@@ -9,22 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import InputError
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.service import outbox, suggestions, tables
 from atpgraph_qa.service.engine import Advice, Asks, Engine, Work
 from atpgraph_qa.service.events import Edited, Event, Reopened
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
 MODERATORS = ("slack",)  # adapters that tell moderators; the others ask people
-
-
-class ConflictError(AtpError):
-    """What was wanted is not possible as things are now."""
 
 
 class Suggester:
@@ -35,16 +32,16 @@ class Suggester:
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.settings = engine, engine.settings
-        self.database, self.clock = engine.database, engine.clock
+        self.database = engine.database
         self.rules = engine.settings.policy
         engine.prepare = self.prepare
 
     def prepare(self, event: Event, advisor: Advisor) -> Work | None:
-        """Return what is to be stored because of an event; None for nothing.
+        """Return the suggestion to store after an event, or None.
 
-        `advisor` is what was known before the event: a question's own words are no match.
+        `advisor` knows what was known before the event, so that a question does not match itself.
         """
-        oldest = self.clock() - self.rules.stale_hours * HOUR_MS
+        oldest = self.engine.clock() - self.rules.stale_hours * HOUR_MS
         if isinstance(event, Asked) and event.at_ms > oldest:
             advice = self.engine.route(_question(asdict(event)), keep=True, advisor=advisor)
             return lambda connection: self._record(connection, event.id, advice, 0)
@@ -87,12 +84,12 @@ class Suggester:
             "notes": list(found.notes), "abstains": found.abstains, "candidates": found.candidates,
             "confidence": max((p.confidence for p in found.people), default=0.0),
             "shadow": engine.shadow, "mode": engine.mode, "state": "proposed",
-            "changed_ms": self.clock(),
+            "changed_ms": self.engine.clock(),
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:
         """Store a suggestion; return the asks it makes."""
-        values = {"question": question, "round": number, "created_ms": self.clock()}
+        values = {"question": question, "round": number, "created_ms": self.engine.clock()}
         made = suggestions.add_suggestion(connection, **values, **self._values(advice))
         return [] if made is None else self._put_forward(connection, made)
 
@@ -110,7 +107,7 @@ class Suggester:
         self, connection: Connection, found: Row, people: Sequence[Row], kind: str = ""
     ) -> Asks:
         """Ask people: note it, send messages unless in shadow mode, and set the alarm."""
-        now, shadow, number = self.clock(), self.engine.shadow, found["id"]
+        now, shadow, number = self.engine.clock(), self.engine.shadow, found["id"]
         kind = kind or ("escalation" if found["round"] else "suggestion")
         for person in people:
             tables.add(
@@ -148,7 +145,7 @@ class Suggester:
             "people": named,
             "link": f"{link}/inbox/{found['id']}" if link else "",
         }  # fmt: skip
-        moment = datetime.fromtimestamp(self.clock() / 1000, UTC).isoformat()
+        moment = datetime.fromtimestamp(self.engine.clock() / 1000, UTC).isoformat()
         for adapter in self.settings.deliver.adapters:
             # Each site gets questions of its own; who does not say where one is from gets all.
             elsewhere = adapter in ("discourse", "github") and source not in (None, adapter)
@@ -158,7 +155,7 @@ class Suggester:
             for group in [[person] for person in named] if alone else [named]:
                 content = {**data, "people": group}
                 payload = {"type": f"suggestion.{kind}", "timestamp": moment, "data": content}
-                outbox.enqueue(connection, found["id"], adapter, payload, self.clock())
+                outbox.enqueue(connection, found["id"], adapter, payload, self.engine.clock())
 
     def question_link(self, found: Row) -> str:
         """Return where the question of a suggestion is on its site; empty if that is not known."""
@@ -182,7 +179,7 @@ class Suggester:
     def escalate(self) -> None:
         """Suggest more people where there was silence."""
         t = tables.suggestions.c
-        due = (t.escalate_ms <= self.clock()) & t.state.in_(suggestions.OPEN)
+        due = (t.escalate_ms <= self.engine.clock()) & t.state.in_(suggestions.OPEN)
         with self.engine.lock:
             with self.database.read() as connection:
                 rows = connection.execute(select(t.id, t.question).where(due).limit(100)).all()
@@ -212,28 +209,32 @@ class Suggester:
         self.engine.asks.record_all(asked)
 
     def expire(self) -> None:
-        """Close suggestions that nobody answered for long."""
-        old = tables.suggestions.c.created_ms < self.clock() - self.rules.expire_days * DAY_MS
+        """Close suggestions that have been open too long."""
+        old = (
+            tables.suggestions.c.created_ms < self.engine.clock() - self.rules.expire_days * DAY_MS
+        )
         with self.database.write(acting=True) as connection:
-            suggestions.end_suggestions(connection, old, "expired", self.clock())
+            suggestions.end_suggestions(connection, old, "expired", self.engine.clock())
 
     def feedback(
-        self, suggestion: int, verdict: str, *, by: str, person: int | None = None, **more: Any
-    ) -> Row | None:
+        self, suggestion: int, verdict: str, *, by: str, once: str = "", person: int | None = None,
+        **more: Any,
+    ) -> Row | None:  # fmt: skip
         """Carry out what somebody decided; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
-        and *reassigned* asks somebody else. `more` are columns of the feedback.
+        and *reassigned* asks somebody else. What has the same `once` as an earlier call changes
+        nothing. `more` are columns of the feedback.
         """
-        now, asked = self.clock(), Asks()
+        now, asked = self.engine.clock(), Asks()
         with self.engine.lock, self.database.write(acting=True) as connection:
             found = suggestions.get_suggestion(connection, suggestion)
-            if found is None:
-                return None
+            if found is None or not tables.is_new(connection, once, now):
+                return found
             if verdict == "reassigned" and person is None:
                 raise InputError("The decision 'reassigned' needs a person; name one.")
             if verdict != "comment" and found["state"] not in suggestions.OPEN:
-                raise ConflictError(f"The suggestion is {found['state']}: nobody is asked.")
+                raise ProblemError(409, f"The suggestion is {found['state']}: nobody is asked.")
             if verdict == "accepted" and found["state"] == "accepted":
                 return found  # pressed twice
             values = {"note": "", **more, "given_by": by, "at_ms": now, "person": person}
@@ -264,7 +265,8 @@ class Suggester:
         people = [person for person in found["people"] if not refused[person["user"]]]
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
-            raise ConflictError(f"Nobody of these may be asked now: {why or 'the list is empty'}.")
+            why = why or "the list is empty"
+            raise ProblemError(409, f"Nobody of these may be asked now: {why}.")
         return self._ask(connection, found, people)
 
     def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
@@ -273,14 +275,14 @@ class Suggester:
             raise InputError("The site does not know this person.")
         why = self._why_not(person)
         if why:
-            raise ConflictError(f"{self.name(person)} may not be asked now: {why}.")
+            raise ProblemError(409, f"{self.name(person)} may not be asked now: {why}.")
         if found["answered_ms"] is not None:
             return []
         people = [{"user": person, "score": 0.0, "confidence": 0.0, "reasons": []}]
         return self._ask(connection, found, people, "reassigned")
 
     def _why_not(self, person: int) -> str:
-        no = self.engine.dispatcher().why_not(self.engine.directory[person], self.clock())
+        no = self.engine.dispatcher().why_not(self.engine.directory[person], self.engine.clock())
         return "" if no is None else no.text
 
     def name(self, user: int) -> str:
@@ -289,10 +291,12 @@ class Suggester:
             return "somebody"  # who was forgotten
         return self.engine.directory[user].handle or f"user {user}"
 
-    def note_ask(self, person: int, kind: str) -> None:
+    def note_ask(self, person: int, kind: str, once: str = "") -> None:
         """Note that somebody was asked outside of the service; it counts like any other ask."""
-        now = self.clock()
+        now = self.engine.clock()
         with self.database.write() as connection:
+            if not tables.is_new(connection, once, now):
+                return
             tables.add(connection, tables.asks, person=person, at_ms=now, kind=kind, shadow=False)
         self.engine.asks.record([person], now)
 

@@ -6,6 +6,7 @@ The numbered SQL files of ``migrations/`` make the tables. Times are millisecond
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -20,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    bindparam,
     delete,
     select,
     update,
@@ -83,10 +85,6 @@ tokens = _table(
     "tokens", id=int, name=str, digest=str, scopes=str, created_ms=int, used_ms=int, revoked_ms=int
 )
 sessions = _table("sessions", ("digest",), digest=str, token=int, csrf=str, expires_ms=int)
-idempotency = _table(
-    "idempotency", ("token", "name"), token=int, name=str, fingerprint=str, status=int, body=str,
-    created_ms=int,
-)  # fmt: skip
 events = _table(
     "events", ("seq",), seq=int, name=str, kind=str, at_ms=int, received_ms=int, question=int,
     answer=int, person=Who, payload=JsonWords, refused=str, origin=list,
@@ -116,7 +114,7 @@ calibration = _table(
     stated=float, observed=int,
 )  # fmt: skip
 quotes = _table("quotes", ("question", "suggestion"), question=int, suggestion=int)
-seen_hooks = _table("seen_hooks", ("digest",), digest=str, at_ms=int, keep=bool)
+seen = _table("seen", ("digest",), digest=str, at_ms=int, keep=bool)
 feedback = _table(
     "feedback", id=int, suggestion=int, at_ms=int, verdict=str, person=Who, token=int, note=Words,
     given_by=str,
@@ -178,9 +176,29 @@ def change(connection: Connection, table: Table, which: Any, **values: Any) -> i
     return int(connection.execute(made).rowcount)
 
 
+def change_each(connection: Connection, table: Table, rows: Sequence[Row], *names: str) -> int:
+    """Set these columns in many rows to the values of each; return how many rows."""
+    key = next(iter(table.primary_key))
+    made = update(table).where(key == bindparam("_key"))
+    made = made.values({name: bindparam(f"_{name}") for name in names})
+    values = [{"_key": r[key.name], **{f"_{name}": r[name] for name in names}} for r in rows]
+    if values:
+        connection.execute(made, values)
+    return len(values)
+
+
 def remove(connection: Connection, table: Table, which: Any) -> int:
     """Delete some rows (`which` is a condition or a key); return how many."""
     return int(connection.execute(delete(table).where(_where(table, which))).rowcount)
+
+
+def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:
+    """Return whether a request with a digest did not come before; one without is new.
+
+    That it came is remembered for a day, or with `keep` for ever.
+    """
+    values = {"digest": digest, "at_ms": now_ms, "keep": keep}
+    return not digest or add(connection, seen, **values) is not None
 
 
 def get_meta(connection: Connection, name: str, default: str = "") -> str:

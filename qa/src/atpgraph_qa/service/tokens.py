@@ -30,6 +30,10 @@ class Token:
         """Return whether it has a scope; ``admin`` has all."""
         return scope in self.scopes or "admin" in self.scopes
 
+    def digest(self, call: str, key: str) -> str:
+        """Return what stands for a key that this token sent with a call; empty for none."""
+        return digest(f"{self.id} {call} {key}") if key else ""
+
     def __str__(self) -> str:
         return f"{self.name} (token {self.id})" if self.id else self.name
 

@@ -1,9 +1,9 @@
-"""Training again: in a process of its own, judged before it is used.
+"""Train again in a separate process, and judge the result before using it.
 
 The child opens the last snapshot, learns new weights from what was known before the questions it
 will be judged on, ranks these questions with the new and with the old weights, and writes its
 verdict. The questions are those asked since the old weights were learned, so that neither has seen
-them. What is swapped in are the weights that were judged.
+them. The weights that were judged are the ones that take effect.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Trainer:
         return self.child is not None
 
     def start(self) -> None:
-        """Start training on what is known now."""
+        """Start training on the current history."""
         if self.running:
             raise InputError("The service is training already.")
         path = self.snapshots.write()
@@ -128,7 +128,7 @@ def with_weights(advisor: Advisor, weights: Router) -> Advisor:
 
 
 def judge(advisor: Advisor, since_ms: int, least: int, most: int, random_state: int = 0) -> Row:
-    """Return new weights, and how they rank the last questions beside the old ones."""
+    """Return new weights, and how they and the old ones rank the last questions."""
     history = advisor.history
     resolved = np.flatnonzero(history.best_answer >= 0)
     owner = history.answers.owner[history.best_answer[resolved]]

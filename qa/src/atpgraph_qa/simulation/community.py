@@ -172,7 +172,7 @@ def _people(rng: np.random.Generator, n: int, n_topics: int, span: float) -> _Pe
 
 
 def _ask(rng: np.random.Generator, n: int, people: _People, span: float) -> _Asked:
-    """Questions by time, each a little harder than its asker can answer."""
+    """Draw questions by time, each a little harder than its asker can answer."""
     expertise, interest, registered = people
     n_users, n_topics = int(expertise.shape[0]), int(expertise.shape[1])
     eager = rng.lognormal(0.0, 1.0, n_users)
@@ -191,7 +191,7 @@ def _ask(rng: np.random.Generator, n: int, people: _People, span: float) -> _Ask
 
 
 def _offer(rng: np.random.Generator, difficulty: Float64Array, share: float) -> Int64Array:
-    """Bounties: more often and larger for hard questions."""
+    """Draw bounties, which are more frequent and larger for hard questions."""
     n = len(difficulty)
     wanted = difficulty + rng.normal(0.0, 1.2, n)
     offered = np.argsort(-wanted, kind="stable")[: round(share * n)]
@@ -211,7 +211,7 @@ def _answer(
     asked: _Asked,
     bounty: Int64Array,
 ) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
-    """Question, answerer, time and quality of every answer, by time."""
+    """Return question, answerer, time and quality of every answer, by time."""
     expertise, interest, registered = people
     asker, topic, asked_at, difficulty = asked
     n, n_users = len(asker), len(expertise)
@@ -260,7 +260,7 @@ def _repeated(people: Int64Array) -> BoolArray:
 def _accept(
     rng: np.random.Generator, n: int, question: Int64Array, quality: Float64Array
 ) -> Int64Array:
-    """The answer that looks best to the asker, if it is good enough and the asker cares."""
+    """Return the answer that looks best to the asker, if it is good enough and the asker cares."""
     accepted = np.full(n, NONE, dtype=np.int64)
     looks = quality + rng.normal(0.0, LOOKS_NOISE, len(quality))
     order = np.argsort(looks, kind="stable")

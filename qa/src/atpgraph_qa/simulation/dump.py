@@ -103,7 +103,7 @@ def write_dump(
 
 
 def read_truth(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
-    """What was planted: the arrays of a ``truth.npz`` that :func:`write_dump` wrote, checked."""
+    """Return the checked arrays of a ``truth.npz`` that :func:`write_dump` wrote."""
     hint = f"the {TRUTH} of a simulated community; 'atp data generate community' writes one"
     return read_archive(path, _FORMAT, 1, hint, _PLANTED, lambda _, arrays: arrays)
 

@@ -184,7 +184,7 @@ def _write_question(draws: _Draws, topic: Topic, texts: Texts) -> tuple[Topic, P
 
 
 def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
-    """What a question is about; the keys are the fields of the sentences."""
+    """Return the subject of a question; the keys are the fields of the sentences."""
     setting, other = draws.several(topic.settings, 2)
     return {
         "person": topic.person,
@@ -199,7 +199,7 @@ def _scene(draws: _Draws, topic: Topic, part: Part) -> Scene:
 
 
 def _remedy(draws: _Draws, topic: Topic, part: Part) -> Scene:
-    """What could be done about it, in the eyes of whoever writes."""
+    """Return what could be done about it, in the eyes of the writer."""
     scene: Scene = {}
     scene["task"], scene["other_task"] = draws.several(part["tasks"], 2)
     scene["tool"], scene["other_tool"] = draws.several(part["tools"], 2)

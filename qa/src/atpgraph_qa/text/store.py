@@ -7,8 +7,8 @@
       vectors.npy      the vectors in the same order, half precision
 
 One folder per text model, named by the digest of its files. A text is looked up by what it says, so
-that vectors survive a new dump of the site. It is a cache: what is damaged is computed anew, and
-where it cannot be written the vectors are used all the same.
+that vectors survive a new dump of the site. It is a cache: damaged entries are computed again, and
+if it cannot be written, the vectors are used anyway.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Vectors = np.ndarray[Any, np.dtype[np.float16]]
 
 
 def question_text(title: str, body: str) -> str:
-    """What of a question is turned into a vector: its title, or the beginning of its body.
+    """Return the text that becomes the vector of a question: its title, or the start of its body.
 
-    A title says what is asked; to read whole bodies takes ten times as long. BM25 reads all.
+    The title says what is asked, and reading whole bodies takes ten times as long. BM25 reads all.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def text_vectors(
             step.advance(len(some))
 
     def parts() -> Iterator[Vectors]:
-        """All vectors in the order of their keys."""
+        """Return all vectors in the order of their keys."""
         for start in range(0, max(len(keys), 1), _PART):
             part = slice(start, start + _PART)
             rows: Vectors = np.empty((len(keys[part]), model.size), dtype=np.float16)
@@ -103,7 +103,7 @@ def _key(text: str) -> bytes:
 
 
 def _read(folder: Path | None, size: int) -> tuple[AnyArray, AnyArray]:
-    """The keys and vectors that are kept; none where they are not sound."""
+    """Return the stored keys and vectors; nothing if they are damaged."""
     nothing = np.zeros(0, dtype=_KEY), np.zeros((0, size), dtype=np.float16)
     if folder is None:
         return nothing

@@ -160,10 +160,11 @@ class Corpus:
     @cached_property
     def tail(self) -> Tail:
         """Later questions, none if there are none."""
+        if self.late is not None:
+            return self.late
         length = np.asarray(self.counts.sum(axis=1), dtype=np.float32).reshape(-1)
         nothing = np.zeros(0, dtype=np.int64)
-        plain = Tail(np.zeros(1, np.int64), nothing, np.zeros(0), length, len(self.vocabulary))
-        return self.late or plain
+        return Tail(np.zeros(1, np.int64), nothing, np.zeros(0), length, len(self.vocabulary))
 
     @cached_property
     def rows(self) -> Any:
@@ -171,11 +172,18 @@ class Corpus:
         return self.counts.tocsr()
 
     def query(self, title: str, body: str, tags: Iterable[str]) -> Terms:
-        """Return numbers and counts of the known words of a new question."""
-        found = [self.vocabulary.get(word, -1) for word in words(title, body, tags)]
-        codes, counts = np.unique(np.array(found, dtype=np.int64), return_counts=True)
-        known = (codes >= 0) & (codes < self.tail.n_words)  # others may have added words since
-        return codes[known], counts[known].astype(np.float64)
+        """Return numbers and counts of the words of a new question.
+
+        Words that nobody used before get the numbers that they would get if it was added: they
+        match nothing, but count in what a perfect match would be worth.
+        """
+        found, n = Counter(words(title, body, tags)), self.tail.n_words
+        numbers = {word: self.vocabulary.get(word, n) for word in found}
+        new = sorted(word for word, code in numbers.items() if code >= n)
+        numbers |= {word: n + place for place, word in enumerate(new)}
+        counted = sorted((numbers[word], count) for word, count in found.items())
+        codes, counts = np.array(counted, dtype=np.int64).reshape(-1, 2).T
+        return codes, counts.astype(np.float64)
 
     def bm25(
         self,
@@ -292,8 +300,10 @@ def add_matches(
         first, last = indptr[wanted[term]], indptr[wanted[term] + 1]
         while last > first and rows[last - 1] >= len(scores):
             last -= 1
-        for at in range(first, last):
-            scores[rows[at]] += factors[term] * weights[at]
+        factor = factors[term]
+        for at in range(np.uint64(first), np.uint64(last)):
+            # Without a sign there is no counting from the end, which takes as long as the rest.
+            scores[np.uint32(rows[at])] += factor * weights[at]
     for row in range(n_rows, len(scores)):
         term = 0
         for at in range(tail.indptr[row - n_rows], tail.indptr[row - n_rows + 1]):

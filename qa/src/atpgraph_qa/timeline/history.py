@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +58,14 @@ class History:
     def at(self, moment_ms: int) -> History:
         """Return what was known at an earlier moment."""
         return History(self.records, min(int(moment_ms), self.now))
+
+    def later(self, moment_ms: int) -> History:
+        """Return what is known at a later moment, if nothing was posted until then.
+
+        Acceptances and votes count from the end of their day, and statistics from Monday on.
+        """
+        made = History(self.records, moment_ms)
+        return replace(made, carried=self.counts.until(made))
 
     def without(self, positions: npt.ArrayLike) -> History:
         """Return the same, but for these questions and what belongs to them."""

@@ -1,13 +1,14 @@
 """Keep results that are costly and asked for more than once.
 
-Everything in a timeline is immutable, so a result may be kept under what it was made from. Only so
-many results of each kind are kept: those used last.
+Everything in a timeline is immutable, so a result may be kept under what it was made from. Of each
+kind, only the most recently used results are kept.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -37,27 +38,31 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        self._shelves: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._shelves: dict[str, OrderedDict[Hashable, Future[Any]]] = {}
         self._step = 0
         self._lock = Lock()
 
     def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
         """Return the result kept under `key`, or that of `make`, which is then kept.
 
-        `key` names everything the result depends on. Objects without an equality of their own
-        stand for themselves, and stay alive as long as the result.
+        `key` names everything the result depends on. Objects without their own equality are
+        compared by identity and stay alive as long as the result. A caller whose result is being
+        computed by another thread waits for it.
         """
         with self._lock:
             kept = self._shelves.setdefault(shelf.name, OrderedDict())
-            if key in kept:
-                kept.move_to_end(key)
-                result: T = kept[key]
-                return result
-        result = make()
-        with self._lock:
-            kept[key] = result
+            first, made = key not in kept, kept.setdefault(key, Future())
+            kept.move_to_end(key)
             while len(kept) > shelf.keep:
                 kept.popitem(last=False)
+        if first:
+            try:
+                made.set_result(make())
+            except BaseException as error:
+                with self._lock:
+                    kept.pop(key, None)
+                made.set_exception(error)
+        result: T = made.result()
         return result
 
     def claim(self, step: int) -> bool:

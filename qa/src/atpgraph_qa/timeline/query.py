@@ -129,7 +129,7 @@ class Query:
 
     @cached_property
     def terms(self) -> Terms:
-        """Numbers of the known words and how often each occurs."""
+        """Numbers of the words and how often each occurs."""
         question = self.question
         return self.history.corpus.query(question.title, question.body, question.tags)
 

@@ -38,7 +38,7 @@ class NewNode:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What evidence is made from, beside the graph."""
+    """Settings of the evidence."""
 
     n_components: int = 32  # of ATP's vectors; the singular vectors have twice as many
     n_jobs: int | None = None
@@ -77,7 +77,7 @@ class Evidence(ABC):
 
     @abstractmethod
     def fit(self, graph: DiGraph) -> Self:
-        """Keep what is needed of the graph."""
+        """Store what later steps need of the graph."""
 
     @abstractmethod
     def pairs(self, u: IntArray, v: IntArray) -> Float64Array:

@@ -69,8 +69,8 @@ class Method(typing.Protocol):
 class EmbeddingMethod:
     """Base of the methods that score by ⟨source vector of u, target vector of v⟩.
 
-    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape
-    (nodes, `n_components`). The dimension is that of each side, for every method alike.
+    A subclass sets ``source_`` and ``target_`` in ``fit``, arrays of shape (nodes, `n_components`).
+    The dimension is per side, for every method.
     """
 
     name: str

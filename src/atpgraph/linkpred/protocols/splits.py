@@ -1,4 +1,4 @@
-"""Splits a method cannot cheat on: it is handed the training graph, the tests stay apart.
+"""Make splits: a method gets the training graph only, never the tests.
 
 One draw of test edges serves all protocols, so a method is fitted once per split.
 """
@@ -32,9 +32,9 @@ _FILES = ("observed_graph", "pos_test_edges", "neg_test_edges")  # of a split of
 class Split:
     """A training graph, all that a method gets, and tests on the edges taken out of it.
 
-    ``unavailable`` says why the graph has no such test, by protocol. Fewer test edges than
-    ``requested`` are taken where the graph has fewer outside a spanning forest. ``times`` are those
-    of the nodes or edges of the training graph.
+    ``unavailable`` maps a protocol to the reason why the graph has no test for it. Fewer test edges
+    than ``requested`` are taken where the graph has fewer outside a spanning forest. ``times`` are
+    those of the nodes or edges of the training graph.
     """
 
     train: DiGraph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import re
@@ -9,22 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import unescape
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from standardwebhooks.webhooks import Webhook
 
-from atpgraph.errors import AtpError, InputError
+from atpgraph.errors import InputError
+from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.events import Arrival
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class ForgedError(AtpError):
-    """The signature is missing, wrong or too old."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +35,6 @@ class TopicPart:
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What somebody decided in another tool."""
-
-    suggestion: int
-    verdict: str
-    who: str
-
-
 Names = Mapping[int, tuple[str, Sequence[str] | None]]
 
 
@@ -58,6 +46,8 @@ class Incoming:
     ----------
     names : mapping
         Handle and groups (None if the message does not tell) of users.
+    verdicts : sequence
+        Suggestions, what somebody decided about each in another tool, and who.
     forget : tuple of int
         Users who left the site and want to be forgotten.
     once : str
@@ -69,7 +59,7 @@ class Incoming:
     events: Sequence[Arrival] = ()
     topic_parts: Sequence[TopicPart] = ()
     names: Names = field(default_factory=dict)
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[tuple[int, str, str]] = ()
     forget: Sequence[int] = ()
     once: str = ""
     once_for_good: bool = False
@@ -104,7 +94,7 @@ class Call:
 
 
 class Adapter:
-    """A site or tool: what comes in from it and what goes out to it."""
+    """A site or tool: translates its messages into events and suggestions into its messages."""
 
     repeatable = False  # whether the receiver knows a repetition and ignores it
 
@@ -124,15 +114,15 @@ def verify_mac(secret: str, prefix: str, signed: bytes, given: str) -> None:
     """Check the HMAC-SHA256 in a header."""
     expected = prefix + hmac.digest(secret.encode(), signed, "sha256").hex()
     if not secret or not hmac.compare_digest(given.encode(), expected.encode()):
-        raise ForgedError("The signature is wrong.")
+        raise ProblemError(401, "The signature is wrong.")
 
 
 def check_time(stamp: str, now_ms: int) -> None:
     """Raise an error if a signed time is not within five minutes of now."""
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12):
-        raise ForgedError("The message has no timestamp.")
+        raise ProblemError(401, "The message has no timestamp.")
     if abs(int(stamp) - now_ms // 1000) > TOLERANCE_S:
-        raise ForgedError("The timestamp is too far from now.")
+        raise ProblemError(401, "The timestamp is too far from now.")
 
 
 def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
@@ -157,34 +147,78 @@ def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict
 def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_ms: int) -> None:
     """Check a Standard Webhook.
 
-    The library's own check looks at the clock of the machine; the service has one of its own.
+    The library's own check would use the clock of the machine; the service has its own clock.
     """
     name, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     check_time(stamp, now_ms)
     if not name or len(name) > 200:
-        raise ForgedError("The message has no webhook-id.")
+        raise ProblemError(401, "The message has no webhook-id.")
     try:
         expected = sign(secrets, name, int(stamp), body)["webhook-signature"].split()
     except UnicodeDecodeError:
-        raise ForgedError("The body is not text.") from None
+        raise ProblemError(401, "The body is not text.") from None
     given = headers.get("webhook-signature", "").split()[:10]
     pairs = [(theirs.encode(), ours.encode()) for theirs in given for ours in expected]
     if not any(hmac.compare_digest(theirs, ours) for theirs, ours in pairs):
-        raise ForgedError("The signature is wrong.")
+        raise ProblemError(401, "The signature is wrong.")
 
 
-class Part(BaseModel):
-    """A part of what strangers send; null is like nothing."""
+class Given:
+    """An object in the JSON of a stranger: what is missing or of another type reads as nothing."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_null(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {name: value for name, value in given.items() if value is not None}
+    def __init__(self, values: object, name: str = "") -> None:
+        self.values: Row = values if isinstance(values, dict) else {}
+        self.name = name
+
+    def part(self, name: str) -> Given:
+        """Return an object in it."""
+        return Given(self.values.get(name), f"{self.name}.{name}".strip("."))
+
+    def parts(self, name: str) -> list[Given]:
+        """Return the objects of a list in it."""
+        entries = self.values.get(name)
+        return [Given(entry) for entry in entries] if isinstance(entries, list) else []
+
+    def number(self, name: str, default: int = NOBODY) -> int:
+        """Return a whole number."""
+        value = self.values.get(name)
+        fits = isinstance(value, int) and not isinstance(value, bool) and -1 <= value < 2**53
+        return value if fits else default  # type: ignore[return-value]
+
+    def id(self, name: str = "id") -> int:
+        """Return a number without which the message means nothing."""
+        number = self.number(name)
+        if number < 0:
+            raise InputError(f"{self.name}.{name} is not an id.")
+        return number
+
+    def text(self, name: str) -> str:
+        """Return a text without NUL, which databases refuse."""
+        value = self.values.get(name)
+        return value.replace("\0", "")[:100_000] if isinstance(value, str) else ""
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return names of tags or groups, which sites send as texts or as objects with a name."""
+        value = self.values.get(name)
+        entries = value if isinstance(value, list) else []
+        given = [entry if isinstance(entry, dict) else {"name": entry} for entry in entries]
+        texts = [Given(entry).text("name")[:100] for entry in given]
+        return tuple(text for text in texts if text)[:30]
+
+    def moment(self, name: str, default_ms: int) -> int:
+        """Return a time in milliseconds."""
+        try:
+            return int(datetime.fromisoformat(self.text(name)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            return default_ms
+
+    def digest(self, kind: str) -> str:
+        """Return what tells this from others of its kind."""
+        text = json.dumps(self.values, sort_keys=True)
+        return hashlib.sha256(f"{kind} {text}".encode()).hexdigest()
 
 
-def read_object(body: bytes) -> Row:
+def read_object(body: bytes) -> Given:
     """Return the JSON object of a body."""
     try:
         content = json.loads(body)
@@ -192,43 +226,7 @@ def read_object(body: bytes) -> Row:
         raise InputError("The body is not JSON.") from None
     if not isinstance(content, dict):
         raise InputError("The body is not a JSON object.")
-    return content
-
-
-def read_part(model: type[Model], content: Row, name: str) -> Model:
-    """Return the part of an object that a message is about, checked."""
-    try:
-        return model.model_validate(content.get(name))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in (name, *first["loc"]))
-        raise InputError(f"{place}: {first['msg'].rstrip('.')}.") from None
-
-
-def _text(value: object) -> str:
-    return value.replace("\0", "")[:100_000] if isinstance(value, str) else ""
-
-
-def _names(value: object) -> list[str]:
-    """Read names of tags or groups, which sites send as texts or as objects with a name."""
-    entries = value if isinstance(value, list) else []
-    names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
-    return [_text(name)[:100] for name in names if isinstance(name, str) and name][:30]
-
-
-def _moment(value: object) -> int | None:
-    try:
-        return int(datetime.fromisoformat(str(value)).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
-
-
-# What strangers send: text that is none is empty, a moment that is none is None.
-AnyText = Annotated[str, BeforeValidator(_text)]
-AnyNames = Annotated[tuple[str, ...], BeforeValidator(_names)]
-AnyMoment = Annotated[int | None, BeforeValidator(_moment)]
-SiteId = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
-MaybeId = Annotated[int, Field(strict=True, ge=-1, lt=2**53)]
+    return Given(content)
 
 
 def plain_markdown(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from atpgraph.errors import InputError
-from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, Reopened
 from atpgraph_qa.service.tables import Row
@@ -19,39 +18,6 @@ _COMMENT = (
 )
 
 
-class _User(base.Part):
-    id: base.MaybeId = NOBODY
-    login: base.AnyText = ""
-    type: base.AnyText = ""
-
-    def named(self) -> base.Names:
-        """Return the name of the user, if it is told."""
-        return {self.id: (self.login, None)} if self.login and self.id >= 0 else {}
-
-
-class _Repository(base.Part):
-    full_name: base.AnyText = ""
-
-
-class _Category(base.Part):
-    slug: base.AnyText = ""
-
-
-class _Entry(base.Part):
-    """An issue, a discussion or a comment."""
-
-    id: base.SiteId
-    node_id: base.AnyText = ""
-    html_url: base.AnyText = ""
-    title: base.AnyText = ""
-    body: base.AnyText = ""
-    labels: base.AnyNames = ()
-    category: _Category = _Category()
-    user: _User = _User()
-    created_at: base.AnyMoment = None
-    updated_at: base.AnyMoment = None
-
-
 class GitHub(base.Adapter):
     """Questions are issues and discussions, answers are comments on them."""
 
@@ -63,34 +29,35 @@ class GitHub(base.Adapter):
         if kind not in ("issues", "issue_comment", "discussion", "discussion_comment"):
             return base.Incoming()
         content = base.read_object(body)
-        repository = base.read_part(_Repository, content, "repository").full_name
+        repository = content.part("repository").text("full_name")
         if self.hooks.github_repositories and repository not in self.hooks.github_repositories:
             return base.Incoming()
         name = "discussion" if kind.startswith("discussion") else "issue"
-        topic, shift = base.read_part(_Entry, content, name), _DISCUSSIONS * (name == "discussion")
-        if "pull_request" in content[name]:
+        topic, shift = content.part(name), _DISCUSSIONS * (name == "discussion")
+        question, action, by = topic.id() + shift, content.text("action"), topic.part("user")
+        if "pull_request" in topic.values:
             return base.Incoming()
-        question, action = topic.id + shift, content.get("action")
         if kind.endswith("_comment"):
-            comment = base.read_part(_Entry, content, "comment")
-            by = comment.user
-            if action != "created" or by.type == "Bot":
+            comment = content.part("comment")
+            by = comment.part("user")
+            if action != "created" or by.text("type") == "Bot":
                 return base.Incoming()
-            at_ms = comment.created_at or now_ms
-            answer = Answered(comment.id + shift, question, by.id, at_ms)
-            return base.Incoming(events=[Arrival.of(answer)], names=by.named())
-        tags = [*topic.labels, *([topic.category.slug[:100]] if topic.category.slug else [])]
-        changed_ms = topic.updated_at or now_ms
+            at_ms = comment.moment("created_at", now_ms)
+            answer = Answered(comment.id() + shift, question, by.number("id"), at_ms)
+            return base.Incoming(events=[Arrival.of(answer)], names=_named(by))
+        title, text, slug = topic.text("title"), topic.text("body"), topic.part("category")
+        tags = [*topic.names("labels"), *filter(None, [slug.text("slug")[:100]])]
+        changed_ms = topic.moment("updated_at", now_ms)
         event: Event | None = None
         match action:
             case "opened" | "created":
-                by, at_ms = topic.user, topic.created_at or now_ms
-                event = Asked(question, topic.title, topic.body, tags, by.id, at_ms)
-                origin = {"source": "github", "url": topic.html_url, "node": topic.node_id}
-                arrival = Arrival.of(event, origin={**origin, "kind": name})
-                return base.Incoming(events=[arrival], names=by.named())
+                at_ms = topic.moment("created_at", now_ms)
+                event = Asked(question, title, text, tags, by.number("id"), at_ms)
+                origin = {"source": "github", "url": topic.text("html_url"), "kind": name}
+                arrival = Arrival.of(event, origin={**origin, "node": topic.text("node_id")})
+                return base.Incoming(events=[arrival], names=_named(by))
             case "edited" | "labeled" | "unlabeled":
-                event = Edited(question, changed_ms, topic.title, topic.body, tags)
+                event = Edited(question, changed_ms, title, text, tags)
             case "deleted" | "transferred":
                 event = Closed(question, changed_ms, deleted=True)
             case "closed" | "locked":
@@ -98,8 +65,7 @@ class GitHub(base.Adapter):
             case "reopened" | "unlocked":
                 event = Reopened(question, changed_ms)
             case "answered":
-                accepted = base.read_part(_Entry, content, "answer").id + shift
-                event = Accepted(question, accepted, changed_ms)
+                event = Accepted(question, content.part("answer").id() + shift, changed_ms)
         return base.Incoming() if event is None else base.Incoming(events=[Arrival.of(event)])
 
     def deliver(self, message: base.Message, now_ms: int) -> base.Call:
@@ -129,6 +95,12 @@ class GitHub(base.Adapter):
             assigned = {"assignees": [person["handle"] for person in people]}
             return base.Call.of("POST", f"{issue}/assignees", assigned, **headers)
         return base.Call.of("POST", f"{issue}/comments", {"body": text}, **headers)
+
+
+def _named(user: base.Given) -> base.Names:
+    """Return the name of a user, if it is told."""
+    number, login = user.number("id"), user.text("login")
+    return {number: (login, None)} if login and number >= 0 else {}
 
 
 def _comment_text(question: Row, people: list[Row]) -> str:

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.tables import Row
-
-
-class _User(base.Part):
-    id: base.AnyText = ""
-    username: base.AnyText = ""
-
-
-class _Action(base.Part):
-    action_id: base.AnyText = ""
-    value: base.AnyText = ""
-
-
-class _Press(base.Part):
-    type: base.AnyText = ""
-    user: _User = _User()
-    actions: tuple[_Action, ...] = ()
 
 
 class Slack(base.Adapter):
@@ -36,14 +21,16 @@ class Slack(base.Adapter):
         signature = headers.get("x-slack-signature", "")
         base.verify_mac(self.hooks.slack_secret, "v0=", f"v0:{stamp}:".encode() + body, signature)
         payload = parse_qs(body.decode("utf-8", "replace")).get("payload", [""])[0]
-        press = base.read_part(_Press, {"payload": base.read_object(payload.encode())}, "payload")
-        if press.type != "block_actions":
+        press = base.read_object(payload.encode())
+        if press.text("type") != "block_actions":
             return base.Incoming()
-        who = f"Slack: {press.user.username or press.user.id or 'somebody'}"
+        user = press.part("user")
+        who = f"Slack: {user.text('username') or user.text('id') or 'somebody'}"
+        pressed = [(each.text("value"), each.text("action_id")) for each in press.parts("actions")]
         verdicts = [
-            base.Verdict(int(action.value), action.action_id, who)
-            for action in press.actions
-            if action.action_id in ("accepted", "declined") and action.value.isdigit()
+            (int(number), verdict, who)
+            for number, verdict in pressed
+            if verdict in ("accepted", "declined") and re.fullmatch("[0-9]{1,18}", number)
         ]
         return base.Incoming(verdicts=verdicts, once=hashlib.sha256(signature.encode()).hexdigest())
 

@@ -10,10 +10,6 @@ from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.schemas import SIGNED
 
 
-class _Person(base.Part):
-    id: base.SiteId
-
-
 class StandardWebhooks(base.Adapter):
     """Events as the API takes them, and suggestions as JSON."""
 
@@ -23,12 +19,13 @@ class StandardWebhooks(base.Adapter):
         """Read ``{"type": "question.created", "data": {…}}``, data as the API takes it."""
         base.verify(self.hooks.generic_secrets, headers, body, now_ms)
         content = base.read_object(body)
-        kind = str(content.get("type"))
+        kind = content.text("type")
         if kind == "person.forgotten":
-            return base.Incoming(forget=[base.read_part(_Person, content, "data").id])
+            return base.Incoming(forget=[content.part("data").id()])
         if kind not in SIGNED:
             raise InputError(f"type is one of {', '.join([*SIGNED, 'person.forgotten'])}.")
-        return base.Incoming(events=[base.read_part(SIGNED[kind], content, "data").arrival()])
+        given = SIGNED[kind].model_validate(content.values.get("data"))
+        return base.Incoming(events=[given.arrival()])
 
     def deliver(self, message: base.Message, now_ms: int) -> base.Call:
         """Return the payload, signed."""

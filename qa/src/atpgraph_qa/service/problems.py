@@ -1,0 +1,93 @@
+"""Errors with a status: problem details (RFC 9457) for machines, a page for people."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+
+from atpgraph.errors import AtpError, InputError
+
+LOG = logging.getLogger("atpgraph.serve")
+MEDIA = "application/problem+json"
+TITLES = {
+    400: "Bad request", 401: "Token needed", 403: "Not allowed", 404: "Not found",
+    405: "Method not allowed", 408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Not JSON",
+    422: "Not valid", 429: "Too many requests", 500: "A bug", 503: "Not available now",
+}  # fmt: skip
+
+
+class ProblemOut(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+
+
+class ProblemError(AtpError):
+    """An error to answer with; `wait` is after how many seconds to try again."""
+
+    def __init__(
+        self, status: int, detail: str = "", headers: dict[str, str] | None = None, wait: int = 0
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+        self.title = TITLES.get(status, "Error")
+        if wait:
+            self.headers["Retry-After"] = str(wait)
+
+    def response(self) -> Response:
+        """Return the answer for a machine."""
+        name = f"urn:atpgraph:problem:{self.title.lower().replace(' ', '-')}"
+        content = ProblemOut(type=name, title=self.title, status=self.status, detail=self.detail)
+        return JSONResponse(content.model_dump(), self.status, self.headers, MEDIA)
+
+
+def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return what a route may answer besides success, for the OpenAPI document."""
+    content = {MEDIA: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
+    return {status: {"description": TITLES[status], "content": content} for status in statuses}
+
+
+def as_problem(error: Exception) -> ProblemError:
+    """Return what to answer when something was raised."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, (RequestValidationError, ValidationError)):
+        # Where and what, never the value: it may be personal.
+        said = [
+            f"{'.'.join(map(str, entry['loc']))}: {entry['msg'].removeprefix('Value error, ')}"
+            for entry in error.errors()[:5]
+        ]
+        return ProblemError(422, "; ".join(said))
+    if isinstance(error, HTTPException):
+        return ProblemError(error.status_code, str(error.detail), dict(error.headers or {}))
+    if isinstance(error, InputError):
+        return ProblemError(422, str(error))
+    # The message of an unforeseen error may quote data; its kind and place do not.
+    trace, last = error.__traceback__, ""
+    while trace is not None:
+        last = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    LOG.error("bug", extra={"facts": {"kind": type(error).__name__, "place": last}})
+    return ProblemError(500, f"{type(error).__name__} at {last}.")
+
+
+def answer_problems(app: FastAPI, page: Callable[[Request, ProblemError], Response]) -> None:
+    """Answer whatever is raised with a problem: a machine with JSON, a browser with a page."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        found = as_problem(error)
+        machine = request.url.path.startswith(("/v1", "/metrics", "/livez", "/readyz", "/openapi"))
+        return found.response() if machine else page(request, found)
+
+    for kind in (ProblemError, InputError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)
