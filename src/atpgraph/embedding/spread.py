@@ -159,7 +159,7 @@ class ClusterMap:
         self._folder.put(name, given.arrays(), {})
         future = None
         try:
-            # By name: until 2024, Dask calls a function that begins a tuple.
+            # By name: before 2025, Dask calls a function that begins a tuple.
             shared = {"work": work, "kind": type(given), "folder": str(folder.resolve())}
             for future in self._client.map(_run_task, tasks, pure=False, **shared):
                 yield future.result()
