@@ -42,25 +42,24 @@ def service(model: Path, folder: Path, **settings: str) -> Iterator[tuple[int, s
 
 def memory_mb(pid: int) -> float:
     """Return the memory of a process and its children: shared pages count for each in part."""
-    return sum(
-        int(Path(f"/proc/{each}/smaps_rollup").read_text().partition("Pss:")[2].split()[0]) / 1024
-        for each in _family(pid)
-    )
+    found = [text.partition("Pss:")[2].split()[0] for text in _of_family(pid, "smaps_rollup")]
+    return sum(map(int, found)) / 1024
 
 
 def cpu_s(pid: int) -> float:
     """Return the processor time of a process and its children."""
-    total = 0
-    for each in _family(pid):
-        fields = Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
+    fields = [text.rpartition(")")[2].split() for text in _of_family(pid, "stat")]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
-def _family(pid: int) -> list[int]:
-    """Return a process and its children, whichever thread started them."""
+def _of_family(pid: int, file: str) -> list[str]:
+    """Return what the system tells about a process and its children, whose thread is any."""
+    found = []
     told = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [pid, *map(int, " ".join(told).split())]
+    for each in (str(pid), *" ".join(told).split()):
+        with contextlib.suppress(OSError):  # it has ended since
+            found.append(Path(f"/proc/{each}/{file}").read_text(encoding="utf-8"))
+    return [text for text in found if text]
 
 
 def small_model(folder: Path) -> Path:
