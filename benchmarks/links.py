@@ -3,7 +3,7 @@
     python benchmarks/links.py evidence --graph wiki-vote --seeds 3
     python benchmarks/links.py calibration --graph wordnet.txt.gz    # or taxonomy:30000
     python benchmarks/links.py time --graph cit-hepph --seeds 5
-    python benchmarks/links.py before --graph wiki-vote --old OLD.json --seeds 5
+    python benchmarks/links.py before --graph wiki-vote --old OLD.json
     python benchmarks/links.py attributes --seeds 5
     python benchmarks/links.py speed
     python benchmarks/links.py growth [--edges 100000,1000000]
@@ -66,9 +66,8 @@ def main() -> None:
         "speed": "",
         "growth": f" --edges {options.edges}",
     }.get(options.section, f" --graph {Path(options.graph).name} --seeds {options.seeds}")
-    about += f" --queries {options.queries}" if options.section in ("time", "before") else ""
-    name = Path(options.graph).name.split(".")[0].lower()
-    name = name.replace(":", "-")
+    about += f" --queries {options.queries}" if options.section == "time" else ""
+    name = Path(options.graph).name.split(".")[0].lower().replace(":", "-")
     graphs = ("evidence", "calibration", "time", "before")
     suffix = f"-{name}" if options.section in graphs else ""
     report = Report(
@@ -296,42 +295,36 @@ def over_time(report: Any, options: Any) -> None:
 
 
 def before(report: Any, options: Any) -> None:
-    """The predictor of an earlier table and this one, on the same splits, under every protocol."""
+    """The predictor of an earlier table and that of the table there is, under every protocol."""
     from _common import markdown
 
     from atpgraph.evaluation.comparison import compare
 
-    typed = ["links", "compare", options.graph, "--methods", "links,degree-product", "--seeds"]
-    typed += [str(options.seeds), "--queries", str(options.queries), "--json", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-m", "atpgraph", *typed], stdout=subprocess.PIPE, text=True, check=True
-    )
-    sides = [json.loads(Path(options.old).read_text()), json.loads(done.stdout)]
+    now = RESULTS / f"linkpred-{options.graph}.json"
+    sides = [json.loads(Path(each).read_text())["methods"] for each in (options.old, now)]
     rows = []
     for protocol, metric in (PROTOCOLS | {"dirlinkbench": "hits@100"}).items():
-        values = {
-            row: [side["methods"][row]["protocols"].get(protocol) for side in sides]
-            for row in ("links", "degree-product")
-        }
-        found = {
-            row: [each and each[metric]["values"][: options.seeds] for each in both]
-            for row, both in values.items()
-        }
-        old, new = found["links"]
+
+        def values(row: str, protocol: str = protocol, metric: str = metric) -> list[Any]:
+            found = [side[row]["protocols"].get(protocol) for side in sides]
+            return [each and each[metric]["values"] for each in found]
+
+        same, (old, new) = values("degree-product"), values("links")
         if not old or not new:
             continue
-        same = found["degree-product"]
-        if same[0] and not np.allclose(*same, atol=1e-12):
+        both = min(len(old), len(new))
+        if same[0] and not np.allclose(same[0][:both], same[1][:both], atol=1e-12):
             raise SystemExit(f"{options.old} is not of these splits: degree-product differs.")
-        gap = compare(new, old).difference
-        rows.append([f"{protocol} {metric.upper()}", f"{np.mean(old):.4f}", f"{np.mean(new):.4f}",
+        gap = compare(new[:both], old[:both]).difference
+        rows.append([f"{protocol} {metric.upper()}", both, f"{np.mean(old[:both]):.4f}",
+                     f"{np.mean(new[:both]):.4f}",
                      f"{gap.mean:+.4f} ({gap.low:+.4f} … {gap.high:+.4f})"])  # fmt: skip
-    version = sides[0]["methods"]["links"]["version"]
     report.add(
-        f"{options.seeds} splits, the same for both, as a row without randomness shows; the "
-        "difference with its 95 % interval."
+        "The same splits for both, as a row without randomness shows; the difference with its 95 % "
+        "interval."
     )
-    report.add(markdown(["protocol", version, "now", "difference"], rows))
+    versions = [side["links"]["version"] for side in sides]
+    report.add(markdown(["protocol", "splits", *versions, "difference"], rows))
 
 
 def arxiv_time(number: int) -> int:

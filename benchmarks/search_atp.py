@@ -62,9 +62,8 @@ def main() -> None:
         "graph method seed sketch zero_weight regularization iterations paper random hard seconds"
     )
     for name, seed in itertools.product(options.graphs.split(","), range(options.seeds)):
-        split = make_split(load(name), protocols=["paper"], random_state=seed).validation(
-            ["paper", "random"], seed
-        )
+        outer = make_split(load(name), protocols=["paper"], random_state=seed).train
+        split = make_split(outer, protocols=["paper", "random"], random_state=seed)
         for method in options.methods.split(","):
             dag = CycleBreaker(split.train, seed).run(method).dag
             rank = levels(dag)

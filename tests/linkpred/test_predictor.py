@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -230,7 +231,8 @@ def test_a_file_keeps_every_answer(model: LinkPredictor, tmp_path: Path) -> None
     for mine, theirs in zip(model.recommend("p9", 5), again.recommend("p9", 5), strict=True):
         assert mine.tolist() == theirs.tolist()
     assert str(again.explain("p1", "p2")) == str(model.explain("p1", "p2"))
-    folded = (each.with_node("new", ["p1", "p2"], ["p300"]) for each in (model, again))
+    edges = [("new", "p1"), ("new", "p2"), ("p300", "new")]
+    folded = (each.add_edges(edges) for each in (model, again))
     first, second = (each.recommend("new", 5) for each in folded)
     assert first[0].tolist() == second[0].tolist()
     again.save(tmp_path / "again.npz")
@@ -248,21 +250,37 @@ def test_a_damaged_file_is_refused(model: LinkPredictor, tmp_path: Path) -> None
         LinkPredictor.load(tmp_path / "nothing.npz")
 
 
-def test_a_new_node_is_seen_by_its_edges(model: LinkPredictor) -> None:
+def test_new_nodes_are_seen_by_their_edges(model: LinkPredictor) -> None:
     old = model.graph_.n_edges
-    folded = model.with_node("new", ["p1", "p2", "p3"], ["p390"])
-    assert (folded.graph_.n_nodes, folded.graph_.n_edges) == (401, old + 4)
+    edges = [("new", "p1"), ("new", "p2"), ("new", "p3"), ("p390", "new"), ("newer", "new")]
+    larger = model.add_edges(edges, ["bare", "p1"])
+    assert (larger.graph_.n_nodes, larger.graph_.n_edges) == (403, old + 5)
     assert model.graph_.n_edges == old
-    names, _ = folded.recommend("new", 5)
+    names, _ = larger.recommend("new", 5)
     assert not {"p1", "p2", "p3", "new"} & set(names)
-    scores = folded.predict_proba("new", folded.graph_.labels[:400])
-    assert folded.predict_proba("new", names[0]) > scores.mean()
-    with pytest.warns(DeprecationWarning, match="with_node"):
-        assert model.fold_in("new", ["p1"]).graph_.n_nodes == 401
-    with pytest.raises(InputError, match="already"):
-        model.with_node("p1", ["p2"])
-    with pytest.raises(InputError, match="no node 'nobody'"):
-        model.with_node("new", ["nobody"])
+    scores = larger.predict_proba("new", larger.graph_.labels[:400])
+    assert larger.predict_proba("new", names[0]) > scores.mean()
+    assert [larger.is_cold(node) for node in ("bare", "newer")] == [True, False]
+    assert "new" not in larger.recommend("newer", 5)[0]
+    # What is learned one after another equals what is learned at once.
+    twice = model.add_edges(edges[:4]).add_edges(edges[4:], ["bare"])
+    at = ["new", "newer", "bare"], ["p7", "p9", "p11"]
+    assert np.allclose(twice.score_pairs(*at), larger.score_pairs(*at))
+
+
+def test_edges_between_known_nodes_are_known_at_once(model: LinkPredictor) -> None:
+    other = copy.copy(model)
+    first = other.recommend("p9", 1)[0][0]
+    assert other.add_edges([("p9", first)], inplace=True) is other
+    assert [each.explain("p9", first).known for each in (other, model)] == [True, False]
+    assert first not in other.recommend("p9", 5)[0]
+
+
+def test_the_old_name_of_a_new_node(model: LinkPredictor) -> None:
+    with pytest.warns(DeprecationWarning, match="add_edges"):
+        folded = model.fold_in("new", ["p1", "p2"], ["p300"])
+    same = model.add_edges([("new", "p1"), ("new", "p2"), ("p300", "new")])
+    assert folded.recommend("new", 3)[0].tolist() == same.recommend("new", 3)[0].tolist()
 
 
 def test_manners_of_an_estimator(model: LinkPredictor) -> None:
@@ -344,11 +362,8 @@ def test_times_of_nodes_and_edges(tmp_path: Path) -> None:
     edges.save(tmp_path / "timed.npz")
     again = LinkPredictor.load(tmp_path / "timed.npz")
     assert again.recommend(199)[0].tolist() == edges.recommend(199)[0].tolist()
-    newer = again.with_node(200, [1, 2])
-    assert (
-        newer.recommend(200, 3)[0].tolist()
-        == edges.with_node(200, [1, 2]).recommend(200, 3)[0].tolist()
-    )
+    first, second = (each.add_edges([(200, 1), (200, 2)]) for each in (again, edges))
+    assert first.recommend(200, 3)[0].tolist() == second.recommend(200, 3)[0].tolist()
     with pytest.raises(InputError, match="7 times for 200 nodes"):
         LinkPredictor().fit(graph, times=np.ones(7))
     with pytest.raises(InputError, match="No time is a finite number"):

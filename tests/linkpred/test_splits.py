@@ -122,14 +122,6 @@ def test_sampled_candidates_are_distinct_non_neighbours(medium: DiGraph) -> None
         assert (medium.find_edges(np.full(100, u), row) < 0).all()
 
 
-def test_validation_split_sees_the_training_graph_only(medium: DiGraph) -> None:
-    split = make_split(medium)
-    inner = split.validation(random_state=1)
-    train = as_set(split.train)
-    assert as_set(inner.positives) <= train
-    assert as_set(inner.train) < train
-
-
 def test_a_forest_has_nothing_to_take() -> None:
     path = DiGraph.from_codes([0, 1, 2], [1, 2, 3], 4)
     with pytest.raises(InputError, match="disconnect"):

@@ -184,19 +184,17 @@ class TextReader:
             self.edges.check(4 * _BYTES_PER_BYTE * self.block, share)
         if not self.edges.n_rows:
             raise InputError(f"{self.path} has a header and no edges; add one edge per line.")
-        odd = self.header is None
-        if odd and self._first_row_is_header():
-            odd = False
+        if self.header is None and self._first_row_is_header():
+            self.header = True
             self.edges.drop_first()
             self.first_kind = _scan.NUMBER
             self.bad = [problem for problem in self.bad if problem[0] > 0]
+        elif self.first_kind == _scan.WORD:
+            self.words += 1
         else:
-            if self.first_kind == _scan.WORD:
-                self.words += 1
-            else:
-                self.numbers += 1
+            self.numbers += 1
         self._decide_about_weights()
-        if odd:  # only once nothing else is ambiguous
+        if self.header is None:  # only once nothing else is ambiguous
             self._note_odd_first_row()
 
     def _pieces(self) -> Iterator[_Piece]:

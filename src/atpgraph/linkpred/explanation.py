@@ -9,7 +9,8 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
-from atpgraph.linkpred.ranking import Head, Ranker, targets_of
+from atpgraph.linkpred.evidence.local import targets_of
+from atpgraph.linkpred.ranking import Head, Ranker
 from atpgraph.util.arrays import Int64Array
 
 _NAMED = 5

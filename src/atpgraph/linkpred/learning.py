@@ -24,12 +24,13 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import ranking
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.attributes import Clock, link_counts
-from atpgraph.linkpred.evidence.kernels import Room, best_near
+from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.evidence.parts import VectorEvidence
 from atpgraph.linkpred.protocols.negatives import free_nodes, one_way_pairs
 from atpgraph.linkpred.protocols.splits import removable_edges
-from atpgraph.linkpred.ranking import Curve, Head, HitRates, Ranker, largest, targets_of
-from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.linkpred.ranking import Curve, Head, HitRates, Ranker, largest
+from atpgraph.util.arrays import BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.conditional_logit import Choices, fit_logit
 from atpgraph.util.progress import stage
 
@@ -49,6 +50,7 @@ _FEW = 10  # candidates of a source that nothing was hidden from, and links of o
 _LONGEST = 4096  # vectors that can be the best of a source
 _JUDGED = 700  # sources of hidden edges to judge by, and as many others
 _LISTED = 20  # suggestions of a list that hit rates are learned from
+_BARE = 100  # nodes without edges that tell how often popular nodes are right for such
 _CAP = 20.0  # most that a list counts, in means
 
 
@@ -124,7 +126,7 @@ def learn(
         usual = choices.x[other].mean(axis=0) if other.any() else chosen.mean
         heads["target"] = Head(chosen.raw_weight, float(-chosen.mean @ chosen.raw_weight), usual)
     with stage("hit rates"):
-        horizon, cold = _popularity(graph, clock, rng)
+        horizon, cold = _popularity(hidden, clock, rng)
         ranker = Ranker(hidden.rest, evidence, heads["target"], n_candidates, horizon)
         learned = _judge(hidden, ranker, heads, judged, cold, rng)
         for name in ("direction", "order"):
@@ -277,18 +279,25 @@ def _candidates(
     The second array is the logarithm of how many nodes each stands for.
     """
     free = free_nodes(graph, u)
-    best = np.empty((room.table.shape[1], _BEST), dtype=np.int64)
-    counts = np.empty(len(best), dtype=np.int64)
-    best_near(room, free, best, counts)
-    found = [best[np.arange(_BEST) < counts[:, None]]]
+    near = room.near[free[room.near]]
+    found = [_best(near, values) for values in room.table[near].T]
     for nodes, source, target in vectors:
         values = np.where(free[nodes], target @ source[u], 0.0)
         some = largest(values, _BEST)
         found.append(nodes[some[values[some] > 0]])
-    top = np.unique(np.concatenate(found))
+    top = np.unique(np.concatenate(found)).astype(np.int64)
     free[top] = False
     chance, stands = _by_chance(free, rng)
     return np.concatenate([top, chance]), np.repeat([0.0, stands], [len(top), len(chance)])
+
+
+def _best(nodes: IntArray, values: FloatArray) -> IntArray:
+    """Return the nodes of a few of the largest values above 0, of equal ones the first."""
+    if len(values) > _BEST:
+        some = np.flatnonzero(values >= np.partition(values, -_BEST)[-_BEST])
+        nodes, values = nodes[some], values[some]
+    some = np.argsort(-values, kind="stable")[:_BEST]
+    return nodes[some[values[some] > 0]]
 
 
 def _thinned(
@@ -520,12 +529,21 @@ def _auc(score: Float64Array, links: BoolArray, weight: Float64Array) -> float:
 
 
 def _popularity(
-    graph: DiGraph, clock: Clock | None, rng: np.random.Generator
+    hidden: Hidden, clock: Clock | None, rng: np.random.Generator
 ) -> tuple[float, Float64Array]:
     """Return the horizon that ranks the targets of new sources best, and its hit rate by rank.
 
-    Sources are treated as if nothing were known of them but when they choose.
+    Sources are treated as if nothing were known of them but when they choose. Without times the
+    rate is that of nodes that have lost all edges or never had any, where there are enough.
     """
+    graph, rest = hidden.graph, hidden.rest
+    bare = rest.out_degree + rest.in_degree == 0
+    if clock is None and np.count_nonzero(bare) >= _BARE:
+        popular = np.lexsort((np.arange(graph.n_nodes), -rest.in_degree))[:_LISTED]
+        u, v = graph.sources[hidden.edges], graph.targets[hidden.edges]
+        got = np.bincount(v[bare[u]], minlength=graph.n_nodes)
+        rates = got[popular] / np.count_nonzero(bare)
+        return 1.0, isotonic_regression(rates, increasing=False).x
     asked = graph.out_degree > 0
     if clock is not None and (asked & clock.is_new).any():
         asked = asked & clock.is_new

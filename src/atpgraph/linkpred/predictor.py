@@ -6,11 +6,11 @@ import contextlib
 import copy
 import os
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from atpgraph.embedding.settings import Estimator
 from atpgraph.errors import InputError
@@ -19,11 +19,12 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred import predictor_file
 from atpgraph.linkpred.evidence import Collection, select_kinds
 from atpgraph.linkpred.evidence.attributes import Clock, attribute_vectors
-from atpgraph.linkpred.evidence.kernels import Room, best_share
-from atpgraph.linkpred.evidence.parts import NewNode, Settings
+from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.local import targets_of
+from atpgraph.linkpred.evidence.parts import Settings
 from atpgraph.linkpred.explanation import Explanation, explain, explain_popularity
 from atpgraph.linkpred.learning import Learned, learn
-from atpgraph.linkpred.ranking import Ranker, largest, source_features, targets_of
+from atpgraph.linkpred.ranking import Ranker, largest, source_features
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array, IntArray
 from atpgraph.util.checks import Registry, whole_number
 from atpgraph.util.frames import frame, html_table, ranking_frame
@@ -34,7 +35,8 @@ from atpgraph.util.threads import thread_count
 Labels = Hashable | Sequence[Hashable] | AnyArray
 _PIECE = 2**15  # pairs whose terms are held at once
 _SOURCES = 100  # candidates of recommend_sources
-_STEP = 2**13  # sources that top_links searches before it looks whether that is enough
+# Sources that top_links searches, and ranks, before it looks whether that is enough.
+_STEP, _BATCH = 2**10, 2**7
 # The question whose score orders a list of targets, or of sources.
 ORDERS: Registry[str] = Registry("order", {"targets": "target", "sources": "link"})
 _SHORTLIST = 4  # sources that top_links ranks in full, for each link it is asked for
@@ -156,10 +158,7 @@ class LinkPredictor(Estimator):
             graph, lambda: Collection(self.evidence, settings), plan_rng, fraction=self.fraction,
             max_pairs=self.max_pairs, n_candidates=self.n_candidates,
         )  # fmt: skip
-        names = evidence.term_names
-        if evidence.fit(graph).term_names != names:
-            raise InputError("The whole graph has no room for ATP's evidence; leave it out.")
-        self._use(graph, evidence, learned)
+        self._use(graph, evidence.fit(graph), learned)
 
     def _use(self, graph: DiGraph, evidence: Collection, learned: Learned) -> None:
         """Take a graph, its evidence, and what was learned."""
@@ -333,31 +332,39 @@ class LinkPredictor(Estimator):
         whole_number("k", k)
         if base_rate is not None:
             log_odds(base_rate)
-        sources = self._promising(_SHORTLIST * k + 100)
+        sources, bound = self._promising(_SHORTLIST * k + 100)
         direction, hits = self.heads_["direction"], self.learned_.hits
-
-        def visit(at: int, room: Room) -> tuple[AnyArray, ...]:
-            u = int(sources[at])
-            ranked = self._ranker.rank(u, room, min(k, 20))
-            way = direction.score(self.evidence_.terms_of(u, ranked.nodes, room))
-            columns = (hits.order(ranked), np.full(len(way), u), ranked.nodes)
-            return tuple(side[way >= 0] for side in (*columns, hits.rates(ranked, base_rate)))
-
+        found: list[tuple[AnyArray, ...]] = []
         with stage("ranking sources", len(sources)) as progress:
-            found = self.evidence_.local.scan(sources, visit, progress)
-        order, u, v, rates = (np.concatenate(column) for column in zip(*found, strict=True))
-        best = np.lexsort([v, u, -order])[:k]
+            for low in range(0, len(sources), _BATCH):
+                some = sources[low : low + _BATCH]
+
+                def visit(at: int, room: Room, some: Int64Array = some) -> tuple[AnyArray, ...]:
+                    u = int(some[at])
+                    ranked = self._ranker.rank(u, room, min(k, 20))
+                    way = direction.score(self.evidence_.terms_of(u, ranked.nodes, room))
+                    rates = hits.rates(ranked, base_rate)
+                    columns = hits.order(ranked), np.full(len(way), u), ranked.nodes, rates
+                    return tuple(side[way >= 0] for side in columns)
+
+                found += self.evidence_.local.scan(some, visit, progress)
+                order, u, v, rates = (np.concatenate(column) for column in zip(*found, strict=True))
+                best = np.lexsort([v, u, -order])[:k]
+                # No link of the sources that are left can be above the last of the best.
+                if len(best) == k and order[best[-1]] >= bound[low + _BATCH :].max(initial=-np.inf):
+                    break
         columns = graph.labels[u[best]], graph.labels[v[best]], rates[best]
         if as_frame:
             return frame(dict(zip(("source", "target", "rate"), columns, strict=True)))
         return columns
 
-    def _promising(self, count: int) -> Int64Array:
-        """Return sources with edges that have the likeliest links by short walks alone."""
+    def _promising(self, count: int) -> tuple[Int64Array, Float64Array]:
+        """Return sources that have the likeliest links by short walks alone, best first.
+
+        The second array bounds from above what can order the links of each.
+        """
         graph, weights = self.graph_, self.learned_.hits.weights
         active = np.flatnonzero(graph.out_degree + graph.in_degree > 0).astype(np.int64)
-        if len(active) <= count:
-            return active
         own = source_features(graph, active)
         bound = own @ weights[-own.shape[1] :]  # share and rank can only lower it
         order = np.argsort(-bound, kind="stable")
@@ -371,14 +378,18 @@ class LinkPredictor(Estimator):
                 some, rest = active[low : low + _STEP], bound[low + _STEP :]
 
                 def visit(at: int, room: Room, some: Int64Array = some) -> float:
-                    known = graph.targets[graph.indptr[some[at]] : graph.indptr[some[at] + 1]]
-                    return best_share(room, cheap.scores(room, terms), some[at], known)
+                    u = int(some[at])
+                    new = ~np.isin(room.near, np.append(targets_of(graph, u), u))
+                    scores = cheap.scores(room, terms)[new]
+                    top = scores.max(initial=-np.inf)  # counted twice: walks do not find all
+                    return float(top - logsumexp([*scores, top])) if len(scores) else -np.inf
 
                 shares = np.array(cheap.scan(some, visit, progress))
                 found[low : low + _STEP] = bound[low : low + _STEP] + weights[0] * shares
                 if len(rest) and np.sum(found >= rest[0]) >= count:
                     break
-        return active[np.sort(largest(found, count))]
+        best = np.argsort(-found, kind="stable")[:count]
+        return active[best], bound[best]
 
     def explain(
         self, u: Hashable, v: Hashable, base_rate: float = 0.5, *, order: str = "targets"
@@ -406,54 +417,53 @@ class LinkPredictor(Estimator):
             score, base, reasons = explain(self.evidence_, self.heads_[question], *codes)
         return Explanation(u, v, score, base, probability, known, reasons)
 
-    def with_node(
+    def add_edges(
+        self,
+        edges: Iterable[tuple[Hashable, Hashable]],
+        nodes: Iterable[Hashable] = (),
+        *,
+        attributes: Any = None,
+        inplace: bool = False,
+    ) -> Self:
+        """Return a predictor that knows more edges, given as pairs of labels; nodes may be new.
+
+        This object does not change unless `inplace`, which returns it. What was learned is kept,
+        and so are singular vectors: a new node gets vectors by one projection each. Where the model
+        knows times, all that is new is the newest.
+
+        Parameters
+        ----------
+        nodes : labels
+            Nodes to add even if they have no edges.
+        attributes : array, optional
+            Rows of main components of the attributes, one for each new node, zero if not given.
+        """
+        graph = self._fitted()
+        bare = list(nodes)
+        bare = [x for x, at in zip(bare, graph.codes_or_minus_one(bare), strict=True) if at < 0]
+        larger = graph.with_edges([*edges, *zip(bare, bare, strict=True)])
+        loops = larger.codes(bare) if bare else np.empty(0, np.int64)
+        larger = larger.without_edges(larger.find_edges(loops, loops))
+        evidence = self.evidence_.grown(larger, attributes)
+        model = self if inplace else copy.copy(self)
+        model._use(larger, evidence, self.learned_)
+        return model
+
+    def fold_in(
         self,
         node: Hashable,
         out_edges: Sequence[Hashable] = (),
         in_edges: Sequence[Hashable] = (),
         attributes: Any = None,
-    ) -> LinkPredictor:
-        """Return a predictor that knows one node more, by its edges; this one does not change.
-
-        What was learned is kept. The new node gets vectors by one projection each, all others keep
-        theirs. Where the model knows times, the node is the newest.
-
-        Parameters
-        ----------
-        node : label
-            What to call the new node.
-        out_edges, in_edges : labels
-            Nodes of the graph that it has edges to, and from.
-        attributes : array, optional
-            Its row among the main components of the attributes, zero if not given.
-        """
-        graph = self._fitted()
-        if graph.codes_or_minus_one([node])[0] >= 0:
-            raise InputError(f"The graph has a node {node!r} already; name a new one.")
-        sides = (list(side) for side in (out_edges, in_edges))
-        out, into = (graph.codes(s).astype(np.int64) if s else np.empty(0, np.int64) for s in sides)
-        n = graph.n_nodes
-        whole = graph.labels.dtype != object and isinstance(node, (int, np.integer))
-        labels = np.empty(n + 1, dtype=graph.labels.dtype if whole else object)
-        labels[:n], labels[n] = graph.labels, node
-        larger = DiGraph.from_codes(
-            np.concatenate([graph.sources, np.full(len(out), n), into]),
-            np.concatenate([graph.targets, out, np.full(len(into), n)]),
-            labels,
-        )
-        other = copy.copy(self)
-        evidence = self.evidence_.grown(NewNode(larger, out, into, attributes))
-        other._use(larger, evidence, self.learned_)
-        return other
-
-    def fold_in(self, *args: Any, **given: Any) -> LinkPredictor:
-        """Return :meth:`with_node`; the name is deprecated, as ATP's returns vectors."""
+    ) -> Self:
+        """Call :meth:`add_edges` for one node; this old name will be removed in 0.4."""
         warnings.warn(
-            "LinkPredictor.fold_in is now with_node; the old name will be removed in 0.4.",
+            "LinkPredictor.fold_in will be removed in 0.4; use LinkPredictor.add_edges.",
             DeprecationWarning,
             stacklevel=2,
         )
-        return self.with_node(*args, **given)
+        edges = [(node, v) for v in out_edges] + [(u, node) for u in in_edges]
+        return self.add_edges(edges, [node], attributes=attributes)
 
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""

@@ -13,6 +13,7 @@ from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence import Collection
 from atpgraph.linkpred.evidence.attributes import link_counts
 from atpgraph.linkpred.evidence.kernels import Room
+from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
 
 _POPULAR = 100  # nodes that are candidates for every source
@@ -157,7 +158,8 @@ class HitRates:
         are known they are suggested no more, and the second case has `missing` · y / (1 − y).
         """
         y = self.curve.y
-        rates = np.minimum(missing * y / np.maximum(1.0 - y, 1e-12), 1.0)
+        most = 1.0 - 0.5 / _LEAST  # a step of so few examples cannot make anything certain
+        rates = np.minimum(missing * y / np.maximum(1.0 - y, 1e-12), most)
         return replace(self, curve=Curve(self.curve.x, rates), density=density)
 
 
@@ -224,11 +226,6 @@ def fit_log_ratio(
     above, below = (np.add.reduceat(side, blocks[:-1]) for side in (links, others))
     ratio = np.log((above + 0.5 / len(good)) / (below + 0.5 * np.median(bad_weight)))
     return Curve(center / total, np.repeat(np.maximum.accumulate(ratio), np.diff(blocks)))
-
-
-def targets_of(graph: DiGraph, u: int) -> Int64Array:
-    """Return the nodes that u has edges to."""
-    return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
 
 
 def largest(values: AnyArray, k: int) -> Int64Array:

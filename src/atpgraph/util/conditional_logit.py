@@ -95,21 +95,6 @@ class ConditionalLogit:
         scores: Float64Array = (x - self.mean) @ self.raw_weight
         return scores
 
-    def probabilities(self, choices: Choices) -> Float64Array:
-        """Return the probability, for every row, that it is the one chosen of its group."""
-        share, _ = _shares(self.score(choices.x), choices)
-        return np.asarray(share / np.exp(choices.offset))
-
-    def losses(self, choices: Choices) -> Float64Array:
-        """Return the negative log-likelihood of every choice."""
-        return choice_losses(self.score(choices.x), choices)
-
-    def loss(self, choices: Choices) -> float:
-        """Return the mean negative log-likelihood of the choices."""
-        if not len(choices.chosen):
-            return 0.0
-        return float(np.average(self.losses(choices), weights=choices.weight))
-
     def to_json(self) -> dict[str, Any]:
         """Return plain lists."""
         return {name: getattr(self, name).tolist() for name in ("mean", "scale", "weight")}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pytest
 
-from atpgraph.errors import BudgetError, InputError
+from atpgraph.errors import InputError
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import KINDS, Collection, select_kinds
 from atpgraph.linkpred.evidence.attributes import attribute_vectors
 from atpgraph.linkpred.evidence.parts import (
-    AtpScore,
     Attributes,
     Degrees,
     Settings,
@@ -66,19 +63,6 @@ def test_degrees_and_spectral_against_the_adjacency() -> None:
         fewer = (left[:, :k] * sigma[:k]) @ right[:k]
         assert np.allclose(eight[:, column].reshape(a.shape), fewer, atol=1e-3)
     assert np.allclose(eight[:, 1].reshape(a.shape), eight[:, 0].reshape(a.shape).T, atol=1e-4)
-
-
-def test_atp_without_memory_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(self: AtpScore, graph: DiGraph) -> AtpScore:
-        raise BudgetError("too large")
-
-    monkeypatch.setattr(AtpScore, "fit", refuse)
-    with caplog.at_level(logging.WARNING):
-        found = Collection(["degrees", "levels", "atp"]).fit(hierarchy())
-    assert found.kinds == ["degrees", "levels"]
-    assert "left out: too large" in caplog.text
 
 
 def test_unknown_evidence_is_refused() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from atpgraph.graph import DiGraph
 from atpgraph.linkpred.evidence import LOCAL
-from atpgraph.linkpred.evidence.kernels import Room, best_near, best_share
+from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
 from tests.linkpred.helpers import dense
 
@@ -94,42 +94,6 @@ def test_any_pattern_and_damping(
     column = Walk(pattern, damping=(damping,) * (len(pattern) - 1), arrival=arrival)
     found = all_pairs(Local([column]).fit(graph), graph.n_nodes)[:, :, 0]
     assert np.allclose(found, walks_naively(graph, column, 1000, 10**6), rtol=1e-4, atol=1e-6)
-
-
-@given(st.lists(st.integers(1, 5), max_size=30), st.integers(1, 6), st.integers(0, 2**32))
-def test_best_near_is_the_head_of_a_sorted_list(found: list[int], k: int, seed: int) -> None:
-    values = np.array(found, dtype=np.float32)
-    nodes = np.random.default_rng(seed).permutation(len(found)).astype(np.int32)
-    free = np.random.default_rng(seed + 1).random(len(found)) < 0.7
-    expected = [nodes[i] for i in np.argsort(-values, kind="stable") if free[nodes[i]]][:k]
-    room = Room.of(len(found) + 1, 2)
-    room.table[nodes, 1], room.nodes[: len(found)], room.size[0] = values, nodes, len(found)
-    both, counts = np.empty((2, k), dtype=np.int64), np.empty(2, dtype=np.int64)
-    best_near(room, np.append(free, True), both, counts)
-    assert counts.tolist() == [0, len(expected)]
-    assert both[1, : len(expected)].tolist() == expected
-
-
-def test_the_best_share_is_that_of_the_whole_table() -> None:
-    rng = np.random.default_rng(3)
-    graph = DiGraph.from_codes(*rng.integers(80, size=(2, 500)), 81)  # node 80 has no edges
-    local = Local([Walk(">>"), Walk("><>")]).fit(graph)
-    weights = rng.standard_normal(6)
-
-    def targets(u: int) -> np.ndarray:
-        return graph.targets[graph.indptr[u] : graph.indptr[u + 1]]
-
-    def visit(u: int, room: Room) -> float:
-        return best_share(room, local.scores(room, weights), u, targets(u))
-
-    found = local.scan(np.arange(81), visit)
-    terms = local.terms(all_pairs(local, 81).reshape(-1, 2)).reshape(81, 81, 6)
-    for u in range(81):
-        near = terms[u].any(axis=1)
-        near[u] = near[targets(u)] = False
-        scores = terms[u, near] @ weights
-        share = -np.log(1.0 + np.exp(scores - scores.max()).sum()) if near.any() else -np.inf
-        assert np.allclose(found[u], share, atol=1e-4)
 
 
 def test_scans_agree_for_any_number_of_threads() -> None:

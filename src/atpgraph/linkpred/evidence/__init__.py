@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
-from atpgraph.errors import BudgetError, InputError
+from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import Room
 from atpgraph.linkpred.evidence.local import Local, PageRank, Walk
-from atpgraph.linkpred.evidence.parts import PARTS, AtpScore, NewNode, Settings
+from atpgraph.linkpred.evidence.parts import PARTS, Settings
 from atpgraph.util.arrays import Float64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.progress import stage
-
-log = logging.getLogger(__name__)
 
 # Columns of local evidence; the other kinds are classes, one each, out of PARTS.
 LOCAL = (
@@ -87,9 +84,6 @@ class Collection:
         chosen += ["attributes"] if given.attributes is not None else []
         self.local = Local([c for c in LOCAL if c.kind in chosen], n_jobs=given.n_jobs)
         self.parts = [part(given) for part in PARTS if part.kind in chosen]
-        self._describe()
-
-    def _describe(self) -> None:
         columns, parts = self.local.columns, self.parts
         self.names = self.local.names + [name for part in parts for name in part.names]
         self.number_kinds = [column.kind for column in columns]
@@ -100,29 +94,25 @@ class Collection:
         self.kinds = list(dict.fromkeys(self.number_kinds))
 
     def fit(self, graph: DiGraph) -> Self:
-        """Fit every evidence to the graph; ATP's is left out where it has no room."""
-        self.graph = graph
-        with stage("evidence", 1 + len(self.parts)) as progress:
-            self.local.fit(graph)
-            for part in list(self.parts):
+        """Fit every evidence to the graph."""
+        self.graph, parts = graph, self._all
+        with stage("evidence", len(parts)) as progress:
+            for part in parts:
+                part.fit(graph)
                 progress.advance()
-                try:
-                    part.fit(graph)
-                except BudgetError as error:
-                    if not isinstance(part, AtpScore):
-                        raise
-                    log.warning("Evidence of ATP is left out: %s", error)
-                    self.parts.remove(part)
-                    self._describe()
         return self
 
-    def grown(self, new: NewNode) -> Collection:
-        """Return the evidence of the graph with one node more; this one does not change."""
+    def grown(self, graph: DiGraph, attributes: Any = None) -> Collection:
+        """Return the evidence of a graph with more edges, whose first nodes are those of this."""
         other = copy.copy(self)
-        other.graph, other.settings = new.graph, self.settings.grown(new)
-        other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(new.graph)
-        other.parts = [part.grown(new, other.settings) for part in self.parts]
+        other.graph, other.settings = graph, self.settings.grown(graph, attributes)
+        other.local = Local(self.local.columns, n_jobs=self.local.n_jobs).fit(graph)
+        other.parts = [part.grown(graph, other.settings) for part in self.parts]
         return other
+
+    @property
+    def _all(self) -> list[Any]:
+        return [self.local, *self.parts]
 
     def part(self, kind: str) -> Any:
         """Return the evidence of a kind, or None."""
@@ -142,11 +132,9 @@ class Collection:
 
     def as_terms(self, found: Float64Array) -> Float64Array:
         """Turn numbers into terms."""
-        parts: list[Any] = [self.local, *self.parts]
-        sides = np.split(found, np.cumsum([len(part.names) for part in parts])[:-1], axis=1)
-        return np.concatenate(
-            [part.terms(side) for part, side in zip(parts, sides, strict=True)], axis=1
-        )
+        sides = np.split(found, np.cumsum([len(part.names) for part in self._all])[:-1], axis=1)
+        terms = [part.terms(side) for part, side in zip(self._all, sides, strict=True)]
+        return np.concatenate(terms, axis=1)
 
     def local_weights(self, weights: Float64Array, local: Local | None = None) -> Float64Array:
         """Return the weights of the terms of local evidence, or of some of its columns."""

@@ -271,10 +271,10 @@ class Clock:
         return self.edge[self.graph.find_edges(graph.sources, graph.targets)]
 
     def grown(self, graph: DiGraph) -> Clock:
-        """Return the times of a graph with one node more, which is the newest, as are its edges."""
-        edge = np.ones(graph.n_edges)
+        """Return the times of a larger graph: nodes and edges that are new are the newest."""
+        edge, node = np.ones(graph.n_edges), np.ones(graph.n_nodes - len(self.start))
         edge[graph.find_edges(self.graph.sources, self.graph.targets)] = self.edge
-        return Clock(graph, edge, np.append(self.start, 1.0), np.append(self.now, 1.0))
+        return Clock(graph, edge, np.append(self.start, node), np.append(self.now, node))
 
 
 def link_counts(graph: DiGraph, clock: Clock | None) -> Callable[[int, float], Int64Array]:

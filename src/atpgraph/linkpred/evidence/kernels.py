@@ -58,7 +58,8 @@ class Room(NamedTuple):
 
     def clear(self) -> None:
         """Make room for the next source."""
-        wipe(self.table, self.seen, self.near)
+        self.table[self.near] = 0.0
+        self.seen[self.near] = False
         self.size[0] = 0
 
 
@@ -86,15 +87,6 @@ class Adjacency(NamedTuple):
     out_nodes: Int32Array
     in_indptr: Int64Array
     in_nodes: Int32Array
-
-
-@kernel
-def wipe(table: Float32Array, seen: BoolArray, nodes: Int32Array) -> None:
-    """Set the rows of nodes to zero."""
-    for y in nodes:
-        seen[y] = False
-        for c in range(table.shape[1]):
-            table[y, c] = 0.0
 
 
 @kernel
@@ -255,59 +247,3 @@ def weigh(room: Room, weights: Float64Array, floors: Float64Array, scores: Float
                 total += weights[c, 0] + weights[c, 1] * np.log(x / floors[c])
                 total += weights[c, 2] * np.sqrt(x)
         scores[i] = total
-
-
-@kernel
-def best_near(room: Room, free: BoolArray, best: Int64Array, counts: Int64Array) -> None:
-    """Write the free nodes with the largest values in each column of the table to its row."""
-    columns = room.table.shape[1]
-    score = np.empty(best.shape, dtype=np.float32)
-    counts[:] = 0
-    for i in range(room.size[0]):  # one pass over the nodes: a row of the table is one cache line
-        y = room.nodes[i]
-        if not free[y]:
-            continue
-        for c in range(columns):
-            if room.table[y, c] > 0.0:
-                counts[c] = _insert(y, room.table[y, c], counts[c], best[c], score[c])
-
-
-@kernel
-def _insert(node: int, value: float, count: int, best: Int64Array, score: Float32Array) -> int:
-    """Insert a node into a list in falling order if there is room or it is better; return size."""
-    if count == len(best):
-        if value <= score[count - 1]:
-            return count
-        count -= 1
-    at = count
-    while at > 0 and score[at - 1] < value:
-        best[at], score[at] = best[at - 1], score[at - 1]
-        at -= 1
-    best[at], score[at] = node, value
-    return count + 1
-
-
-@kernel
-def best_share(room: Room, scores: Float64Array, source: int, targets: Int32Array) -> float:
-    """Return the logarithm of the best new target's part of the sum of exp(score).
-
-    The source and its targets are no new targets. The best one counts twice in the sum, for what
-    walks do not find; −∞ where there is none.
-    """
-    known = room.queued
-    known[source] = True
-    for y in targets:
-        known[y] = True
-    top = -np.inf
-    for i in range(room.size[0]):
-        if not known[room.nodes[i]]:
-            top = max(top, scores[i])
-    total = 1.0
-    if top > -np.inf:
-        for i in range(room.size[0]):
-            if not known[room.nodes[i]]:
-                total += np.exp(scores[i] - top)
-    known[source] = False
-    for y in targets:
-        known[y] = False
-    return -np.log(total) if top > -np.inf else top

@@ -13,7 +13,7 @@ import numpy as np
 
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.linkpred.evidence.kernels import WIDTH, Adjacency, Room, Steps, push, walk, weigh
-from atpgraph.util.arrays import Float64Array, IntArray
+from atpgraph.util.arrays import Float64Array, Int64Array, IntArray
 from atpgraph.util.progress import Stage
 from atpgraph.util.threads import Workers
 
@@ -185,6 +185,11 @@ class Local:
         scores = np.empty(len(room.near))
         weigh(room, np.ascontiguousarray(weights.reshape(-1, 3)), self.floors, scores)
         return scores
+
+
+def targets_of(graph: DiGraph, u: int) -> Int64Array:
+    """Return the nodes that u has edges to."""
+    return graph.targets[graph.indptr[u] : graph.indptr[u + 1]].astype(np.int64)
 
 
 def undirected(graph: DiGraph) -> DiGraph:

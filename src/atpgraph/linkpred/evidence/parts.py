@@ -18,22 +18,13 @@ from atpgraph.errors import BudgetError, InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.linkpred.evidence.attributes import Clock
+from atpgraph.linkpred.evidence.local import targets_of
 from atpgraph.linkpred.factor import leading_factors
 from atpgraph.util.archive import Field
 from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, Int64Array, IntArray
 from atpgraph.util.random import generator
 
 HORIZONS = (0.02, 0.1)  # of recent links: shares of all edges
-
-
-@dataclass(frozen=True, eq=False)
-class NewNode:
-    """A node added to a fitted graph: its index is the last of ``graph``."""
-
-    graph: DiGraph
-    out: Int64Array  # nodes that it has edges to
-    into: Int64Array  # and from
-    attributes: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +37,19 @@ class Settings:
     attributes: Float32Array | None = None  # a row for each node
     clock: Clock | None = None
 
-    def grown(self, new: NewNode) -> Settings:
-        """Return the settings with the attributes and the time of a new node."""
-        clock = None if self.clock is None else self.clock.grown(new.graph)
-        if self.attributes is None:
-            return replace(self, clock=clock)
-        row = np.zeros((1, self.attributes.shape[1]), dtype=np.float32)
-        if new.attributes is not None:
-            if np.size(new.attributes) != row.size:
-                size = np.size(new.attributes)
-                raise InputError(f"The new node has {size} attributes, not {row.size}.")
-            row[0] = np.reshape(new.attributes, -1)
-        return replace(self, attributes=np.concatenate([self.attributes, row]), clock=clock)
+    def grown(self, graph: DiGraph, attributes: Any = None) -> Settings:
+        """Return the settings of a larger graph; `attributes` has a row for each new node."""
+        clock = None if self.clock is None else self.clock.grown(graph)
+        known = self.attributes
+        if known is not None:
+            rows = np.zeros((graph.n_nodes - len(known), known.shape[1]), dtype=np.float32)
+            if attributes is not None:
+                if np.size(attributes) != rows.size:
+                    size = np.size(attributes)
+                    raise InputError(f"The new nodes have {size} attributes, not {rows.size}.")
+                rows[:] = np.reshape(attributes, rows.shape)
+            known = np.concatenate([known, rows])
+        return replace(self, attributes=known, clock=clock)
 
 
 class Evidence(ABC):
@@ -87,9 +79,9 @@ class Evidence(ABC):
         """Turn numbers into terms of a linear model: an array of shape (pairs, term_names)."""
         return found
 
-    def grown(self, new: NewNode, settings: Settings) -> Evidence:
-        """Return the evidence of the graph with one node more; this one does not change."""
-        return type(self)(settings).fit(new.graph)
+    def grown(self, graph: DiGraph, settings: Settings) -> Evidence:
+        """Return the evidence of a graph with more edges, whose first nodes are those of this."""
+        return type(self)(settings).fit(graph)
 
 
 _DEGREES = ("out-degree of u", "in-degree of u", "out-degree of v", "in-degree of v")
@@ -186,12 +178,6 @@ class Levels(Evidence):
         sign = np.sign(apart)
         return np.column_stack([found, apart, sign, sign * np.log1p(np.abs(apart))])
 
-    def grown(self, new: NewNode, settings: Settings) -> Levels:
-        """Put the node one above its highest source, as peeling would; others stay."""
-        other = copy.copy(self)
-        other.level_ = np.append(self.level_, 1 + self.level_[new.into].max(initial=0))
-        return other
-
 
 class VectorEvidence(Evidence):
     """⟨source vector of u, target vector of v⟩, and the other way round."""
@@ -209,14 +195,19 @@ class VectorEvidence(Evidence):
         self.target_ = np.ascontiguousarray(target, dtype=np.float32)
         return self
 
-    def grown(self, new: NewNode, settings: Settings) -> VectorEvidence:
-        """Return the evidence with vectors for the node; others keep theirs."""
-        vectors = zip((self.source_, self.target_), self.project(new), strict=True)
-        return copy.copy(self).use(*(np.concatenate([old, row[None]]) for old, row in vectors))
+    def grown(self, graph: DiGraph, settings: Settings) -> VectorEvidence:
+        """Return the evidence with vectors for new nodes, from nodes before them; others stay."""
+        other, back = copy.copy(self), graph.reverse()
+        for node in range(len(self.source_), graph.n_nodes):
+            sides = (targets_of(side, node) for side in (graph, back))
+            rows = other.project(*(near[near < node] for near in sides))
+            old = (other.source_, other.target_)
+            other.use(*(np.vstack([vectors, row]) for vectors, row in zip(old, rows, strict=True)))
+        return other
 
     @abstractmethod
-    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
-        """Return the vectors of a new node."""
+    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
+        """Return the vectors of a new node with edges to some nodes and from others."""
 
 
 class AtpScore(VectorEvidence):
@@ -247,13 +238,13 @@ class AtpScore(VectorEvidence):
     def terms(self, found: Float64Array) -> Float64Array:
         return np.log1p(np.maximum(found, 0.0))
 
-    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
+    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
         """Return vectors as large, in each component, as those of the nodes next to it.
 
         The node reaches all that its targets reach, and is reached by all that reach its sources.
         """
-        source = self.source_[new.out].max(axis=0, initial=0.0)
-        return source, self.target_[new.into].max(axis=0, initial=0.0)
+        source = self.source_[out].max(axis=0, initial=0.0)
+        return source, self.target_[into].max(axis=0, initial=0.0)
 
 
 _SPECTRAL = tuple(
@@ -299,10 +290,10 @@ class SpectralScore(VectorEvidence):
         positive = np.maximum(found, 0.0)
         return np.concatenate([found, np.sqrt(positive), np.log(np.maximum(found, 1e-3))], axis=1)
 
-    def project(self, new: NewNode) -> tuple[AnyArray, AnyArray]:
+    def project(self, out: Int64Array, into: Int64Array) -> tuple[AnyArray, AnyArray]:
         """Return the projections a V Σ^−½ of the rows of the node, one for each direction."""
         found = []
-        for side, nodes in ((self.target_, new.out), (self.source_, new.into)):
+        for side, nodes in ((self.target_, out), (self.source_, into)):
             scale = (side.astype(np.float64) ** 2).sum(axis=0)  # the columns of V √Σ have norm √σ
             found.append(side[nodes].sum(axis=0) / np.where(scale > 0, scale, 1.0))
         return found[0], found[1]

@@ -44,15 +44,6 @@ class Split:
     requested: int = 0
     times: Float64Array | None = None
 
-    def validation(
-        self, protocols: Iterable[str | Protocol] = PROTOCOLS, random_state: RandomState = 0
-    ) -> Split:
-        """Return a split of the training graph alone, to choose parameters on."""
-        fraction = len(self.positives) / max(self.train.n_edges + len(self.positives), 1)
-        return make_split(
-            self.train, fraction=fraction, protocols=protocols, random_state=random_state
-        )
-
     def fit(self, method: Any) -> None:
         """Fit a method to the training graph, with times if it uses them."""
         if self.times is not None and getattr(method, "uses_times", False):
