@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -249,12 +250,9 @@ def write_edgelist(
 
 def _texts(labels: AnyArray) -> list[str]:
     texts = list(map(str, labels.tolist()))
-    if labels.dtype == object and len(set(texts)) < len(texts):
-        seen: set[str] = set()
-        for text in texts:
-            if text in seen:
-                raise InputError(f"Two nodes are both written as {text!r}; rename one of them.")
-            seen.add(text)
+    if len(set(texts)) < len(texts):
+        twice = Counter(texts).most_common(1)[0][0]
+        raise InputError(f"Two nodes are both written as {twice!r}; rename one of them.")
     return texts
 
 
