@@ -18,7 +18,7 @@ from atpgraph.factorization._panel_rows import (
     first_vectors,
     learn_rows,
 )
-from atpgraph.factorization.panels import learn_range
+from atpgraph.factorization.panels import Start, learn_range
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag
 from atpgraph.hierarchy import levels
@@ -97,15 +97,14 @@ def test_landmarks_alone_tell_the_order_of_a_chain() -> None:
 def test_only_some_vectors_learn() -> None:
     dag = citation_dag(800, 2400, random_state=1)
     first = fit(dag, 24, max_iter=4)
-    start = (first.source, first.target)
     sources, targets = np.flatnonzero(dag.out_degree)[:50], np.flatnonzero(dag.in_degree)[:30]
-    on = fit(dag, 24, max_iter=2, start=start, rows=(sources, targets))
+    on = fit(dag, 24, max_iter=2, start=Start(first.source, first.target, sources, targets))
     # A node without any path has a bias below what the others have, which may have moved.
     for side, degree, rows in (("source", "out_degree", sources), ("target", "in_degree", targets)):
         moved = np.any(getattr(on, side) != getattr(first, side), axis=1)
         assert set(np.flatnonzero(moved & (getattr(dag, degree) > 0))) == set(rows)
     nobody = np.zeros(0, dtype=int)
-    assert fit(dag, 24, start=start, rows=(nobody, nobody)).n_iter == 0
+    assert fit(dag, 24, start=Start(first.source, first.target, nobody, nobody)).n_iter == 0
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

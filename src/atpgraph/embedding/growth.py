@@ -9,24 +9,15 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize, nnls
 
-from atpgraph.closure import Paths, Positions, collect_paths, kernel_table
-from atpgraph.closure.panel import COLUMNS, Panel
+from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Descent, Factorization, fit_panels
+from atpgraph.factorization import Descent, Factorization, Start, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
 from atpgraph.hierarchy import levels
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    IntArray,
-)
-from atpgraph.util.threads import Workers
+from atpgraph.util.arrays import AnyArray, Float64Array, FloatArray, Int64Array, IntArray
 
 _NEGATIVES = 4  # of each kind, uniform and popular, that a path meets while vectors are learned
 _LEAST_RIDGE = 1e-6
@@ -192,10 +183,8 @@ class NnlsRows:
 
 # Checked on generated graphs, see benchmarks/notes/defaults.md.
 NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths that changed
-# A node learns if it reached fewer than FEW of 512 sampled nodes, or gained more than this share.
-FEW, GAINED = 16, 0.01
 # A round draws for all nodes, which costs more than letting a few of them learn several times.
-DESCENT = Descent(passes=4, averaged=0.7, settled=40.0)
+DESCENT = Descent(passes=3, averaged=0.7, settled=40.0)
 
 
 class Growth(NamedTuple):
@@ -216,17 +205,8 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
     dag = found.dag
     sources, targets = _opening(old, model.dag_, found)
     new = np.arange(old.n_nodes, found.graph.n_nodes)
+    changed = reachable(dag.reverse(), sources), reachable(dag, targets)
     paths = collect_paths(dag, levels(dag), model.n_jobs)
-    ahead, back = paths.views
-    was_ahead = Positions.of(model.dag_, model.levels_)
-    was_back = Positions.of(model.dag_.reverse(), 1 - model.levels_)
-    changed = [
-        nodes[_gained(was, now)[nodes]]
-        for nodes, was, now in (
-            (reachable(back.dag, sources), was_ahead, ahead),
-            (reachable(dag, targets), was_back, back),
-        )
-    ]
     # Where the level changed, so did the scores of the paths, even if there are no new ones.
     moved = np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_)
     above, below = (np.union1d(each, np.append(moved, new)) for each in changed)
@@ -236,19 +216,6 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
     elif highest > len(table):
         table = kernel_table(model.kernel, highest)
     return Growth(found.graph, found.removed, paths, table, new, (above, below))
-
-
-def _gained(was: Positions, now: Positions) -> BoolArray:
-    """Return which nodes have gained more than a few of their descendants, or may have.
-
-    Others keep their vectors: learning again what they know costs more than it gains.
-    """
-    some = np.random.default_rng(0).permutation(now.n)[:COLUMNS]
-    with Workers(1) as workers:
-        had = np.zeros(now.n, dtype=np.int64)
-        had[: was.n] = Panel(was, some[some < was.n], workers).sizes()
-        has = Panel(now, some, workers).sizes()
-    return np.asarray((has < FEW) | (has - had > GAINED * has))
 
 
 def learn_changes(model: Any, growth: Growth) -> Factorization:
@@ -265,7 +232,7 @@ def learn_changes(model: Any, growth: Growth) -> Factorization:
     for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
             fit = fit_panels(
-                growth.paths, growth.table, start=(fit.source, fit.target), rows=nodes,
+                growth.paths, growth.table, start=Start(fit.source, fit.target, *nodes),
                 n_components=k, descent=DESCENT, max_iter=rounds, n_jobs=model.n_jobs,
                 regularization=model.settings_.regularization, random_state=model.random_state,
             )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,16 @@ from atpgraph.util.random import RandomState, generator, rng_state
 from atpgraph.util.threads import Workers
 
 Task = tuple[int, int, int]  # positions from … to, and a seed
-Start = tuple[AnyArray, AnyArray]
+
+
+class Start(NamedTuple):
+    """Vectors of an earlier fit, zeros for new nodes, and the nodes whose vectors learn."""
+
+    source: AnyArray
+    target: AnyArray
+    sources: IntArray
+    targets: IntArray
+
 
 _WIDTH = 16  # vectors are padded to a multiple of this
 _ROWS = 8192  # positions per task, a fraction of a second
@@ -83,7 +92,6 @@ def fit_panels(
     random_state: RandomState = None,
     descent: Descent | None = None,
     start: Start | None = None,
-    rows: tuple[IntArray, IntArray] | None = None,
     loop: Loop | None = None,
     run: RowMap | None = None,
 ) -> Factorization:
@@ -112,10 +120,9 @@ def fit_panels(
 
     Parameters
     ----------
-    start : two arrays of shape (n, n_components), optional
-        Vectors of an earlier fit to continue from; rows of zeros start at random.
-    rows : two integer arrays, optional
-        Nodes whose source, and whose target vectors learn; by default all.
+    start : Start, optional
+        Vectors of an earlier fit to continue from, and the nodes that learn; rows of zeros start at
+        random.
     loop : Loop, optional
         Where the state is saved after a round, and resumed from.
     run : RowMap, optional
@@ -145,7 +152,7 @@ def fit_panels(
     decay = real_number("regularization", regularization)
     rng = generator(random_state)
     with Workers(n_jobs) as workers:
-        learning = _Learning(paths, values, n_components, decay, descent or Descent(), rows, run)
+        learning = _Learning(paths, values, n_components, decay, descent or Descent(), start, run)
         if start is None:
             learning.land(workers, rng)
         else:
@@ -170,7 +177,7 @@ class _Learning:
         k: int,
         decay: float,
         descent: Descent,
-        rows: tuple[IntArray, IntArray] | None,
+        start: Start | None,
         run_rows: RowMap | None,
     ) -> None:
         self.sides, self.levels, self.descent, self.k = paths.sides, paths.levels, descent, k
@@ -191,7 +198,7 @@ class _Learning:
         self.sums: list[Float32Array] = []
         self.last: PanelRound | None = None  # its arrays are overwritten
         self.only: list[BoolArray] = [np.ones(len(self.levels), dtype=np.bool_) for _ in "st"]
-        for at, nodes in enumerate(rows or ()):
+        for at, nodes in enumerate(start[2:] if start else ()):
             self.only[at][:] = False
             self.only[at][nodes] = True
 
@@ -256,7 +263,9 @@ class _Learning:
     def continue_from(self, start: Start, rng: np.random.Generator) -> None:
         """Begin with given vectors, which take small steps; rows of zeros begin at random."""
         free, bias = self.free, self.bias
-        for at, (vectors, given) in enumerate(zip((self.source, self.target), start, strict=True)):
+        for at, (vectors, given) in enumerate(
+            zip((self.source, self.target), start[:2], strict=True)
+        ):
             blank = np.flatnonzero(~given[:, :free].any(axis=1))
             vectors[:, :free] = given[:, :free] * np.float32(self.unit**-0.5)
             vectors[blank, :free] = rng.uniform(-_NOISE, _NOISE, (len(blank), free))
