@@ -39,7 +39,7 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     def cell(value: object) -> str:
         if isinstance(value, float):
             return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     lines += [f"| {' | '.join(map(cell, row))} |" for row in rows]

@@ -26,6 +26,7 @@ import resource
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -385,8 +386,9 @@ def speed(report: Any, options: Any) -> None:
     names = {
         "links": "`LinkPredictor`",
         "als": "implicit, ALS of 64, 15 iterations, one thread",
-        "sknetwork": "scikit-network, SVD of 64",
     }
+    if find_spec("sknetwork"):
+        names["sknetwork"] = "scikit-network, SVD of 64"
     found = {what: run(what, "rmat:1000000") for what in names}
     report.add(markdown(
         ["fit", "CPU s", "times ALS", "peak memory, MB"],

@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 
 from atpgraph.closure.reachability import Reachability
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, sorted_unique
 from atpgraph.graph.scc import strongly_connected_components as components_of
 from atpgraph.graph.traversal import peel, reachable
 from atpgraph.networkx_info import NAME
@@ -132,8 +132,9 @@ def condensation(G: BackendGraph, scc: Any = None) -> nx.DiGraph:
     if len(G.nodes) == 0:
         return result
     component = np.fromiter((mapping[node] for node in G.nodes), np.int64, len(G.nodes))
-    ends = np.stack([component[G.digraph.sources], component[G.digraph.targets]], axis=1)
-    result.add_edges_from(map(tuple, np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0).tolist()))
+    a, b = component[G.digraph.sources], component[G.digraph.targets]
+    keys = sorted_unique((a * len(members) + b)[a != b])
+    result.add_edges_from(np.stack(np.divmod(keys, len(members)), axis=1).tolist())
     return result
 
 

@@ -356,6 +356,8 @@ def test_times_of_nodes_and_edges(tmp_path: Path) -> None:
     model = LinkPredictor(n_components=4, max_pairs=300)
     nodes = clone(model).fit(graph, times=times)
     assert "recency" in nodes.evidence_.kinds
+    told = [str(nodes.explain(199, v)) for v in range(0, 190, 10)]
+    assert not any(" 0 links" in each for each in told)  # what is not there is no reason
     same = clone(model).fit(graph, times=dict(enumerate(times)))
     assert np.array_equal(same.recommend(199)[0], nodes.recommend(199)[0])
     edges = clone(model).fit(graph, times=times[graph.sources])

@@ -141,7 +141,8 @@ def _words(
         names = [name for name in values if name.startswith("recent")]
         recent = max((int(values[name]) for name in names), default=0)
         age = "older" if values.get("age gap", 0) >= 0 else "newer"
-        return f"the target is {age} than the source and got {_count(recent, 'link')} lately", []
+        lately = f" and got {_count(recent, 'link')} lately" if recent else ""
+        return f"the target is {age} than the source{lately}", []
     if group == "hierarchy":
         level = evidence.part("levels").level_
         apart = int(level[v] - level[u])

@@ -62,6 +62,7 @@ _TEXT, _MEANING, _AXES, _TAGS, _ASKER, _HOUR, _DAYS_SINCE = (
 N_PLAIN = 5  # largest match and closeness, sum of closeness, largest to a question asked, answers
 _LEAST, _LEAST_MEAN, _LEAST_SHARE, _CALM = map(np.float32, (0.02, 0.05, 0.5, 5.0))
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_COUNT = len(NAMES)
 _AHEAD = 32  # answers: similarities lie anywhere in memory and take that long to come
 _ANSWERED, _ACCEPTED, _ASKED = range(3)  # kinds of recent posts
 Sums = tuple[np.float32, ...]
@@ -213,26 +214,19 @@ def by_row(
 
     Returns positions in `codes`, codes and rows, −1 left out; writes the place of every code.
     """
-    late, count, known = row[-1], 0, np.count_nonzero(codes >= 0)
-    places, people, rows = np.empty((3, known), np.int64)
-    holder = np.full(len(row), -1, np.int64)
+    places, people, rows = np.empty((3, np.count_nonzero(codes >= 0)), np.int64)
+    first, other = np.full(len(row), -1, np.int32), np.empty(len(codes), np.int32)
     for k in range(len(codes)):
         if codes[k] >= 0:
-            at = row[min(codes[k], len(row) - 1)]
-            if at == late:  # one row for all who came since; it is the last
-                known -= 1
-                places[known] = k
-            else:
-                holder[at] = k
-    places[known:] = places[known:][::-1].copy()
+            at = row[min(codes[k], len(row) - 1)]  # all who came since share the last row
+            other[k], first[at] = first[at], k
+    count = 0
     for at in range(len(row)):
-        if holder[at] >= 0:
-            places[count] = holder[at]
-            count += 1
-    for k in range(len(places)):
-        people[k] = codes[places[k]]
-        rows[k] = row[min(people[k], len(row) - 1)]
-        place[people[k]] = k
+        k = first[at]
+        while k >= 0:
+            places[count], people[count], rows[count] = k, codes[k], at
+            place[codes[k]] = count
+            k, count = other[k], count + 1
     return places, people, rows
 
 
@@ -397,7 +391,7 @@ def weigh(
     features: Float32Array, scores: Float64Array,
 ) -> None:  # fmt: skip
     """Write features of people, if there are rows for them, and their sums by weight."""
-    x = np.zeros(len(weight), np.float32)
+    x = np.zeros(_COUNT, np.float32)
     for at in range(len(rows)):
         row, log, mean = rows[at], logs[at], logs[at, GIVEN]
         if uses[0]:
@@ -431,12 +425,12 @@ def weigh(
                 x[_FEW_AT[k] + 1 + j] = few * x[_FEW_OF_AT[j]]
         # Four sums: one after the other, each would wait for the one before.
         a = b = c = d = 0.0
-        for k in range(0, len(weight) - 3, 4):
+        for k in range(0, _COUNT - 3, 4):
             a += weight[k] * x[k]
             b += weight[k + 1] * x[k + 1]
             c += weight[k + 2] * x[k + 2]
             d += weight[k + 3] * x[k + 3]
-        for k in range(len(weight) // 4 * 4, len(weight)):
+        for k in range(_COUNT // 4 * 4, _COUNT):
             a += weight[k] * x[k]
         scores[places[at]] = (a + b) + (c + d)
         if len(features):
