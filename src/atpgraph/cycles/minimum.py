@@ -193,9 +193,9 @@ class _Cut:
     def _matrix(self) -> Any:
         """Return the cycles as rows of ones."""
         rows = list(self.cycles.values())
-        ends = np.cumsum([0, *map(len, rows)])
-        shape = (len(rows), self.graph.n_edges)
-        return sp.csr_array((np.ones(ends[-1]), np.concatenate(rows), ends), shape=shape)
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+        edges = np.concatenate(rows).astype(np.int32)  # the solver of SciPy 1.14 takes no other
+        return sp.csr_array((np.ones(ends[-1]), edges, ends), shape=(len(rows), self.graph.n_edges))
 
     def _whole(self, lower: Float64Array, upper: Float64Array, until: float) -> float:
         """Solve in whole numbers between two bounds; return a lower bound on such a solution."""

@@ -159,8 +159,9 @@ class ClusterMap:
         self._folder.put(name, given.arrays(), {})
         future = None
         try:
-            remote = [(work, type(given), str(folder.resolve()), task) for task in tasks]
-            for future in self._client.map(_run_task, remote, pure=False):
+            # By name: before 2025, Dask calls a function that begins a tuple.
+            shared = {"work": work, "kind": type(given), "folder": str(folder.resolve())}
+            for future in self._client.map(_run_task, tasks, pure=False, **shared):
                 yield future.result()
         except KilledWorker as error:
             raise AtpError(
@@ -178,10 +179,9 @@ class ClusterMap:
         return f"Rerun the same command to resume from {self._folder.path}."
 
 
-def _run_task(task: tuple[Callable[[Any, Any], Any], Any, str, Any]) -> Any:
+def _run_task(task: Any, work: Callable[[Any, Any], Any], kind: Any, folder: str) -> Any:
     """Run one task on a worker."""
-    work, kind, folder, rest = task
-    return work(rest, _shared(kind, folder, (Path(folder) / "facts.json").stat().st_mtime_ns))
+    return work(task, _shared(kind, folder, (Path(folder) / "facts.json").stat().st_mtime_ns))
 
 
 @lru_cache(maxsize=1)

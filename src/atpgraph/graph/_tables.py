@@ -40,18 +40,24 @@ def collect_parquet(
 def collect_stream(obj: Any, edges: EdgeCollector, options: ColumnOptions) -> None:
     """Read the edges of an object with ``__arrow_c_stream__``, such as a DuckDB relation."""
     pa = _pyarrow(f"Reading a {type(obj).__name__}")
+    if getattr(obj, "ndim", 2) != 2:
+        raise _not_a_table(obj)
     if not hasattr(obj, "__arrow_c_stream__"):
-        obj = pa.Table.from_batches([pa.record_batch(obj)])
+        obj = pa.Table.from_batches([pa.RecordBatch.from_struct_array(pa.array(obj))])
     try:
         reader = pa.RecordBatchReader.from_stream(obj)
     except pa.ArrowInvalid as error:
         if "non-struct" not in str(error):
             raise
-        raise InputError(
-            f"A {type(obj).__module__.partition('.')[0]} {type(obj).__name__} is not a table; "
-            "give one with a column of sources and one of targets."
-        ) from None
+        raise _not_a_table(obj) from None
     _Table("The table", reader.schema, edges, options).collect(reader)
+
+
+def _not_a_table(obj: Any) -> InputError:
+    return InputError(
+        f"A {type(obj).__module__.partition('.')[0]} {type(obj).__name__} is not a table; "
+        "give one with a column of sources and one of targets."
+    )
 
 
 def choose_table_columns(
@@ -120,7 +126,11 @@ class _Table:
             checkpoint()
             self._add(pa.Table.from_batches([batch]).select(self.wanted))
             done = 1.0 if total is None else self.edges.n_rows / max(total, 1)
-            self.edges.check(4 * batch.nbytes, done)
+            try:
+                size = batch.nbytes
+            except pa.ArrowTypeError:  # views of strings, in older releases
+                size = batch.get_total_buffer_size()
+            self.edges.check(4 * size, done)
         if not self.edges.n_rows:
             raise InputError(f"{self.what} has no edges; give a table with one edge per row.")
 
@@ -159,7 +169,7 @@ class _Table:
                 return values.view(np.uint8), 8 * np.arange(len(values) + 1)
         mark = pa.scalar("t" if is_text else "i", pa.large_string())
         marked = pc.binary_join_element_wise(
-            mark, column.cast(pa.large_string()), pa.scalar("", pa.large_string())
+            mark, _strings(column), pa.scalar("", pa.large_string())
         )
         return self._texts(marked, name)
 
@@ -182,10 +192,7 @@ class _Table:
         """Return all bytes of a column of strings, and where each string ends, from 0 on."""
         import pyarrow as pa
 
-        try:
-            strings = column.cast(pa.large_string()).combine_chunks()
-        except pa.ArrowNotImplementedError:  # views, in older releases
-            strings = pa.array(column.to_pylist(), pa.large_string())
+        strings = _strings(column).combine_chunks()
         if isinstance(strings, pa.ChunkedArray):  # what an empty column, and older releases, give
             strings = pa.concat_arrays(strings.chunks)
         _, offsets, content = strings.buffers()
@@ -220,3 +227,13 @@ class _Table:
         row = self.edges.n_rows + int(np.argmax(bad))
         what = self.what if self.what[0] != "T" else "the table"
         return InputError(f"Row {row} of {what} {problem}.")
+
+
+def _strings(column: Any) -> Any:
+    """Return a column as strings of any length."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowNotImplementedError:  # views, in older releases
+        return pa.chunked_array([pa.array(column.to_pylist(), pa.large_string())])

@@ -226,7 +226,7 @@ class _DumpReader:
         self.stage.advance(len(data))
         return len(data)
 
-    def seek(self, offset: int) -> int:
+    def seek(self, offset: int, whence: int = 0) -> int:
         """Do nothing: py7zr rewinds what it has written."""
         return 0
 
