@@ -148,7 +148,9 @@ def test_a_graph_and_its_reverse_get_the_same_report() -> None:
     there = evaluate(sampled(dag, effort=3), source, model.target_).fidelity
     back = evaluate(sampled(dag.reverse(), effort=3), model.target_, source).fidelity
     for name in ("closure", "distance_2", "random_pairs", "f1", "edges"):
-        assert getattr(there, name) == pytest.approx(getattr(back, name), abs=0.02)
+        # Two steps lead to few different nodes, of which either end samples others.
+        error = 0.05 if name == "distance_2" else 0.02
+        assert getattr(there, name) == pytest.approx(getattr(back, name), abs=error)
     for pair in ("look_alike", "precision"):
         for one, other in (("targets", "sources"), ("sources", "targets")):
             first, second = getattr(there, f"{pair}_{one}"), getattr(back, f"{pair}_{other}")
