@@ -96,13 +96,17 @@ def test_the_number_of_top_links_never_rises(model: LinkPredictor, k: int) -> No
 
 def test_a_batch_is_its_single_lists(model: LinkPredictor) -> None:
     some = model.graph_.labels[::23]
-    for batch in (some, some.tolist()):
-        lists = model.recommend(batch, 4)
-        assert len(lists) == len(some)
-        for label, (names, rates) in zip(some.tolist(), lists, strict=True):
-            alone = model.recommend(label, 4)
-            assert alone[0].tolist() == names.tolist()
-            assert alone[1].tolist() == rates.tolist()
+    for recommend in (model.recommend, model.recommend_sources):
+        for batch in (some, some.tolist()):
+            lists = recommend(batch, 4)
+            assert len(lists) == len(some)
+            for label, (names, rates) in zip(some.tolist(), lists, strict=True):
+                alone = recommend(label, 4)
+                assert alone[0].tolist() == names.tolist()
+                assert alone[1].tolist() == rates.tolist()
+        table = recommend(some, 4, as_frame=True)
+        assert table.iloc[:, 0].tolist() == np.repeat(some, [len(x) for x, _ in lists]).tolist()
+        assert table.iloc[:, 1].tolist() == np.concatenate([names for names, _ in lists]).tolist()
 
 
 def test_candidates_hold_the_best_of_all_nodes(model: LinkPredictor) -> None:

@@ -287,36 +287,45 @@ class LinkPredictor(Estimator):
 
     def recommend_sources(
         self,
-        v: Hashable,
+        v: Labels,
         k: int = 10,
         *,
         exclude_known: bool = True,
         base_rate: float | None = None,
-    ) -> tuple[AnyArray, Float64Array]:
+        as_frame: bool = False,
+    ) -> Any:
         """Return the k nodes likeliest to link to v, best first, and the probability of each link.
 
         Scores for the question ``link`` decide the order. Candidates are nodes near v and those
         with the most targets. Probabilities suppose that ``base_rate`` (by default ``density_``)
-        of all pairs without an edge are missing links.
+        of all pairs without an edge are missing links. For a list of targets, the result is a list
+        of pairs of arrays; with `as_frame`, a data frame with target, source and probability.
         """
         graph = self._fitted()
-        code = graph.code(v)
         prior = log_odds(self.density_ if base_rate is None else base_rate)
         whole_number("k", k)
+        several = graph.several(v) is not None
+        codes = graph.codes(v).astype(np.int64)
         limit = max(_SOURCES, k)
+        local, back = self.evidence_.local, graph.reverse()
+        active = largest(graph.out_degree, limit)
 
         def visit(_: int, room: Room) -> Int64Array:
             scores = local.scores(room, np.ones(3 * len(local.columns)))
             return room.near[largest(scores, limit)].astype(np.int64)
 
-        local = self.evidence_.local
-        (near,) = local.scan(np.array([code]), visit)
-        known = targets_of(graph.reverse(), code)[: None if exclude_known else 0]
-        nodes = np.union1d(near, largest(graph.out_degree, limit))
-        nodes = np.setdiff1d(nodes, np.append(known, code))
-        scores = self.score_codes(nodes, np.full(len(nodes), code))
-        order = np.argsort(-scores, kind="stable")[:k]
-        return graph.labels[nodes[order]], self._probability(scores[order], prior)
+        found = []
+        for code, near in zip(codes.tolist(), local.scan(codes, visit), strict=True):
+            known = targets_of(back, code)[: None if exclude_known else 0]
+            nodes = np.setdiff1d(np.union1d(near, active), np.append(known, code))
+            scores = self.score_codes(nodes, np.full(len(nodes), code))
+            order = np.argsort(-scores, kind="stable")[:k]
+            found.append((graph.labels[nodes[order]], self._probability(scores[order], prior)))
+        if as_frame:
+            labels, rates = ([each[side] for each in found] for side in (0, 1))
+            names = ("target", "source", "probability")
+            return ranking_frame(graph.labels[codes], labels, rates, names)
+        return found if several else found[0]
 
     def top_links(
         self, k: int = 100, *, base_rate: float | None = None, as_frame: bool = False
