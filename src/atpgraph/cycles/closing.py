@@ -25,20 +25,20 @@ _TRIES = 10**13  # most tries × nodes², below a second: a try takes about 60 m
 def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
     """Put removed edges back where that closes no cycle, in the order given; changes `removed`.
 
-    Without the removed edges the graph must be acyclic. Where both nodes and removed edges count in
-    tens of thousands, edges at the end of the order may stay removed although they need not.
+    Without the removed edges the graph must be acyclic. With tens of thousands of nodes on cycles
+    and thousands of removed edges, some at the end of the order may stay removed needlessly.
     """
     # Many edges at once: those that agree with an order of the nodes close no cycle together.
-    least = _SLICE
+    least, tries = _SLICE, _TRIES // max(graph.n_nodes, 1) ** 2
     for latest in (False, True, False, True):
-        if len(edges) <= _MANY:
+        if len(edges) <= min(_MANY, max(tries, _SLICE)):
             break
         least = 1  # of what the order of the nodes has decided, a few more say little
         rank = _ranks(graph.keep_edges(~removed), latest)
         agree = rank[graph.sources[edges]] < rank[graph.targets[edges]]
         removed[edges[agree]] = False
         edges = edges[~agree]
-    tried = edges[: max(_TRIES // max(graph.n_nodes, 1) ** 2, least)]
+    tried = edges[: max(tries, least)]
     for _ in _searched(graph, removed, tried, True):
         pass
 
