@@ -116,4 +116,4 @@ def test_a_saved_model_states_the_same_probabilities(tmp_path) -> None:
     u, v = model.labels_[:100], model.labels_[100:200]
     assert again.predict_proba(u, v).tolist() == model.predict_proba(u, v).tolist()
     assert again.threshold_ == model.threshold_
-    assert again.fidelity_ == model.fidelity_
+    assert again.fidelity_.to_dict() == model.fidelity_.to_dict()

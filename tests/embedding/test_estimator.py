@@ -227,7 +227,7 @@ def test_same_seed_same_bytes_for_any_number_of_threads(purpose: str, tmp_path: 
     )
     assert one.source_.tobytes() == two.source_.tobytes()
     assert one.target_.tobytes() == two.target_.tobytes()
-    assert one.fidelity_ == two.fidelity_
+    assert one.fidelity_.to_dict() == two.fidelity_.to_dict()
     one.save(tmp_path / "one")
     two.save(tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
