@@ -112,7 +112,7 @@ def test_same_seed_same_split_whatever_the_protocols(medium: DiGraph) -> None:
     assert not np.array_equal(full.positives.sources, other.positives.sources)
 
 
-def test_sampled_candidates_are_distinct_non_neighbours(medium: DiGraph) -> None:
+def test_sampled_candidates_are_distinct_non_neighbors(medium: DiGraph) -> None:
     test = make_split(medium, protocols=["ranking"], max_queries=50).tests["ranking"]
     assert isinstance(test, RankingTest)
     assert len(test.queries) == 50

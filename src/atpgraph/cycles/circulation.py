@@ -244,7 +244,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
     Dinic's method, but for a node with excess at any level, not only at the least: levels are
     distances to the nearest deficit, a node sends along shortest paths of its own, and its distance
     grows with each round. With the least level only, dozens of rounds would send a few units each.
-    A node from which no shortest path is left rises to the level next to that of its neighbours, a
+    A node from which no shortest path is left rises to the level next to that of its neighbors, a
     few levels at most, as in methods that push: but only until that has cost as much as the search
     for the levels: where few deficits are left, none of them near, that search is the better one.
     On random graphs this leaves less than half of the work. Of the two entries of a tight edge

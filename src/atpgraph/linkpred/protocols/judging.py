@@ -35,7 +35,7 @@ from atpgraph.evaluation.metrics import (
     roc_curve,
 )
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbours, one_way_pairs
+from atpgraph.linkpred.protocols.negatives import Pairs, non_edges, non_neighbors, one_way_pairs
 from atpgraph.util.arrays import Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.checks import Registry
 
@@ -232,7 +232,7 @@ def ranking_test(
     """Return edges as queries, or a random sample of them."""
     if max_queries is not None and len(edges) > max_queries:
         edges = edges.take(np.sort(rng.choice(len(edges), max_queries, replace=False)))
-    sampled = non_neighbours(graph, edges.sources, _SAMPLED, rng)
+    sampled = non_neighbors(graph, edges.sources, _SAMPLED, rng)
     return RankingTest(edges, sampled, graph) if len(edges) else None
 
 

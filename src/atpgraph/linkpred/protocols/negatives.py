@@ -64,7 +64,7 @@ def free_nodes(graph: DiGraph, u: int) -> BoolArray:
     return free
 
 
-def non_neighbours(
+def non_neighbors(
     graph: DiGraph, sources: Int64Array, size: int, rng: np.random.Generator
 ) -> Int64Array:
     """Return rows of up to `size` distinct nodes that a source has no edge to, filled up by −1."""
