@@ -26,8 +26,9 @@ def plain_matches(query: Query) -> np.ndarray:
     norm = 1.2 * (0.25 + 0.75 * np.asarray(counts.sum(axis=1)).ravel() / history.mean_length)
     scores = np.zeros(counts.shape[0])
     for code, factor in zip(query.terms[0].tolist(), query.worth.tolist(), strict=True):
-        count = counts[:, [code]].toarray().ravel()
-        scores += factor * count * 2.2 / (count + norm)
+        if code < counts.shape[1]:  # words that nobody used before have larger codes
+            count = counts[:, [code]].toarray().ravel()
+            scores += factor * count * 2.2 / (count + norm)
     scores = scores[: history.n_questions]
     return np.where(history.questions.present, scores, 0.0)
 
