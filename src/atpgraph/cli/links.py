@@ -53,6 +53,7 @@ def fit(
     ] = "default",
     dim: Annotated[int, opt("Length of ATP's vectors.", min=1)] = 32,
     threads: opts.Threads = None,
+    report: Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
@@ -81,6 +82,7 @@ def fit(
         *validation_tables(model),
         f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
+        report=report,
     )
 
 
