@@ -244,7 +244,7 @@ def compare(
     if published:
         payload["published"] = published
         told = ", ".join(f"{row} {value}" for row, value in published.items())
-        out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
+        out.note(f"published by the authors of DirLinkBench, Hits@100 in percent: {told}")
     notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
     failures = [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]
     out.result(payload, _summary(result), *notes, *failures)
