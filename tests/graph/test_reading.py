@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from atpgraph import ATP, DiGraph, InputError, as_graph, read_edgelist
 from atpgraph.errors import BudgetError
-from atpgraph.graph import _dialect, _text
+from atpgraph.graph import _text
 from atpgraph.graph._numbering import Numbering
 from atpgraph.graph.csr import sorted_rows
 from atpgraph.graph.edgelist import read_pairs
@@ -69,8 +69,6 @@ def test_pieces_of_any_size_give_the_same(tmp_path, text, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_text, "BLOCK", size)
         patch.setattr(_text, "LEAST_BLOCK", size)
-        for module in (_text, _dialect):  # no more is looked at ahead than the first line
-            patch.setattr(module, "PROBE", len(first))
         assert outcome(path, delimiter=separator) == whole
 
 
@@ -108,7 +106,6 @@ def test_numbering_equals_its_slow_twin(names):
     order = list(dict.fromkeys(names))
     assert codes.reshape(-1).tolist() == [order.index(name) for name in names]
     assert numbering.labels().tolist() == order
-    assert [numbering.text(code) for code in range(len(numbering))] == order
 
 
 def test_zstandard(tmp_path):
