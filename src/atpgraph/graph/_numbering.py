@@ -180,9 +180,9 @@ class EdgeCollector:
 
         `buffers` are the bytes that the reader itself holds, `done` is the share that it has read.
         """
-        each = 4 + csr.BYTES_PER_EDGE
+        each = csr.BYTES_PER_EDGE
         if self.weights:
-            each += 8 + csr.BYTES_PER_WEIGHT
+            each += csr.BYTES_PER_WEIGHT
         if self._types:
             each += 36  # codes, rows and their places in the graph
         nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
@@ -215,15 +215,19 @@ class EdgeCollector:
         """Return the edges as a graph; the collector is empty afterwards."""
         labels = self.labels()
         del self.numbering
-        rows = np.concatenate(self.pieces) if self._types else None
-        indptr, targets, weights = csr.sorted_rows(
-            self.pieces, len(labels), self.weights or None, checkpoint
-        )
-        graph = DiGraph(indptr, targets, labels, weights)
-        if rows is None:
+        ends, weights = np.concatenate(self.pieces), None
+        self.pieces.clear()
+        checkpoint()
+        if self.weights:
+            weights = np.concatenate(self.weights)
+            self.weights.clear()
+        rows = csr.sorted_rows(ends[:, 0], ends[:, 1], len(labels), weights)
+        graph = DiGraph(*rows[:2], labels, rows[2])
+        if not self._types:
             return graph
         codes, used = factorize(np.concatenate(self._types))
-        return graph.with_types(rows, codes, self._type_names.labels()[used].tolist())
+        names = self._type_names.labels()[used].tolist()
+        return graph.with_types(ends[:, 0], ends[:, 1], codes, names)
 
 
 @kernel
