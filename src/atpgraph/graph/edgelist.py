@@ -95,8 +95,8 @@ def read_edgelist(
     quotes : bool
         Whether a field that begins with a double quote ends at the next one, as in CSV.
     memory : str or number of bytes, optional
-        Budget of reading, such as "4GB", by default half of what is free. About 12 bytes for an
-        edge (36 with a weight) and 70 for a node.
+        Budget of reading, such as "4GB", by default half of what is free. About 16 bytes for an
+        edge (40 with a weight) and 70 for a node.
     weights : "auto", True or False
         Deprecated: use `weight`.
 
