@@ -157,7 +157,7 @@ def _date(line: str) -> str:
 
 
 def test_after_training_nothing_of_it_is_kept(advisor: Advisor) -> None:
-    assert not [n for n in advisor.history.records.memo._shelves if n == "training examples"]
+    assert "weights" not in advisor.history.records.memo._kinds
 
 
 def test_a_question_runs_through_few_modules(advisor: Advisor, question: Question) -> None:

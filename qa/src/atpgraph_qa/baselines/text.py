@@ -17,7 +17,6 @@ from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 
 _EPOCHS = 20  # of Doc2Vec
@@ -39,8 +38,7 @@ class TextSpace(ABC):
     def of(cls, history: History, random_state: int) -> Self:
         """Return the space of a history, learned once for all methods that ask for it."""
         key = cls, random_state
-        space: Self = history.remember(SPACES, key, lambda: cls(history, random_state))
-        return space
+        return history.remember("texts", key, lambda: cls(history, random_state))
 
     @abstractmethod
     def learn(self, history: History, random_state: int) -> Any:
@@ -80,9 +78,6 @@ class TextSpace(ABC):
         if present.all():
             return counts
         return sparse.csr_matrix(sparse.diags(present.astype(np.float64)) @ counts)
-
-
-SPACES: Shelf[Any] = Shelf("spaces of texts", keep=3)  # several methods ask for the topics
 
 
 class WordSpace(TextSpace):
