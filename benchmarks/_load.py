@@ -178,7 +178,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     wall, processor = [], []
     for question in questions[:200]:
         began, used = time.perf_counter(), time.process_time()
-        advisor.ask(question, Policy(inactive_days=180.0, least_answers=3), top=2)
+        advisor.ask(question, Policy(inactive_days=180.0, least_answers=3), k=2)
         wall.append(1000 * (time.perf_counter() - began))
         processor.append(1000 * (time.process_time() - used))
     history = advisor.history
