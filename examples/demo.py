@@ -111,7 +111,7 @@ def picture(drawn: Any, alt: str, folder: Path) -> str:
 def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     """Remove the imports that close cycles, and draw a part of what is left."""
     core = cyclic_core(graph)
-    broken = break_cycles(graph, random_state=SEED)
+    broken = break_cycles(graph)
     story.begin("Which imports close cycles?")
     story.say(
         f"Your standard library: {graph.n_nodes} modules, {graph.n_edges:,} imports, "
@@ -125,7 +125,7 @@ def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     names = [START, *reach.descendants(START).tolist()]
     inside = set(names)
     part = [(u, v) for u, v in graph.edges() if u in inside and v in inside]
-    drawing = picture(plot_hierarchy(as_graph(part), random_state=SEED), "levels", folder)
+    drawing = picture(plot_hierarchy(as_graph(part)), "levels", folder)
     story.draw(
         figure(f"What {START} imports; red imports are removed", drawing),
         table(

@@ -53,6 +53,7 @@ def embed(
         str | None,
         opt("Dask cluster: address, scheduler file, or local:N; with --work.", metavar="ADDRESS"),
     ] = None,
+    report: opts.Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Embed a graph and save the model."""
@@ -101,6 +102,7 @@ def embed(
         table(["stage", "seconds"], seconds.items()),
         f"peak memory {peak_megabytes():,.0f} MB" + (compiled if compiling.seconds > 0.1 else ""),
         f"{output}: written; next: atp model top {output} NODE",
+        report=report,
     )
 
 

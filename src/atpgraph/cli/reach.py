@@ -44,7 +44,6 @@ def reach(
         opt(
             "Kind of index: forest (fastest answers), labels (64 bytes per node) or auto.",
             choices=("auto", "forest", "labels"),
-            metavar="KIND",
         ),
     ] = "auto",
     estimate: Annotated[bool, opt("Only estimate the memory and time of an index.")] = False,

@@ -260,7 +260,7 @@ class Advisor:
     def welcome(self, people: Iterable[Newcomer]) -> Self:
         """Return an advisor that also suggests these newcomers.
 
-        Somebody who was welcomed before is placed anew.
+        A person who was welcomed before is placed again.
         """
         arriving = tuple(people)
         again = {person.user for person in arriving}
@@ -310,7 +310,8 @@ class Advisor:
         return made
 
     def later(self, moment_ms: int) -> Self:
-        """Return an advisor to whom time has passed without a post; see :meth:`History.later`."""
+        """Return an advisor for a later moment with no posts in between; see
+        :meth:`History.later`."""
         made = replace(self, history=self.history.later(moment_ms))
         if made.newcomers and "open_history" in vars(self):
             vars(made)["open_history"] = self.open_history.later(moment_ms)

@@ -97,7 +97,7 @@ def recent_activity(query: Query) -> Float64Array:
 
 
 def topic_activity(query: Query) -> Float64Array:
-    """Return the mean similarity of the questions somebody answered × recent activity."""
+    """Return the mean similarity of the questions a person answered × recent activity."""
     total = query.history.per_user(_answered(query, _similarity(query)))
     mean = np.maximum(total, 0.0) / np.maximum(query.history.n_given, 1.0)
     return np.asarray(mean * recent_activity(query))

@@ -198,7 +198,7 @@ def _unit(vector: Any) -> Float64Array:
 
 
 class Profile(UserScore):
-    """Cosine (times a constant) of the question and the sum of the questions somebody answered."""
+    """Cosine (times a constant) of the question and the sum of the questions a person answered."""
 
     space: ClassVar[type[TextSpace]]
 

@@ -151,7 +151,7 @@ def route(
     out: Session,
     source: SiteOrModel,
     title: Annotated[str, opt("Title of the question.")] = "",
-    body: Annotated[str, opt("Its text, plain or HTML.")] = "",
+    body: Annotated[str, opt("Body of the question, plain text or HTML.")] = "",
     tags: Annotated[str, opt("Tags separated by commas.")] = "",
     asker: Annotated[int, opt("User id of the asker.")] = -1,
     at: Annotated[
@@ -213,7 +213,7 @@ def route(
         advisor = Advisor.load(source)
     advisor = advisor.welcome(people)
     for user in advisor.unplaced():
-        out.note(f"newcomer {user} cannot be placed: none of their tags or words is known here")
+        out.note(f"newcomer {user} cannot be ranked: the site uses none of their tags or words")
     suggestions = advisor.ask(question, rules, log=asked, k=top, least_confidence=least)
     if log is not None:
         asked.write(log)

@@ -89,6 +89,7 @@ def difficulty(
     ] = None,
     model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
     top: Top = 10,
+    report: Report = None,
     seed: Seed = 0,
 ) -> None:
     """List the hardest and easiest questions, or with --evaluate compare methods."""
@@ -110,7 +111,8 @@ def difficulty(
         if output is not None:
             write_columns(output, {"question": ids, **columns})
         values = {name: column.tolist() for name, column in columns.items()}
-        out.result({"questions": ids.tolist(), "methods": values}, *_extremes(ids, columns, top))
+        listed = {"questions": ids.tolist(), "methods": values}
+        out.result(listed, *_extremes(ids, columns, top), report=report)
         return
     found = evaluate_site(
         opened,
@@ -126,7 +128,7 @@ def difficulty(
             for row in found.tags
         ]
         shown.append(table(("tag", "questions", "pairs", *found.methods), tags, "by tag"))
-    out.result(found.to_dict(), *shown)
+    out.result(found.to_dict(), *shown, report=report)
 
 
 def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
@@ -249,6 +251,7 @@ def load(
     newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
     top: Top = 5,
     test_share: TestShare = 0.2,
+    report: Report = None,
     seed: Seed = 0,
 ) -> None:
     """Measure how much MRR load spreading, limits and newcomers cost on the last questions."""
@@ -274,4 +277,4 @@ def load(
         tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
     found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
     title = f"{found.n_questions:,} questions, {top} people asked each"
-    out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
+    out.result(found.to_dict(), table(COLUMNS, found.rows(), title), report=report)

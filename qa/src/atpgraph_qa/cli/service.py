@@ -247,4 +247,4 @@ def repair(out: Session, place: Place) -> None:
     from atpgraph_qa.service.maintenance import repair as run
 
     counts = run(settings, now_ms())
-    out.result(counts, table(("taken out of use", "count"), counts.items()))
+    out.result(counts, table(("disabled", "count"), counts.items()))

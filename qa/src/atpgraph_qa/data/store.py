@@ -154,7 +154,7 @@ def read_table(
     path = Path(site) / manifest["tables"] / f"{table}.parquet"
     if not path.is_file():
         raise InputError(
-            f"{path} is not there: the site was ingested again or moved; open it again."
+            f"{path} does not exist: the site was ingested again or moved; open it again."
         )
     try:
         with path.open("rb") as file:  # not its name: Arrow takes only names that are UTF-8

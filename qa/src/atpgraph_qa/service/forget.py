@@ -191,7 +191,7 @@ def _chunks(ids: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def asked_by(advisor: Advisor, user: int) -> list[int]:
-    """Return the ids of the questions that somebody asked."""
+    """Return the ids of the questions that a person asked."""
     records = advisor.history.records
     code = int(records.codes([user])[0])
     found: list[int] = records.questions.id[records.questions.asker == code].tolist()

@@ -217,9 +217,8 @@ def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
 def give_feedback(
     service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller, key: Once = ""
 ) -> SuggestionOut:
-    """Accept, decline, reassign. Accept asks the people if nobody did; decline goes on to the
-    next; reassign asks another.
-    """
+    """Accept, decline, reassign. Accepting asks the people unless they were asked already,
+    declining moves on to the next, and reassigning asks someone else."""
     found = service.suggester.feedback(
         suggestion, given.verdict, by=str(who), once=who.digest("feedback", key),
         person=given.person, token=who.id, note=given.note,
@@ -310,9 +309,8 @@ def retrain(service: Serving, who: Caller) -> StatusOut:
 
 @may_read.get("/v1/models", tags=["administration"])
 def get_models(service: Serving) -> schemas.ModelsOut:
-    """Models and how they were judged. The one in use, and what became of those that were
-    trained.
-    """
+    """Models and how they were judged. The one in use, and what happened to the models trained
+    since."""
     query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
     with service.database.read() as connection:
         rows = tables.find(connection, query)

@@ -105,7 +105,9 @@ class Trainer:
         if state == "better":
             self._swap(found, name)
             state = "in use"
-        judged: Row = {key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found}
+        judged: Row = {
+            key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found
+        }
         self.last = {"name": name, "state": state, **judged}
         with self.engine.database.write(acting=True) as connection:
             add(connection, models, name=name, created_ms=now, state=state, judged=judged)

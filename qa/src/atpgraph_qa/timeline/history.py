@@ -251,7 +251,7 @@ class History:
         return found[: int(np.searchsorted(found, self.n_questions))]
 
     def posts(self) -> Posts:
-        """Return the posts as a site has them, for the competition graph."""
+        """Return the posts in the form of a site, for the competition graph."""
         from atpgraph_qa.competition import Posts
 
         asked, given = self.questions, self.answers

@@ -255,7 +255,7 @@ def plain_text(html: str) -> str:
 
 
 def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
-    """Return the Markdown message that asks somebody."""
+    """Return the Markdown message that asks a person."""
     parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
     if url:
         parts.append(url)
