@@ -330,7 +330,7 @@ class Advisor:
         return replace(self, router=self.router.recalibrated(stated, happened))
 
     def unplaced(self) -> list[int]:
-        """Return the newcomers who cannot be placed, and so are never suggested."""
+        """Return the newcomers who cannot be ranked, and so are never suggested."""
         arrivals = self.open_history.records.newcomers
         return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
 

@@ -114,8 +114,8 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     days = (1000 * time.time() - last_ms) / DAY_MS
     if days > 30:
         out.note(
-            f"the newest post known is {days:,.0f} days old: people who have not answered for "
-            "policy.inactive_days are not asked"
+            f"the newest post known is {days:,.0f} days old, and people who have not answered for "
+            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
         )
 
 

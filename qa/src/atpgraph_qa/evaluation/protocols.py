@@ -9,7 +9,7 @@
 ``time-own``, ``time-all``
     Methods learn from what was known before a date; the test questions are all later ones with an
     accepted answer. Each is ranked with what was known just before it was asked. Candidates are
-    the people who answered (questions with one of them only are no test and are left out), or all
+    the people who answered (questions with a single answerer test nothing and are excluded), or all
     active users: everybody who answered before, within `active_days` if given. Nobody is a
     candidate for their own question, and questions whose asker accepted their own answer are left
     out. A question whose accepted answerer never answered before stays in the test under
@@ -17,7 +17,7 @@
 ``time-newcomers``
     The same split, for routing to newcomers: the test questions whose accepted answerer had given
     at most three answers. Candidates are everybody who had asked or answered before and given no
-    more than three answers; somebody who had not posted at all cannot be found by any method.
+    more than three answers; no method can find a person who had never posted.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Router:
     Parameters
     ----------
     pool : {"own", "all", "new"}
-        Whom it will rank. One model answers "who of those who answered will be accepted", another
-        "who of all will give the accepted answer", a third the same among newcomers.
+        Which people it will rank. One model answers "who of those who answered will be accepted",
+        another "who of all will give the accepted answer", a third the same among newcomers.
     random_state : int
         Same state, same scores.
     without : names of feature groups
@@ -122,7 +122,7 @@ class Router:
         return self.score_codes(query, query.history.codes(candidates))
 
     def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
-        """Return the same by user code, −1 for somebody unknown."""
+        """Return the same by user code, −1 for an unknown user."""
         weight = self.model_.raw_weight
         return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 

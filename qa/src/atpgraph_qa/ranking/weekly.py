@@ -72,7 +72,7 @@ class WeeklyStats:
 
     Rules leave out people with fewer than three answers and most who have been away for long. The
     others come first, as do the questions that they answered or asked, so that a loop over them
-    reads memory in order. One row more is for whoever comes later.
+    reads memory in order. The extra row is for people who arrive later.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Fl
 
 
 def fade(days: Float64Array) -> Float32Array:
-    """Return how much answers count that were given so many days later than a moment."""
+    """Return the weight of answers by how many days after a moment they were given."""
     factors = np.exp2(days[:, None] / SIMILAR)
     factors[factors < _TINY] = 0.0  # the smallest numbers there are take longest to multiply
     return np.asarray(factors, dtype=np.float32)

@@ -237,7 +237,7 @@ class History:
         return first_tags(self.records.tags, self.n_questions)
 
     def tag_codes(self, names: Sequence[str]) -> Int64Array:
-        """Return codes of tags by name, in the order of names; unknown ones are left out."""
+        """Return the codes of known tags, in the order of their names."""
         index = self.records.tag_index
         return np.array([index[n] for n in sorted(set(names)) if n in index], dtype=np.int64)
 

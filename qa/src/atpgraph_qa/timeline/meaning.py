@@ -44,7 +44,7 @@ class Meaning:
     def of(
         cls, model: TextModel, titles: Sequence[str], bodies: Sequence[str], site: Path | None
     ) -> Self:
-        """Compute the vectors, or take those kept beside the site."""
+        """Compute the vectors, or read those stored beside the site."""
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
         return cls(model, text_vectors(model, texts, site, lambda rows: _rounded(model, rows)))
 
