@@ -206,7 +206,7 @@ def route(
     advisor = advisor.welcome(people)
     for user in advisor.unplaced():
         out.note(f"newcomer {user} cannot be ranked: the site uses none of their tags or words")
-    suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
+    suggestions = advisor.ask(question, rules, log=asked, k=top, least_confidence=least)
     if log is not None:
         asked.write(log)
     for sentence in (*suggestions.notes, suggestions.abstains):

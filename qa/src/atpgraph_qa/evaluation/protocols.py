@@ -33,7 +33,6 @@ from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.checks import unknown_name
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
 from atpgraph_qa.timeline.records import Records
 
@@ -168,9 +167,6 @@ def protocol_names(names: Iterable[str] | None = None) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-HIDDEN: Shelf[Records] = Shelf("records without the paper's test questions", keep=1)
-
-
 def make_protocol(records: Records, name: str, split: Split | None = None) -> Protocol:
     """Choose the test questions of a protocol, one of :data:`PROTOCOLS`."""
     if name not in PROTOCOLS:
@@ -179,9 +175,7 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     if name in FAMILIES["paper"]:
         # Both sets of test questions are hidden, as neither may teach the other.
         existing, new = (_paper_questions(records, existing=kind) for kind in (True, False))
-        hidden = records.memo.get(
-            HIDDEN, (), lambda: records.without(np.concatenate([existing, new]))
-        )
+        hidden = records.without(np.concatenate([existing, new]))
         test = existing if name == "paper-existing" else new
         return Protocol(name, "own", History(hidden), test, records, split)
     asked = records.questions.asked_ms

@@ -22,7 +22,6 @@ from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
 from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import TrainingPlan, collect
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import POOLS, Pool, Query
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
@@ -33,9 +32,6 @@ def _presence(right: Float64Array) -> Float64Array:
     """Return days since the last answer and number of answers, from the features of people."""
     idle = np.exp(-right[:, NAMES.index("days_since")]) - 0.05
     return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
-
-
-LEARNT: Shelf[dict[str, Any]] = Shelf("weights", keep=2)
 
 
 class Router:
@@ -93,8 +89,7 @@ class Router:
     def fit(self, history: History) -> Self:
         """Learn weights from past questions."""
         key = history.now, self.pool, self.plan, self.without, self.random_state
-        learned: dict[str, Any] = history.remember(LEARNT, key, lambda: self._learn(history))
-        vars(self).update(learned)
+        vars(self).update(history.remember("weights", key, lambda: self._learn(history)))
         return self
 
     def _learn(self, history: History) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from atpgraph_qa.ranking.names import AXES, HABIT, POPULARITY
 from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import Grouped
 from atpgraph_qa.timeline.visibility import FOREVER
@@ -114,7 +113,7 @@ class WeeklyStats:
         return self.row[np.minimum(codes, len(self.row) - 1)]
 
 
-WEEKS: Shelf[WeeklyStats] = Shelf("weekly statistics", keep=2)
+WEEKS = "weekly statistics"
 
 
 def is_timeless(history: History) -> bool:
