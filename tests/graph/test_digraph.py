@@ -160,3 +160,15 @@ def test_types_that_cannot_be():
         DiGraph.from_edges([(1, 2)], types=["is_a"]).has_type("isa")
     with pytest.raises(InputError, match="have no types"):
         DiGraph.from_edges([(1, 2)]).has_type("is_a")
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(-9, 9)), max_size=40))
+def test_parallel_edges_become_one(edges):
+    u, v, weights = (list(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
+    graph = DiGraph.from_codes(u, v, 7, weights)
+    total: dict = {}
+    for source, target, weight in edges:
+        total[source, target] = total.get((source, target), 0.0) + weight
+    assert list(graph.edges()) == sorted(total)
+    assert graph.weights is not None
+    assert graph.weights.tolist() == pytest.approx([total[edge] for edge in sorted(total)])

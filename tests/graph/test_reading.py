@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from atpgraph import ATP, DiGraph, InputError, as_graph, read_edgelist
 from atpgraph.errors import BudgetError
-from atpgraph.graph import _dialect, _text
+from atpgraph.graph import _text
 from atpgraph.graph._numbering import Numbering
-from atpgraph.graph.csr import sorted_rows
 from atpgraph.graph.edgelist import read_pairs
 from atpgraph.util.memory import peak_memory
 
@@ -69,27 +68,7 @@ def test_pieces_of_any_size_give_the_same(tmp_path, text, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_text, "BLOCK", size)
         patch.setattr(_text, "LEAST_BLOCK", size)
-        for module in (_text, _dialect):  # no more is looked at ahead than the first line
-            patch.setattr(module, "PROBE", len(first))
         assert outcome(path, delimiter=separator) == whole
-
-
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(-9, 9)), max_size=40))
-def test_counting_sort_equals_its_slow_twin(edges):
-    cut = len(edges) // 2
-    pieces = [
-        np.array([edge[:2] for edge in part], dtype=np.int32).reshape(-1, 2)
-        for part in (edges[:cut], edges[cut:])
-    ]
-    weights = [np.array([edge[2] for edge in part]) for part in (edges[:cut], edges[cut:])]
-    indptr, targets, sums = sorted_rows(pieces, 7, weights)
-    total: dict = {}
-    for u, v, weight in edges:
-        total[u, v] = total.get((u, v), 0.0) + weight
-    sources = np.repeat(np.arange(7), np.diff(indptr))
-    assert list(zip(sources.tolist(), targets.tolist(), strict=True)) == sorted(total)
-    assert sums is not None
-    assert sums.tolist() == [total[edge] for edge in sorted(total)]
 
 
 @given(
@@ -108,7 +87,6 @@ def test_numbering_equals_its_slow_twin(names):
     order = list(dict.fromkeys(names))
     assert codes.reshape(-1).tolist() == [order.index(name) for name in names]
     assert numbering.labels().tolist() == order
-    assert [numbering.text(code) for code in range(len(numbering))] == order
 
 
 def test_zstandard(tmp_path):

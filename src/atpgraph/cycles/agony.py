@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.cycles.circulation import largest_circulation, move, unlink
+from atpgraph.cycles.circulation import largest_circulation, spread
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.scc import CyclicCore, cyclic_core, strongly_connected_components
+from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph.util.jit import kernel
 
@@ -82,17 +83,19 @@ def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     component = strongly_connected_components(graph)
     _lift(graph.indptr, graph.targets, component, np.argsort(-component, kind="stable"), some)
     del component
-    on = np.zeros(graph.n_edges, dtype=np.bool_)
+    # Self-loops count as on the circulation, where they constrain nothing.
+    on = graph.sources == graph.targets
     on[core.edges] = circulating
-    del circulating
-    # r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1 along one on it.
-    out = graph.indptr, graph.targets, on
-    into: tuple[Any, Any, Any] = graph.incoming(on)
-    lowest, highest = np.empty((2, graph.n_nodes), dtype=np.int32)
-    _lower(*out, *into, some, lowest)
-    _lower(*into, *out, some.max(initial=0) - some, highest)
-    top = int(lowest.max(initial=0))
-    return Agony(value, lowest.astype(np.int64), top - highest.astype(np.int64))
+    # r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1 along one on it. What
+    # a node can sink is a shortest path from all nodes at once, each allowed to sink to 0.
+    top, none = int(some.max(initial=0)), np.zeros(graph.n_nodes, dtype=np.bool_)
+    back = graph.reverse()
+    sinks, rises = some.copy(), top - some
+    spread(TwoWayRows.of(back), graph.incoming(on)[2], -some, sinks, none, top + 1)
+    spread(TwoWayRows.of(graph), on, some, rises, none, top + 1)
+    lowest = (some - sinks).astype(np.int64)
+    highest = some + rises.astype(np.int64)
+    return Agony(value, lowest, highest - top + int(lowest.max(initial=0)))
 
 
 @kernel
@@ -106,47 +109,3 @@ def _lift(indptr: Any, targets: Any, component: Any, order: Any, rank: Any) -> N
             v = targets[e]
             if component[v] != component[u]:
                 lift[component[v]] = max(lift[component[v]], rank[u] + 1 - rank[v])
-
-
-@kernel
-def _lower(
-    indptr: Any,
-    heads: Any,
-    on: Any,
-    bounds: Any,
-    tails: Any,
-    into_on: Any,
-    some: Any,
-    least: Any,
-) -> None:
-    """Return the least ranks that meet the constraints, given some that do; self-loops are none.
-
-    Measured by what `some` has to spare, no constraint is negative, so the distance that a node
-    keeps to its rank in `some` is a shortest path: Dial's algorithm from all nodes at once, each
-    allowed to sink to 0. The nodes at each distance form a doubly linked list.
-    """
-    n = len(some)
-    far = 0
-    for v in range(n):
-        far = max(far, some[v] + 1)
-    first = np.full(far, -1, dtype=np.int32)
-    after = np.empty(n, dtype=np.int32)
-    before = np.empty(n, dtype=np.int32)
-    distance = np.full(n, far, dtype=np.int32)
-    for v in range(n):
-        move(v, some[v], far, distance, first, after, before)
-    for d in range(far):
-        while first[d] >= 0:
-            v = first[d]
-            unlink(v, distance, first, after, before)
-            least[v] = some[v] - d
-            for e in range(indptr[v], indptr[v + 1]):
-                w = heads[e]
-                if w != v and not on[e]:
-                    spare = some[w] - some[v] - 1
-                    move(w, d + spare, far, distance, first, after, before)
-            for e in range(bounds[v], bounds[v + 1]):
-                if into_on[e]:
-                    w = tails[e]
-                    spare = some[w] - some[v] + 1
-                    move(w, d + spare, far, distance, first, after, before)

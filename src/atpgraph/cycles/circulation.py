@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from atpgraph.graph.csr import row_bounds
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from atpgraph.graph.traversal import TwoWayRows
+from atpgraph.util.arrays import BoolArray, Int32Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.threads import checkpoint
 
@@ -39,114 +41,87 @@ def largest_circulation(graph: DiGraph) -> tuple[BoolArray, Int32Array]:
     Notes
     -----
     The invariant of the method: residual arcs (u → v at cost 1 for an edge that is in, v → u at
-    cost −1 for one left out) have price[head] ≤ price[tail] + cost. The next path cost mostly is
-    the next number, so prices rise by one where no excess reaches; if that opened no path, a search
-    finds the cost.
+    cost −1 for one left out) have price[head] ≤ price[tail] + cost.
     """
-    n, m = graph.n_nodes, graph.n_edges
-    left_out = np.zeros(m, dtype=np.bool_)
+    rows, n = TwoWayRows.of(graph), graph.n_nodes
+    on = np.ones(graph.n_edges, dtype=np.bool_)
     excess = (graph.out_degree - graph.in_degree).astype(np.int32)
     price = (excess <= 0).astype(np.int32)
-    # 32 bits if they suffice: large graphs are bound by memory bandwidth.
-    wide = np.int32 if 2 * m < 2**31 else np.int64
-    level, start = np.empty(n, dtype=np.int32), np.empty((n + 1, 2), dtype=wide)
-    back: tuple[Int64Array, Int32Array, AnyArray] | None = None
-    left = int(np.abs(excess).sum())
-    far = False  # whether the last step was a long one
-    while left:
+    while excess.any():
         checkpoint()
-        # Each tight edge has an entry at either end.
-        entries = 2 * _count_tight(graph.indptr, graph.targets, price, start)
-        heads, mate = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=wide)
-        _tight_graph(graph.indptr, graph.targets, left_out, price, start, heads, mate)
-        _saturate(start, heads, mate, excess, level)
-        _take_over(graph.indptr, graph.targets, price, start, heads, left_out)
-        before, left = left, int(np.abs(excess).sum())
-        if not far and left < before:
-            _rise(start, heads, excess, price, level)
-            continue
-        del heads, mate
-        if back is None:
-            back = graph.incoming(np.arange(m, dtype=wide))
-        step = _cheapest_path(graph.indptr, graph.targets, *back, left_out, excess, price, level)
-        price += np.minimum(level, np.int32(max(step, 0)))  # −1 at the end
-        far = step > 1
-    return np.logical_not(left_out, out=left_out), price
+        _send(graph, on, price, excess)
+        far = n + int(price.max())  # no path has more edges; the prices add their differences
+        distance = np.where(excess > 0, 0, far).astype(np.int32)
+        step = spread(rows, on, price, distance, excess < 0, far)
+        price += np.minimum(distance, np.int32(step))
+    return on, price
+
+
+def _send(graph: DiGraph, on: BoolArray, price: Int32Array, excess: Int32Array) -> None:
+    """Send what is possible from excess to deficit along edges whose price rises by one.
+
+    Each such edge has an entry at either end: `heads` is the node at the other end, as −1 − node
+    while the entry is not usable, `mate` the entry there. The one at the source is usable while the
+    edge is on, the one at the target while it is not. So a scan touches a far node only where it
+    can go there.
+    """
+    tight = np.flatnonzero(price[graph.targets] == price[graph.sources] + 1)
+    ends = np.stack([graph.sources[tight], graph.targets[tight]])
+    start = row_bounds(ends.reshape(-1), graph.n_nodes)
+    heads, mate = np.empty((2, ends.size), dtype=np.int32)
+    place = _enter(ends, on[tight], start[:-1].copy(), heads, mate)
+    _saturate(start, heads, mate, excess)
+    on[tight] = heads[place] >= 0
 
 
 @kernel
-def _rise(start: Any, heads: Any, excess: Any, price: Any, reached: Any) -> None:
-    """Raise by one the price of every node that no excess reaches along tight edges."""
-    n = len(price)
-    queue = np.empty(n + 1, dtype=np.int32)
-    size = 0
-    for v in range(n):
-        reached[v] = excess[v] > 0
-        queue[size] = v
-        size += reached[v]
-    first = 0
-    while first < size:
-        v = queue[first]
-        first += 1
-        for i in range(start[v, 0], start[v + 1, 0]):
-            w = heads[i]
-            if w >= 0 and reached[w] == 0:
-                reached[w] = 1
-                queue[size] = w
-                size += 1
-    for v in range(n):
-        price[v] += 1 - reached[v]
+def _enter(ends: Any, on: Any, following: Any, heads: Any, mate: Any) -> Any:
+    """Write the entries of edges at both ends; return the places of those at the sources."""
+    place = np.empty(len(on), dtype=np.int32)
+    for k in range(len(on)):
+        u, v = ends[0, k], ends[1, k]
+        place[k] = i = following[u]
+        j = following[v]
+        following[u], following[v] = i + 1, j + 1
+        heads[i], heads[j] = (v, -1 - u) if on[k] else (-1 - v, u)
+        mate[i], mate[j] = j, i
+    return place
 
 
 @kernel
-def _cheapest_path(
-    indptr: Any,
-    targets: Any,
-    rev_indptr: Any,
-    rev_source: Any,
-    rev_edge: Any,
-    left_out: Any,
-    excess: Any,
-    price: Any,
-    distance: Any,
-) -> int:
-    """Dial's algorithm on reduced costs from all nodes with excess to the nearest with a deficit.
+def spread(rows: Any, on: Any, price: Any, distance: Any, goal: Any, far: int) -> int:
+    """Dial's algorithm on reduced costs: shorten `distance`, which nodes start from, along arcs.
 
-    Returns that distance (−1: there is no excess); `distance` is exact below it. The nodes at each
+    The arcs are the residual ones, u → v at cost 1 + price[u] − price[v] for an edge that is on
+    and v → u at −1 + price[v] − price[u] for another. Stops at the nearest node of the goal and
+    returns its distance, `far` if there is none; up to there distances are exact. The nodes at each
     distance form a doubly linked list.
     """
-    n = len(excess)
-    far: Any = np.int64(n)  # no path has more edges; the prices add their differences
+    n = len(price)
+    first = np.full(far + 1, -1, dtype=np.int32)
+    after, before = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     for v in range(n):
-        far = max(far, np.int64(n) + price[v])
-    first = np.empty(far + 1, dtype=np.int32)
-    for d in range(far + 1):
-        first[d] = -1
-    after = np.empty(n, dtype=np.int32)
-    before = np.empty(n, dtype=np.int32)
-    for v in range(n):
-        distance[v] = far
-        if excess[v] > 0:
-            move(v, 0, far, distance, first, after, before)
+        if distance[v] < far:
+            link(v, distance[v], distance, first, after, before)
     for d in range(far):
         while first[d] >= 0:
             v = first[d]
             unlink(v, distance, first, after, before)
-            if excess[v] < 0:
+            if goal[v]:
                 return d
-            for e in range(indptr[v], indptr[v + 1]):
-                if not left_out[e]:
-                    w = targets[e]
-                    move(w, d + 1 + price[v] - price[w], far, distance, first, after, before)
-            for k in range(rev_indptr[v], rev_indptr[v + 1]):
-                if left_out[rev_edge[k]]:
-                    w = rev_source[k]
-                    move(w, d - 1 + price[v] - price[w], far, distance, first, after, before)
-    return -1
+            for e in range(rows.indptr[v], rows.indptr[v + 1]):
+                if on[e]:
+                    w = rows.targets[e]
+                    _move(w, d + 1 + price[v] - price[w], far, distance, first, after, before)
+            for i in range(rows.rev_indptr[v], rows.rev_indptr[v + 1]):
+                if not on[rows.rev_edges[i]]:
+                    w = rows.rev_targets[i]
+                    _move(w, d - 1 + price[v] - price[w], far, distance, first, after, before)
+    return far
 
 
 @kernel
-def move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before: Any) -> None:
+def _move(v: int, d: int, far: int, distance: Any, first: Any, after: Any, before: Any) -> None:
     """Put v into the list of distance d, if that is less than its own."""
     if d < distance[v]:
         if distance[v] < far:
@@ -177,68 +152,7 @@ def link(v: int, d: int, place: Any, first: Any, after: Any, before: Any) -> Non
 
 
 @kernel
-def _count_tight(indptr: Any, targets: Any, price: Any, start: Any) -> int:
-    """Edges with price[target] = price[source] + 1; how many leave and enter each node."""
-    n = len(price)
-    for v in range(n + 1):
-        start[v, 0] = start[v, 1] = 0
-    count = 0
-    for u in range(n):
-        before = count
-        for e in range(indptr[u], indptr[u + 1]):
-            tight = price[targets[e]] == price[u] + 1
-            start[targets[e], 1] += tight
-            count += tight
-        start[u, 0] = count - before
-    return count
-
-
-@kernel
-def _tight_graph(
-    indptr: Any, targets: Any, left_out: Any, price: Any, start: Any, heads: Any, mate: Any
-) -> None:
-    """Adjacency of the edges with price[target] = price[source] + 1, an entry at either end.
-
-    The entries of v begin at start[v, 0], those of its out-edges first; start[v, 1] is scratch.
-    `mate` is the entry at the other end, `heads` the node there, as −1 − node while the entry is
-    not usable: the one at the source is usable while the edge is in, the one at the target while
-    it is out. So a scan touches a far node only where it can go there.
-    """
-    n = len(price)
-    total = 0
-    for v in range(n + 1):
-        out, into = start[v, 0], start[v, 1]
-        start[v, 0], start[v, 1] = total, total + out
-        total += out + into
-    for u in range(n):
-        i = start[u, 0]
-        for e in range(indptr[u], indptr[u + 1]):
-            v = targets[e]
-            if price[v] == price[u] + 1:
-                j = start[v, 1]
-                start[v, 1] += 1
-                heads[i], heads[j] = v, -1 - u
-                if left_out[e]:
-                    heads[i], heads[j] = -1 - v, u
-                mate[i], mate[j] = j, i
-                i += 1
-
-
-@kernel
-def _take_over(
-    indptr: Any, targets: Any, price: Any, start: Any, heads: Any, left_out: Any
-) -> None:
-    """Write back which tight edges are left out: those whose entry at the source is not usable."""
-    for u in range(len(price)):
-        i = start[u, 0]
-        for e in range(indptr[u], indptr[u + 1]):
-            if price[targets[e]] == price[u] + 1:
-                left_out[e] = heads[i] < 0
-                i += 1
-
-
-@kernel
-def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> None:
+def _saturate(start: Any, heads: Any, mate: Any, excess: Any) -> None:
     """Blocking flows from excess to deficit until no path is left.
 
     Dinic's method, but for a node with excess at any level, not only at the least: levels are
@@ -252,6 +166,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
     that are not.
     """
     n = len(excess)
+    level, current = np.empty(n, dtype=np.int32), np.empty(n, dtype=start.dtype)
     queue = np.empty(n + 1, dtype=np.int32)
     path = np.empty(n + 1, dtype=np.int32)
     roots = np.empty(n + 1, dtype=np.int32)
@@ -268,8 +183,8 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
         while first < size:
             v = queue[first]
             first += 1
-            begin, end = start[v, 0], start[v + 1, 0]
-            start[v, 1] = begin
+            begin, end = start[v], start[v + 1]
+            current[v] = begin
             again += end - begin
             above = level[v] + 1
             for i in range(begin, end):
@@ -296,7 +211,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
                     if below < 0 and excess[v] < 0:
                         break
                     advanced = False
-                    i, end = start[v, 1], start[v + 1, 0]
+                    i, end = current[v], start[v + 1]
                     while i < end:
                         if heads[i] >= 0 and level[heads[i]] == below:
                             depth += 1
@@ -304,17 +219,17 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
                             advanced = True
                             break
                         i += 1
-                    start[v, 1] = i
+                    current[v] = i
                     if not advanced:
                         # A dead end, but there may be longer paths.
-                        begin, nearest = start[v, 0], limit
+                        begin, nearest = start[v], limit
                         if again > 0:
                             again -= end - begin
                             for i in range(begin, end):
                                 if heads[i] >= 0 and 0 <= level[heads[i]] < nearest:
                                     nearest = level[heads[i]]
                         level[v] = nearest + 1 if nearest < limit else -2
-                        start[v, 1] = begin
+                        current[v] = begin
                         if depth > 0 or level[v] < 0:
                             depth -= 1
                 if depth < 0:
@@ -322,7 +237,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any, level: Any) -> Non
                 excess[root] -= 1
                 excess[path[depth]] += 1
                 for k in range(depth):
-                    i = start[path[k], 1]
+                    i = current[path[k]]
                     heads[i] = -1 - heads[i]
                     heads[mate[i]] = -1 - heads[mate[i]]
-                    start[path[k], 1] += 1
+                    current[path[k]] += 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from atpgraph.errors import InputError
 from atpgraph.util.checks import unknown_name
 
-# Bytes of the first record that are looked at; a longer first line is not an edge list.
+# Bytes from which it is decided how a text is laid out.
 PROBE = 1 << 16
 
 _NAMES = (
@@ -149,7 +149,7 @@ def ambiguous(what: str, names: Sequence[str], remedy: str = OPTIONS) -> InputEr
     )
 
 
-def are_words(ids: Sequence[str]) -> bool:
+def are_words(ids: Iterable[str]) -> bool:
     """Return whether none of the ids is a number, so that they may be names of columns.
 
     Examples
@@ -180,54 +180,74 @@ def check_delimiter(delimiter: str | None) -> None:
         )
 
 
-def first_record(data: bytes | bytearray, start: int, comments: str) -> tuple[int, bytes]:
-    """Return where the first record begins, and its bytes; comments and blank lines are skipped."""
+def is_integer(text: str) -> bool:
+    """Return whether a text is an integer of 64 bits, written the usual way.
+
+    Examples
+    --------
+    >>> [is_integer(text) for text in ("7", "-7", "07", "-0", "7.0", str(2**63))]
+    [True, True, False, False, False, False]
+    """
+    usual = re.fullmatch("0|-?[1-9][0-9]{0,18}", text)
+    return usual is not None and -(2**63) <= int(text) < 2**63
+
+
+def first_record(data: bytes | bytearray, start: int, comments: str) -> int:
+    """Return where the first record begins; comments and blank lines are skipped."""
     marks = comments.encode()
-    n = len(data)
-    while start < n:
-        end = line_end(data, start)
+    while start < len(data):
+        ends = [at for at in (data.find(b"\n", start), data.find(b"\r", start)) if at >= 0]
+        end = min(ends, default=len(data))
         text = data[start : min(end, start + PROBE)].lstrip(b" \t")
         if text and text[0] not in marks:
-            return start, bytes(data[start : start + PROBE])
+            return start
         start = end + 1
-    return n, b""
+    return len(data)
 
 
-def line_end(data: bytes | bytearray, start: int) -> int:
-    """Return where the line that begins at `start` ends."""
-    end = data.find(b"\n", start)
-    end = len(data) if end < 0 else end
-    before = data.find(b"\r", start, end)
-    return end if before < 0 else before
-
-
-def split_record(record: bytes, delimiter: str | None, quotes: bool) -> tuple[str, list[str]]:
-    """Return the delimiter (found, if not given) and the fields of the first record.
+def find_delimiter(sample: str, quotes: bool) -> str:
+    """Return the delimiter that the first record suggests.
 
     A tab outside quotes separates; else the more frequent of comma and semicolon; else blanks.
     """
-    text = record.decode("utf-8", errors="replace")
-    line = re.split("[\r\n]", text, maxsplit=1)[0]
-    if delimiter is None:
-        bare = _outside_quotes(text) if quotes else line
-        commas, semicolons = bare.count(","), bare.count(";")
-        if "\t" in bare.strip(" \t"):
-            delimiter = "\t"
-        elif commas or semicolons:
-            delimiter = "," if commas >= semicolons else ";"
-        else:
-            delimiter = " "
-    if not quotes:
-        fields = line.split() if delimiter == " " else line.split(delimiter)
-    else:
-        blank = delimiter == " "
-        text = line.replace("\t", " ").strip() if blank and '"' not in line else text
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
-        fields = next(rows, [])
-    fields = [field.strip() for field in fields]
-    while len(fields) > 2 and not fields[-1]:
-        fields.pop()
-    return delimiter, fields
+    bare = _outside_quotes(sample) if quotes else re.split("[\r\n]", sample, maxsplit=1)[0]
+    if "\t" in bare.strip(" \t"):
+        return "\t"
+    commas, semicolons = bare.count(","), bare.count(";")
+    return ("," if commas >= semicolons else ";") if commas or semicolons else " "
+
+
+def sample_rows(
+    sample: str, delimiter: str, quotes: bool, comments: str
+) -> tuple[list[list[str]], int]:
+    """Return the fields of the records in a sample of the text, and where the first one ends.
+
+    Examples
+    --------
+    >>> sample_rows('from,"to"\\n# note\\n1 , 2\\n', ",", True, "#")
+    ([['from', 'to'], ['1', '2']], 10)
+    """
+    lines = io.StringIO(sample, newline="")
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    rows: list[list[str]] = []
+    end = 0
+    for row in csv.reader(
+        _record_lines(lines, delimiter == " ", comments),
+        delimiter=delimiter, skipinitialspace=True, quoting=quoting,
+    ):  # fmt: skip
+        end = end or lines.tell()
+        fields = [field.strip() for field in row]
+        while len(fields) > 2 and not fields[-1]:
+            fields.pop()
+        rows.append(fields)
+    return rows, end
+
+
+def _record_lines(lines: Iterable[str], blanks: bool, comments: str) -> Iterator[str]:
+    for line in lines:
+        text = line.strip(" \t\r\n")
+        if text and text[0] not in comments:
+            yield text.replace("\t", " ") + "\n" if blanks and '"' not in text else line
 
 
 def _outside_quotes(text: str) -> str:

@@ -116,10 +116,6 @@ class Numbering:
             more = max(len(self._arena), size)
             self._arena = np.concatenate([self._arena, np.empty(more, dtype=np.uint8)])
 
-    def text(self, code: int) -> str:
-        """Return one string."""
-        return self._arena[self._ends[code] : self._ends[code + 1]].tobytes().decode()
-
     def integers(self, most: int = 2**31) -> tuple[Int64Array, BoolArray]:
         """Return for each string (the first `most`) the integer that it is, and whether it is."""
         count = min(len(self), most)
@@ -169,7 +165,6 @@ class EdgeCollector:
         self.pieces: list[Int32Array] = []
         self.weights: list[Float64Array] = []
         self._types: list[Int32Array] = []
-        self._order: Int64Array | slice = slice(None)
 
     def add(self, data: ByteArray, spans: IntArray, weights: Float64Array | None = None) -> None:
         """Number more edges: the spans of their ends, and of their types if there are more."""
@@ -185,9 +180,9 @@ class EdgeCollector:
 
         `buffers` are the bytes that the reader itself holds, `done` is the share that it has read.
         """
-        each = 4 + csr.BYTES_PER_EDGE
+        each = csr.BYTES_PER_EDGE
         if self.weights:
-            each += 8 + csr.BYTES_PER_WEIGHT
+            each += csr.BYTES_PER_WEIGHT
         if self._types:
             each += 36  # codes, rows and their places in the graph
         nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
@@ -198,31 +193,15 @@ class EdgeCollector:
                 f"{human_bytes(self.budget)}; raise memory."
             )
 
-    def drop_first(self) -> None:
-        """Forget the first edge, which names columns; nodes are numbered as if without it."""
-        only_there = 1 + int(self.pieces[0][0].max())
-        every: tuple[list[Any], ...] = self.pieces, self.weights, self._types
-        for rows in every:
-            if rows:
-                rows[0] = rows[0][1:].copy()
-        self.n_rows -= 1
-        if any((piece < only_there).any() for piece in self.pieces):
-            codes, order = factorize(np.concatenate(self.pieces).reshape(-1))
-            self.pieces, self._order = [codes.astype(np.int32).reshape(-1, 2)], order
-        else:
-            for piece in self.pieces:
-                piece -= only_there
-            self._order = slice(only_there, None)
-
     def labels(self) -> AnyArray:
         """Return the labels of the nodes by number."""
         if self.ids == "binary":
             return self.numbering.binary()
         if self.ids == "text":
             values, plain = self.numbering.integers()
-            if plain[self._order].all():
-                return values[self._order]
-        labels = self.numbering.labels()[self._order]
+            if plain.all():
+                return values
+        labels = self.numbering.labels()
         if self.ids == "mixed":
             labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
         return labels
@@ -236,15 +215,19 @@ class EdgeCollector:
         """Return the edges as a graph; the collector is empty afterwards."""
         labels = self.labels()
         del self.numbering
-        rows = np.concatenate(self.pieces) if self._types else None
-        indptr, targets, weights = csr.sorted_rows(
-            self.pieces, len(labels), self.weights or None, checkpoint
-        )
-        graph = DiGraph(indptr, targets, labels, weights)
-        if rows is None:
+        ends, weights = np.concatenate(self.pieces), None
+        self.pieces.clear()
+        checkpoint()
+        if self.weights:
+            weights = np.concatenate(self.weights)
+            self.weights.clear()
+        rows = csr.sorted_rows(ends[:, 0], ends[:, 1], len(labels), weights)
+        graph = DiGraph(*rows[:2], labels, rows[2])
+        if not self._types:
             return graph
         codes, used = factorize(np.concatenate(self._types))
-        return graph.with_types(rows, codes, self._type_names.labels()[used].tolist())
+        names = self._type_names.labels()[used].tolist()
+        return graph.with_types(ends[:, 0], ends[:, 1], codes, names)
 
 
 @kernel

@@ -9,17 +9,11 @@ import numpy as np
 from atpgraph.util.arrays import BoolArray, ByteArray, Int64Array
 from atpgraph.util.jit import kernel
 
-OK, FEW_FIELDS, OPEN_QUOTE, AFTER_QUOTE, EMPTY_ID, NOT_TEXT = range(6)
-
-# What a weight is. ODD may be a number that needs more than one exact product or quotient.
-WORD, NUMBER, NOT_FINITE, ODD = range(4)
+OK, FEW_FIELDS, OPEN_QUOTE, AFTER_QUOTE, EMPTY_ID, NOT_TEXT, LONG = range(7)
 
 _TAB, _LF, _CR, _SPACE, _QUOTE = 9, 10, 13, 32, 34
 
 _OTHER, _BLANK, _DELIMITER, _END = range(4)
-
-_IN_NUMBERS = np.zeros(256, dtype=np.bool_)  # bytes of anything that Python takes for a number
-_IN_NUMBERS[list(b"0123456789+-.eEnNaAiIfFtTyY")] = True
 
 
 class Layout(NamedTuple):
@@ -155,10 +149,10 @@ def undouble(data: Any, start: Any, end: Any) -> Any:
 
 
 @kernel
-def parse_numbers(data: Any, spans: Any, values: Any, kinds: Any) -> None:
-    """Read decimal numbers, as `kinds` says: NUMBER, WORD, or ODD for the caller to decide.
+def parse_numbers(data: Any, spans: Any, values: Any, plain: Any) -> None:
+    """Read decimal numbers of at most 15 digits; `plain` says which of the texts are such.
 
-    A number of at most 15 digits is one exact quotient, hence correctly rounded.
+    These are one exact quotient, hence correctly rounded.
     """
     for row in range(len(values)):
         p, end = spans[row, 0], spans[row, 1]
@@ -176,14 +170,9 @@ def parse_numbers(data: Any, spans: Any, values: Any, kinds: Any) -> None:
             else:
                 break
             p += 1
-        if p == end and 0 < digits < 16:
+        plain[row] = p == end and 0 < digits < 16
+        if plain[row]:
             scale = 1.0
             for _ in range(decimals):
                 scale *= 10.0
             values[row] = -(mantissa / scale) if negative else mantissa / scale
-            kinds[row] = NUMBER
-        else:
-            odd = spans[row, 0] < end
-            for p in range(spans[row, 0], end):
-                odd &= _IN_NUMBERS[data[p]]
-            kinds[row] = ODD if odd else WORD

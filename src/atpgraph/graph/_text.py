@@ -6,6 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +22,14 @@ from atpgraph.graph._dialect import (
     ambiguous,
     are_words,
     choose_columns,
+    find_delimiter,
     first_record,
-    line_end,
-    split_record,
+    is_integer,
+    sample_rows,
 )
 from atpgraph.graph._numbering import EdgeCollector
 from atpgraph.graph._source import Source
-from atpgraph.util.arrays import ByteArray, Float64Array, Int32Array
+from atpgraph.util.arrays import Float64Array, Int32Array
 from atpgraph.util.threads import Workers, result_of
 
 log = logging.getLogger(__name__)
@@ -37,7 +39,6 @@ BLOCK = 1 << 22  # bytes read at a time
 LEAST_BLOCK = 1 << 16
 _AT_ONCE = 256  # blocks that the budget has to have room for
 _LONGEST = 1 << 26  # bytes of a record; positions in a piece are 32 bits
-_LONG_LINE = f"a line of more than {_LONGEST >> 20} MiB; give one edge per line"
 _BYTES_PER_BYTE = 6  # what a byte of a piece takes while it is scanned, at a dozen bytes a line
 _WEIGHT = "weight=, --weight"
 _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
@@ -46,26 +47,26 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 class _Piece(NamedTuple):
     """What the scan found in a piece of the text; see :func:`_scan.scan`.
 
-    `kinds` and `values` are the weights, empty if there is no column of them.
+    `weights` is None if they are not wanted, `odd` the first row without a finite one, −1 if all
+    have one.
     """
 
     data: bytearray
     spans: Int32Array
-    kinds: ByteArray
-    values: Float64Array
+    weights: Float64Array | None
+    odd: int
     problem: int
     where: int
     fields: int
     position: int
 
-    @property
-    def array(self) -> ByteArray:
-        """The bytes."""
-        return np.frombuffer(self.data, dtype=np.uint8)
-
 
 class TextReader:
-    """One text on its way to a graph."""
+    """One text on its way to a graph.
+
+    What the columns are, and whether the first row names them, is decided from a sample: the first
+    64 KiB. Everything after that has to agree.
+    """
 
     def __init__(
         self,
@@ -79,27 +80,24 @@ class TextReader:
         self.options, self.remedy = options, remedy
         self.block = max(LEAST_BLOCK, min(BLOCK, edges.budget // _AT_ONCE))
         self.blocks = source.blocks(self.block)
-        self.text, self.start, record = self._beginning(text.comments)
-        self.delimiter, self.names = split_record(record, text.delimiter, text.quotes)
-        header = text.header
-        if header is None and options.source is not None:
-            # Chosen by number, the columns alone need not tell; a word above a number does.
-            _, second = first_record(self.text, line_end(self.text, self.start), text.comments)
-            fields = split_record(second, self.delimiter, text.quotes)[1]
-            above = zip(self.names, fields, strict=False)
-            header = any(name and are_words([name]) > are_words([x]) for name, x in above) or None
-        self.header, self.columns = self._choose(header)
-        if self.header:
-            self.start = line_end(self.text, self.start)
+        beginning, self.start = self._beginning(text.comments)
+        sample = bytes(beginning[self.start : self.start + PROBE]).decode(errors="replace")
+        self.delimiter = text.delimiter or find_delimiter(sample, text.quotes)
+        rows, end = sample_rows(sample, self.delimiter, text.quotes, text.comments)
+        if len(beginning) > self.start + PROBE and len(rows) > 1:
+            rows.pop()  # it may be cut off
+        self.names = rows[0]
+        self.has_header, self.columns = self._choose(rows, text.header)
+        self.is_guess = text.header is None
+        if self.has_header:
+            self.start += len(sample[:end].encode())
         self.layout = _scan.Layout.of(self.delimiter, text.quotes, text.comments, self.columns[:4])
-        # What the first row has for a weight, what the others have, the first that are no numbers.
-        self.first_kind = _scan.WORD
-        self.words = self.numbers = 0
-        self.bad: list[tuple[int, int, str | None]] = []
+        cuts = range(0, len(beginning), self.block)
+        self.blocks = chain((bytes(beginning[at : at + self.block]) for at in cuts), self.blocks)
 
-    def _choose(self, header: bool | None) -> tuple[bool | None, Columns]:
-        """Return whether there is a header, where that is known yet, and the columns to read."""
-        names, options = self.names, self.options
+    def _choose(self, rows: list[list[str]], header: bool | None) -> tuple[bool, Columns]:
+        """Return whether there is a header, and the columns to read."""
+        (names, *later), options = rows, self.options
         if options.names:
             if header is False:
                 raise InputError(
@@ -110,23 +108,50 @@ class TextReader:
         columns = choose_columns(names, options)
         if header is None and (columns.named or (columns.weight >= 0 and options.weight is None)):
             header = True
+        if header is None and options.source is not None and later:
+            # Chosen by number, the columns alone need not tell; a word above a number does.
+            above = zip(names, later[0], strict=False)
+            header = any(name and are_words([name]) > are_words([x]) for name, x in above) or None
         if not header:
             columns = choose_columns([""] * len(names), options)
         elif not columns.sure:
             raise ambiguous(str(self.path), names, self.remedy)
-        self.weight_sure = columns.weight >= 0
         # The third of columns without names is a weight if it holds numbers. It is looked at even
         # if weights are to be ignored: words make it a column that could as well be an edge's.
-        after = columns.target + 1
-        free = columns.weight < 0 and columns.source + 1 == columns.target and columns.type != after
-        if free and columns.source == 0 and options.source is None:
-            columns = columns._replace(weight=after)
-        if options.weight is True and columns.weight < 0:
-            raise self._no_weights()
-        return header, columns
+        third = columns.weight < 0 and columns[:2] == (0, 1) and columns.type != 2
+        third = third and options.source is None
+        weight = 2 if third else columns.weight
+        if header is None:
+            header = self._is_header(rows, columns, weight)
+        body = rows[header:]
+        if third and not any(_is_number(row, weight) for row in body):
+            weight = -1
+            # Words in a third column: if the ids are words as well, any two could be the edge.
+            attributes = names[2:3] and names[2].startswith("{")  # NetworkX writes them
+            plain = all(is_integer(x) for row in body for x in row[:2])
+            if len(names) > 2 and not (columns.sure or attributes or plain):
+                raise ambiguous(str(self.path), names, self.remedy)
+        if options.weight is True and weight < 0:
+            raise InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
+        return header, columns._replace(weight=-1 if options.weight is False else weight)
 
-    def _beginning(self, comments: str) -> tuple[bytearray, int, bytes]:
-        """Return the text to the end of the first record or later, its start, and its bytes."""
+    def _is_header(self, rows: list[list[str]], columns: Columns, weight: int) -> bool:
+        """Return whether only the first row has words for ids, or a word for a weight."""
+        names, *later = rows
+        if not later or not are_words([*names, "", ""][at] for at in columns[:2]):
+            return False
+        is_text = [
+            any(at >= len(row) or not is_integer(row[at]) for row in later) for at in columns[:2]
+        ]
+        # Numbers after two columns of text are weights; after numbers they may be anything.
+        weighted = 0 <= weight < len(names) and not _is_number(names, weight)
+        found = not any(is_text) or (weighted and all(_is_number(row, weight) for row in later))
+        if found and not (columns.sure or all(is_text)):
+            raise ambiguous(str(self.path), names, self.remedy)
+        return found
+
+    def _beginning(self, comments: str) -> tuple[bytearray, int]:
+        """Return the text as far as the sample goes, or further, and where its records start."""
         text = bytearray()
         more = True
         while more:
@@ -140,11 +165,9 @@ class TextReader:
                     # No need to look for the end of the first line: /dev/zero has none.
                     raise self._not_text(text, text.index(b"\0"))
             bom = len(_BOM) if text.startswith(_BOM) else 0
-            start, record = first_record(text, bom, comments)
-            if len(record) == PROBE and line_end(text, start) < len(text):
+            start = first_record(text, bom, comments)
+            if len(text) - start > PROBE:
                 break
-            if len(text) - start > _LONGEST:
-                raise self._error(1 + _line_ends(text, start), _LONG_LINE)
         if not more and not text.strip():
             raise InputError(f"{self.path} is empty; give a file with one edge per line.")
         if text.startswith(_UTF16):
@@ -152,30 +175,27 @@ class TextReader:
         where = _bad_byte(text if not more else text[: text.rfind(b"\n") + 1])
         if where >= 0:
             raise self._not_text(text, where)
-        if not record:
+        if start == len(text):
             raise InputError(
                 f"{self.path} has no edges"
                 + (", only comments" if text[bom:].strip() else "")
                 + "; give a file with one edge per line."
             )
-        return text, start, record
+        return text, start
 
     def collect(self) -> None:
-        """Read all edges, then decide whether the first row is a header."""
+        """Read all edges."""
         done = line = 0
         ends = [0, 1, 2, 3] + [6, 7] * (self.columns.type >= 0)
         for piece in self._pieces():
-            self._note_weights(piece, line)
+            if self.columns.type >= 0 and (piece.spans[:, 6] < 0).any():
+                row = int((piece.spans[:, 6] < 0).argmax())
+                raise self._error(piece, line, row, "the edge has no type; add one")
+            if piece.odd >= 0:
+                raise self._odd_weight(piece, line)
             if len(piece.spans):
-                # Once a weight is missing there are none in the end, or an error.
-                keep = len(piece.kinds) and self.words == 0 and self.options.weight is not False
-                if self.columns.type >= 0 and (piece.spans[:, 6] < 0).any():
-                    without = piece.spans[(piece.spans[:, 6] < 0).argmax(), 0]
-                    at = line + 1 + _line_ends(piece.data, without)
-                    raise self._error(at, "the edge has no type; add one")
-                self.edges.add(piece.array, piece.spans[:, ends], piece.values if keep else None)
-                if not keep:
-                    self.edges.weights.clear()
+                data = np.frombuffer(piece.data, dtype=np.uint8)
+                self.edges.add(data, piece.spans[:, ends], piece.weights)
             if piece.problem != _scan.OK:
                 raise self._problem(piece, line)
             line += _line_ends(piece.data, piece.position)
@@ -184,18 +204,16 @@ class TextReader:
             self.edges.check(4 * _BYTES_PER_BYTE * self.block, share)
         if not self.edges.n_rows:
             raise InputError(f"{self.path} has a header and no edges; add one edge per line.")
-        if self.header is None and self._first_row_is_header():
-            self.header = True
-            self.edges.drop_first()
-            self.first_kind = _scan.NUMBER
-            self.bad = [problem for problem in self.bad if problem[0] > 0]
-        elif self.first_kind == _scan.WORD:
-            self.words += 1
-        else:
-            self.numbers += 1
-        self._decide_about_weights()
-        if self.header is None:  # only once nothing else is ambiguous
-            self._note_odd_first_row()
+        first = [*self.names, "", ""]
+        words = are_words(first[at] for at in self.columns[:2])
+        if self.is_guess and not self.has_header and words and self.delimiter in _TABULAR:
+            # The first row has the first two ids. Does another have one of them?
+            uses = sum(int(np.count_nonzero(codes <= 1)) for codes in self.edges.pieces)
+            if uses == 2 and self.edges.n_rows > 1:
+                log.warning(
+                    "%s: the first line, %s, is read as an edge; if it names the columns, use "
+                    "header=True or --header.", self.path, self.delimiter.join(self.names),
+                )  # fmt: skip
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.
@@ -203,8 +221,7 @@ class TextReader:
         A line feed ends a record wherever there is no quote before it in the piece. Where there is
         one, only the scan knows whether the last record is whole, so the next piece has to wait.
         """
-        buffer, position = self.text, self.start
-        del self.text
+        buffer, position = bytearray(), self.start
         waiting: deque[Future[_Piece]] = deque()
         last, wanted = False, 0
         with Workers() as pool:
@@ -216,7 +233,9 @@ class TextReader:
                 if not last and (cut <= position or len(buffer) < wanted):
                     self.edges.check(2 * _BYTES_PER_BYTE * len(buffer))
                     if len(buffer) > _LONGEST:
-                        raise InputError(f"{self.path} has {_LONG_LINE}.")
+                        yield from map(result_of, waiting)
+                        spans = np.empty((0, 8), dtype=np.int32)
+                        yield _Piece(buffer, spans, None, -1, _scan.LONG, position, 0, position)
                     wanted = max(wanted, 2 * len(buffer))
                     continue
                 piece, buffer, wanted = buffer[:cut], buffer[cut:], 0
@@ -250,88 +269,27 @@ class TextReader:
         rows, *found = 0, _scan.NOT_TEXT, bad, 0, position
         if bad < 0:
             rows, *found = _scan.scan(array, position, last, self.layout, spans)
-        spans = spans[:rows]
-        kinds = np.zeros(rows if weighted else 0, dtype=np.uint8)
-        values = np.zeros(len(kinds))
-        if weighted and (spans[:, 4] >= 0).any():
-            _scan.parse_numbers(array, spans[:, 4:6], values, kinds)
-            for row in np.flatnonzero(kinds == _scan.ODD).tolist():
-                kinds[row], values[row] = _number(piece[spans[row, 4] : spans[row, 5]])
-        return _Piece(piece, spans, kinds, values, *found)
+        spans, values, odd = spans[:rows], None, -1
+        if weighted:
+            values, plain = np.zeros(rows), np.zeros(rows, dtype=np.bool_)
+            _scan.parse_numbers(array, spans[:, 4:6], values, plain)
+            for row in np.flatnonzero(~plain).tolist():
+                start, end = spans[row, 4:6].tolist()
+                values[row] = _number(piece[start:end])
+                if not np.isfinite(values[row]):
+                    odd = row
+                    break
+        return _Piece(piece, spans, values, odd, *found)
 
-    def _note_weights(self, piece: _Piece, line: int) -> None:
-        """Count words and numbers, the first row apart, and remember the first that is bad."""
-        if not len(piece.kinds):
-            return
-        row = self.edges.n_rows
-        words = piece.kinds == _scan.WORD
-        later = words[1:] if row == 0 else words
-        count = int(np.count_nonzero(later))
-        self.words += count
-        self.numbers += len(later) - count
-        if row == 0:
-            self.first_kind = int(piece.kinds[0])
-        wrong = np.flatnonzero(piece.kinds != _scan.NUMBER)[: 2 - len(self.bad)]
-        for at in wrong.tolist():
-            start, end = piece.spans[at, 4:6].tolist()
-            text = None if start < 0 else piece.data[start:end].decode()
-            number = line + 1 + _line_ends(piece.data, int(piece.spans[at, 0]))
-            self.bad.append((row + at, number, text))
-
-    def _first_row_is_header(self) -> bool:
-        """Return whether only the first row has words for ids, or a word for a weight."""
-        edges = self.edges
-        first = edges.pieces[0][0].tolist()
-        if edges.n_rows < 2 or not are_words([edges.numbering.text(code) for code in first]):
-            return False
-        is_text = ~edges.numbering.integers()[1]
-        later = np.zeros(2, dtype=np.bool_)  # whether a source, or a target, is text after it
-        for number, piece in enumerate(edges.pieces):
-            later |= is_text[piece[number == 0 :]].any(axis=0)
-        weighted = self.columns.weight >= 0 and self.first_kind == _scan.WORD and self.words == 0
-        # Numbers after two columns of text are weights; after numbers they may be anything.
-        found = not later.any() or weighted
-        if found and not (self.columns.sure or later.all()):
-            raise ambiguous(str(self.path), self.names, self.remedy)
-        return found
-
-    def _note_odd_first_row(self) -> None:
-        """Warn if the first row, read as an edge, has words that no other row of the table has."""
-        edges = self.edges
-        first = edges.pieces[0][0].tolist()
-        names = [edges.numbering.text(code) for code in first]
-        if self.delimiter not in _TABULAR or edges.n_rows < 2 or not are_words(names):
-            return
-        uses = 0
-        for piece in edges.pieces:
-            uses += int(np.count_nonzero((piece == first[0]) | (piece == first[1])))
-            if uses > 2:
-                return
-        log.warning(
-            "%s: the first line, %s, is read as an edge; if it names the columns, use header=True "
-            "or --header.", self.path, self.delimiter.join(names),
-        )  # fmt: skip
-
-    def _decide_about_weights(self) -> None:
-        columns = self.columns
-        if columns.weight < 0:
-            return
-        if not self.weight_sure and not self.numbers:
-            self.edges.weights.clear()
-            # Words in a third column: if the ids are words as well, any two could be the edge.
-            attributes = self.names[2:3] and self.names[2].startswith("{")  # NetworkX writes them
-            if not (columns.sure or attributes or self.edges.labels().dtype == np.int64):
-                raise ambiguous(str(self.path), self.names, self.remedy)
-            if self.options.weight is True:
-                raise self._no_weights()
-        elif self.bad and self.options.weight is not False:
-            _, line, text = self.bad[0]
-            problem = "no weight, unlike other lines"
-            if text is not None:
-                shown = repr(text if len(text) <= 40 else text[:39] + "…")
-                problem = f"the weight {shown} is not a finite number"
-            remedy = "correct it, or ignore weights (weight=False, --no-weight)"
-            raise self._error(line, f"{problem}; {remedy}")
+    def _odd_weight(self, piece: _Piece, before: int) -> InputError:
+        start, end = piece.spans[piece.odd, 4:6].tolist()
+        problem = "no weight, unlike other lines"
+        if start >= 0:
+            text = piece.data[start:end].decode()
+            shown = repr(text if len(text) <= 40 else text[:39] + "…")
+            problem = f"the weight {shown} is not a finite number"
+        remedy = "correct it, or ignore weights (weight=False, --no-weight)"
+        return self._error(piece, before, piece.odd, f"{problem}; {remedy}")
 
     def _problem(self, piece: _Piece, before: int) -> InputError:
         if piece.problem == _scan.NOT_TEXT:
@@ -340,7 +298,7 @@ class TextReader:
         if piece.problem == _scan.FEW_FIELDS:
             separator = {" ": "blanks", "\t": "tabs"}.get(self.delimiter, repr(self.delimiter))
             has = "one field" if piece.fields == 1 else f"{piece.fields} fields"
-            return self._error(
+            return self._line_error(
                 line,
                 f"{has} where an edge needs {self.layout.needed}, separated by {separator}; "
                 "correct the line or name the delimiter (delimiter=, --delimiter)",
@@ -350,8 +308,9 @@ class TextReader:
             "inside it",
             _scan.AFTER_QUOTE: "text follows a closing quote; double the quotes inside a field",
             _scan.EMPTY_ID: "the id of a node is empty; name both ends of the edge",
+            _scan.LONG: f"a line of more than {_LONGEST >> 20} MiB; give one edge per line",
         }[piece.problem]
-        return self._error(line, problem)
+        return self._line_error(line, problem)
 
     def _not_text(self, text: bytearray, where: int, before: int = 0) -> InputError:
         return InputError(
@@ -359,10 +318,11 @@ class TextReader:
             f"(byte 0x{text[where]:02x}); give a text file with one edge per line."
         )
 
-    def _no_weights(self) -> InputError:
-        return InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
+    def _error(self, piece: _Piece, before: int, row: int, problem: str) -> InputError:
+        """Return the error for a row of a piece that has `before` lines before it."""
+        return self._line_error(before + 1 + _line_ends(piece.data, piece.spans[row, 0]), problem)
 
-    def _error(self, line: int, problem: str) -> InputError:
+    def _line_error(self, line: int, problem: str) -> InputError:
         return InputError(f"{self.path}, line {line}: {problem}.")
 
 
@@ -373,13 +333,17 @@ def _last_line(buffer: bytearray) -> int:
     return end or buffer.rfind(b"\r", 0, len(buffer) - 1) + 1
 
 
-def _number(text: bytearray) -> tuple[int, float]:
-    """Return what kind of weight a text is, and its value."""
+def _number(text: bytes | bytearray | str) -> float:
+    """Return the number that a text stands for, NaN for none."""
     try:
-        value = float(text)
+        return float(text) if "_" not in str(text) else np.nan
     except ValueError:
-        return _scan.WORD, 0.0
-    return (_scan.NUMBER if np.isfinite(value) else _scan.NOT_FINITE), value
+        return np.nan
+
+
+def _is_number(row: list[str], at: int) -> bool:
+    """Return whether a row has a number in a column, NaN and infinity included."""
+    return at < len(row) and not are_words([row[at]])
 
 
 def _bad_byte(text: bytearray) -> int:

@@ -141,33 +141,30 @@ class DiGraph:
                 raise InputError(
                     f"Edge {bad[0]} has the weight {values[bad[0]]}; weights must be finite."
                 )
-        codes = np.empty((len(source), 2), dtype=np.int32)
-        codes[:, 0], codes[:, 1] = source, target
-        del source, target
-        indptr, sorted_targets, values = sorted_rows(
-            [codes], n, None if values is None else [values]
-        )
-        graph = cls(indptr, sorted_targets, names, values)
+        indptr, ends, values = sorted_rows(source, target, n, values)
+        graph = cls(indptr, ends, names, values)
         if types is None:
             return graph
         type_codes, type_names = factorize(_object_array(list(types)))
-        return graph.with_types(codes, type_codes, type_names.tolist())
+        return graph.with_types(source, target, type_codes, type_names.tolist())
 
-    def with_types(self, edges: Int32Array, codes: IntArray, names: Sequence[str]) -> DiGraph:
+    def with_types(
+        self, sources: IntArray, targets: IntArray, codes: IntArray, names: Sequence[str]
+    ) -> DiGraph:
         """Return the graph with types for its edges.
 
-        `edges` has a row of node indices for each source and target, `codes` its type as a position
-        in `names`; parallel edges may have different types.
+        `codes` has the type of each edge, between two node indices, as a position in `names`;
+        parallel edges may have different types.
         """
-        if len(codes) != len(edges):
-            raise InputError(f"{len(edges)} edges but {len(codes)} types.")
+        if len(codes) != len(sources):
+            raise InputError(f"{len(sources)} edges but {len(codes)} types.")
         for name in names:
             if not isinstance(name, str) or not name:
                 raise InputError(f"An edge has the type {name!r}; a type is a name.")
         if len(names) > MAX_TYPES:
             raise InputError(f"{len(names):,} types of edges; at most {MAX_TYPES} are supported.")
         bits = np.zeros(self.n_edges, dtype=np.uint64)
-        places = self.find_edges(edges[:, 0], edges[:, 1])
+        places = self.find_edges(sources, targets)
         np.bitwise_or.at(bits, places, np.uint64(1) << np.asarray(codes, dtype=np.uint64))
         return replace(self, edge_types=bits, type_names=tuple(names))
 
@@ -286,7 +283,7 @@ class DiGraph:
         return InputError(f"The graph has no node {_shortened(label)}{hint}")
 
     def several(self, labels: Any) -> Sequence[Any] | AnyArray | None:
-        """Return `labels` as a sequence if it stands for several nodes, None if for one.
+        """Return `labels` as a sequence if it names several nodes, None if it names one.
 
         A tuple is one node if the graph has a node with this label, else several.
 
@@ -413,10 +410,10 @@ class DiGraph:
 
     @cached_property
     def _reversed(self) -> DiGraph:
-        indptr, targets, weights = turned_rows(self.indptr, self.targets, self.weights)
-        types = self.edge_types
-        if types is not None:
-            types = turned_rows(self.indptr, self.targets, types)[2]
+        edges = np.arange(self.n_edges, dtype=np.int32 if self.n_edges < 2**31 else np.int64)
+        indptr, targets, edges = self.incoming(edges)
+        weights = None if self.weights is None else self.weights[edges]
+        types = None if self.edge_types is None else self.edge_types[edges]
         return DiGraph(indptr, targets, self.labels, weights, types, self.type_names)
 
     def reverse(self) -> DiGraph:
