@@ -33,7 +33,7 @@ _FIELDS = GRAPH_FIELDS | {
     "extras_indptr": Field("i", ("c+1",), low=0, high="x+1", ascending=True, optional=True),
     "extras": Field("i", ("x",), low=0, high="c", optional=True),
 }
-_PIECE = 1 << 16  # pairs of labels that are looked up together
+_PIECE = 1 << 15  # pairs of labels that are looked up together
 _WORDS = 8  # of 64 columns that a sweep takes together
 # A forest of at most this size is always used; a larger one if it takes few bytes per node, else it
 # is slower to build, and no faster to read, than labels.

@@ -514,7 +514,7 @@ def _label_array(values: Any) -> AnyArray:
                 pass
         return _object_array(values)
     if array.dtype.kind in "iu" and (array.dtype != np.uint64 or not (array >> 63).any()):
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=False)
     if array.dtype == object:
         return array
     return _object_array(array.tolist())
