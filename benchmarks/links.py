@@ -1,7 +1,7 @@
 """What each evidence adds, whether the numbers shown are true, what times add, what it costs.
 
     python benchmarks/links.py evidence --graph wiki-vote --seeds 3
-    python benchmarks/links.py calibration --graph wordnet.txt.gz    # or taxonomy:30000
+    python benchmarks/links.py calibration --graph wordnet.txt.gz    # taxonomy:30000, rmat:100000
     python benchmarks/links.py time --graph cit-hepph --seeds 5
     python benchmarks/links.py before --graph wiki-vote --old OLD.json
     python benchmarks/links.py attributes --seeds 5
@@ -87,6 +87,8 @@ def read(name: str) -> Any:
 
     if name.startswith("taxonomy:"):
         return taxonomy(int(name.removeprefix("taxonomy:")))
+    if name.startswith("rmat:"):
+        return rmat(int(name.removeprefix("rmat:")))
     if Path(name).is_dir():
         return read_splits(Path(name))[0].train
     return read_edgelist(name) if Path(name).exists() else datasets.load(name)

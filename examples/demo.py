@@ -111,7 +111,7 @@ def picture(drawn: Any, alt: str, folder: Path) -> str:
 def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     """Remove the imports that close cycles, and draw a part of what is left."""
     core = cyclic_core(graph)
-    broken = break_cycles(graph, random_state=SEED)
+    broken = break_cycles(graph)
     story.begin("Which imports close cycles?")
     story.say(
         f"Your standard library: {graph.n_nodes} modules, {graph.n_edges:,} imports, "
@@ -125,7 +125,7 @@ def break_the_cycles(story: Story, graph: DiGraph, folder: Path) -> DiGraph:
     names = [START, *reach.descendants(START).tolist()]
     inside = set(names)
     part = [(u, v) for u, v in graph.edges() if u in inside and v in inside]
-    drawing = picture(plot_hierarchy(as_graph(part), random_state=SEED), "levels", folder)
+    drawing = picture(plot_hierarchy(as_graph(part)), "levels", folder)
     story.draw(
         figure(f"What {START} imports; red imports are removed", drawing),
         table(
@@ -261,7 +261,7 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
         question = Query.again(records, q).question
         indented(question.title, 2, "bold")
         card = [f"<h3>{escape(question.title)}</h3><div class='quiet'>{question.body}</div>"]
-        for person in advisor.ask(question, top=3).people:
+        for person in advisor.ask(question, k=3).people:
             know = planted.know_how(person.user, question.id)
             mark = ", whose answer was accepted" if person.user == int(best[q]) else ""
             who = f"User {person.user}{mark}"
@@ -277,7 +277,7 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
     story.draw(*cards)
     newcomer = Newcomer(int(planted.truth["user_id"].max()) + 1, tags=question.tags[:1])
     rule = Policy(newcomer_share=0.25, newcomer_answers=0)
-    people = advisor.welcome([newcomer]).ask(question, rule, top=4).people
+    people = advisor.welcome([newcomer]).ask(question, rule, k=4).people
     place = [person.user for person in people].index(newcomer.user)
     story.say(
         f"User {newcomer.user} has just registered and has answered nothing yet. With a quarter of "

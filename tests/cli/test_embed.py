@@ -67,7 +67,7 @@ def test_embed_json(folder: Path) -> None:
 def test_how_good_the_vectors_are_is_told(folder: Path) -> None:
     write_edgelist(generators.citation_dag(2000, 6000, 0), folder / "c.txt")
     good = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 24)
-    assert re.search(r"AUC, paths against look-alike targets +│? *(1.0000|0.9\d+)", good.stdout)
+    assert re.search(r"AUC, paths against look-alike targets +(1|1\.0+|0\.9\d*)", good.stdout)
     assert "edges predicted (distance 1)" in good.stdout
     assert "Weakest" not in good.stderr
     poor = atp("embed", folder / "c.txt", "-o", folder / "c.npz", "--dim", 8, "-p", "paper")
@@ -235,7 +235,7 @@ def test_info_and_export(folder: Path) -> None:
         (["model", "score", "{m}", "1", "nobody"], "no node 'nobody'", 2),
         (["model", "score", "{g}", "1", "2"], "model", 2),
         (["model", "top", "{m}", "12345"], "no node 12345", 2),
-        (["model", "top", "{m}", "1", "--direction", "up"], "Known: targets, sources", 2),
+        (["model", "top", "{m}", "1", "--direction", "up"], "not one of 'targets', 'sources'", 2),
         (["model", "top", "{m}", "1", "12345"], "no node 12345", 2),
         (["model", "export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
         (["model", "export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),

@@ -23,7 +23,7 @@ data generate cycles -o h.txt --nodes 20 --edges 40 --planted 2
 data generate dag -o d.txt --nodes 20 --edges 30
 data generate gnm -o e.txt --nodes 20 --edges 30
 data generate citation -o c.txt --nodes 50 --edges 80
-cycles g.txt --truth t.txt
+cycles g.txt --truth t.txt --report r0
 cycles g.txt --all
 levels g.txt
 reach g.txt 1 2 3 4 --path
@@ -33,7 +33,7 @@ reach g.txt --ancestors 1 --count
 reach g.txt --pairs t.txt
 reach g.txt -o i.npz
 reach g.txt --estimate
-embed g.txt -o m.npz --dim 4
+embed g.txt -o m.npz --dim 4 --report r2
 embed g.txt --estimate
 embed d.txt -o l.npz --dim 2 --purpose paper
 tune g.txt --dims 2,4 --penalties auto,0.1
@@ -51,7 +51,7 @@ model export m.npz --format csv -o v.csv
 model export m.npz --format npy -o v
 plot g.txt -o p.svg
 links compare g.txt --methods levels --seeds 1 --report r
-links fit g.txt -o k.npz --dim 4
+links fit g.txt -o k.npz --dim 4 --report r3
 info k.npz
 links score k.npz 1 2 3 4
 links score k.npz --pairs unknown.txt

@@ -50,7 +50,7 @@ def test_a_test_edge_must_be_hidden(tmp_path: Path) -> None:
     np.save(tmp_path / "0" / "pos_test_edges.npy", np.array([[0.5, 1.0]]))
     with pytest.raises(InputError, match="not pairs of nodes"):
         read_splits(tmp_path)
-    with pytest.raises(InputError, match="holds no split"):
+    with pytest.raises(InputError, match="contains no split"):
         read_splits(tmp_path / "0")
 
 

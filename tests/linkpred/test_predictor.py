@@ -380,14 +380,26 @@ def _out(graph: DiGraph, u: int) -> np.ndarray:
     return graph.targets[graph.indptr[u] : graph.indptr[u + 1]]
 
 
-@pytest.mark.parametrize(
-    "edges",
-    [
-        [(0, leaf) for leaf in range(1, 300)],
-        [(u, v) for u in range(25) for v in range(25) if u != v],
-    ],
-    ids=["star", "complete"],
-)
-def test_a_node_linked_to_all_others_gets_an_empty_list(edges: list[tuple[int, int]]) -> None:
-    labels, rates = LinkPredictor().fit(edges).recommend(0)
-    assert len(labels) == len(rates) == 0
+_ODD = {
+    "star": ([(0, leaf) for leaf in range(1, 300)], 0),
+    "star, inward": ([(leaf, 0) for leaf in range(1, 200)], 1),
+    "complete": ([(u, v) for u in range(25) for v in range(25) if u != v], 0),
+    "matching": ([(2 * i, 2 * i + 1) for i in range(100)], 1),
+    "self-loops": ([(u, u) for u in range(30)] + [(u, u + 1) for u in range(29)], 1),
+}
+
+
+@pytest.mark.parametrize(("edges", "most"), _ODD.values(), ids=_ODD)
+def test_odd_graphs_give_lists_that_can_be_saved(
+    edges: list[tuple[int, int]], most: int, tmp_path: Path
+) -> None:
+    model = LinkPredictor().fit(edges)
+    labels, rates = model.recommend(0)
+    assert len(labels) == len(rates) >= most
+    assert most or not len(labels)
+    assert ((rates >= 0) & (rates <= 1)).all()
+    sources, targets, _ = model.top_links(20)
+    assert not set(zip(sources.tolist(), targets.tolist(), strict=True)) & set(edges)
+    model.save(tmp_path / "odd.npz")
+    again = LinkPredictor.load(tmp_path / "odd.npz")
+    assert again.recommend(0)[0].tolist() == labels.tolist()

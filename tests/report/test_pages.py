@@ -91,6 +91,9 @@ def test_a_command_writes_its_report(planted, tmp_path) -> None:
     page = Path(json.loads(done.stdout)["report"])
     assert page == tmp_path / "a" / "b" / "index.html"
     assert "Link prediction on g.txt" in text_of(page)
+    done = runner.invoke(app, ["cycles", typed[2], "--report", str(tmp_path / "c"), "--json"])
+    page = Path(json.loads(done.stdout)["report"])
+    assert "removed edges, most certain first" in text_of(page)
     (tmp_path / "file").write_text("")
     done = runner.invoke(app, [*typed, "--report", str(tmp_path / "file" / "x"), "-q"])
     assert done.exit_code == 2

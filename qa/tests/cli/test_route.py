@@ -165,7 +165,7 @@ def test_newcomers(dump: Path, model: Path, tmp_path: Path) -> None:
     mine = [person for person in found["people"] if person["user"] == 9001]
     assert mine[0]["reasons"][0]["kind"] == "declared"
     assert f"newcomer, knows about {tag}" in mine[0]["reasons"][0]["text"]
-    assert "newcomer 9002 cannot be placed" in noted("qa", "route", model, *options)
+    assert "newcomer 9002 cannot be ranked" in noted("qa", "route", model, *options)
     file.write_text('[{"user": "me"}]')
     assert "entry 1" in run("qa", "route", model, *options, "-q", code=2)
 

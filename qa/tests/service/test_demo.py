@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from atpgraph_qa.service import demo
-from atpgraph_qa.service.demo import PAST, Play, Traffic, fill_past
+from atpgraph_qa.service.demo import PAST, Traffic, fill_past, live, make_community
 from qa.tests.service.conftest import DAY_MS, NOW, Make
 
 
@@ -16,7 +16,7 @@ def test_the_past_is_spread_over_two_weeks(
 ) -> None:
     monkeypatch.setattr(demo, "PAST", 14)
     front = make_front()
-    fill_past(front.service, Play.make(NOW - 15 * DAY_MS))
+    fill_past(front.service, make_community())
     days = {(NOW - row["created_ms"]) // DAY_MS for row in front.suggestions(limit=100)}
     assert len(days) == 14
 
@@ -24,12 +24,12 @@ def test_the_past_is_spread_over_two_weeks(
 def test_traffic_goes_on_where_it_was(make_front: Make) -> None:
     """After a restart, what was played before is not waited for again."""
     front = make_front()
-    play = Play.make(NOW - 15 * DAY_MS)
-    questions = list(islice(play.live(), PAST, PAST + 4))
-    first = Traffic(front.service, play, pace_s=0.0)
+    community = make_community()
+    questions = list(islice(live(community), PAST, PAST + 4))
+    first = Traffic(front.service, community, pace_s=0.0)
     assert [first.play(question) for question in questions[:3]] == [True] * 3
     front.service.apply_all()
     assert len(front.suggestions()) == 3
     assert front.service.engine.seq == sum(len(question) for question in questions[:3])
-    again = Traffic(front.service, play, pace_s=0.0)
+    again = Traffic(front.service, community, pace_s=0.0)
     assert [again.play(question) for question in questions] == [False] * 3 + [True]

@@ -94,7 +94,7 @@ def test_accepting_keeps_to_the_rules_of_that_moment(make_front: Make) -> None:
         for person in latest["people"]:
             front.call("PATCH", f"/v1/people/{person['user']}", {"capacity": 0})
         said = decide(front, latest["id"], "accepted", 409)["detail"]
-        assert said.startswith("Nobody of these may be asked now: ")
+        assert said.startswith("None of these people may be asked now: ")
         assert front.suggestions(question=90_002)[0]["state"] == "proposed"
 
 

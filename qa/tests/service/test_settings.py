@@ -43,6 +43,8 @@ def test_the_file_and_then_the_environment(tmp_path: Path, monkeypatch: pytest.M
         ('[deliver]\nadapters = ["slak"]\n', "'slack' or 'github', not 'slak'"),
         ('[deliver]\nadapters = ["slack"]\n', "slack_url is needed"),
         ('[deliver]\nwebhook_url = "ftp://x"\n', "https://"),
+        ('[hooks]\ngeneric_secrets = ["whsec_"]\n', "whsec_ is not base64"),
+        ('[deliver]\nwebhook_secrets = ["whsec_abcde"]\n', "whsec_ is not base64"),
         ('[store]\ndatabase = "mysql://x"\n', "postgresql://"),
         ("[server]\nport = 70000\n", "65535"),
         ('[log]\nlevel = "loud"\n', "'debug', 'info'"),

@@ -53,17 +53,26 @@ class Session:
             return {}
         from atpgraph.report import write_index
 
-        written = write_index(folder, render(typed_command()))
+        written = write_index(folder, render("atp " + shlex.join(sys.argv[1:])))
         self.note(f"report written to {written}")
         return {"report": written}
 
-    def result(self, payload: dict[str, Any], *shown: str | Table) -> None:
+    def result(
+        self, payload: dict[str, Any], *shown: str | Table, report: Path | None = None
+    ) -> None:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
         It is printed when the session ends, after the progress bars are gone: on standard output,
-        or on standard error where a file went to standard output ("-").
+        or on standard error where a file went to standard output ("-"). A page with the same lines
+        and tables goes into the folder `report`.
         """
-        self._payload, self._shown = payload, shown
+
+        def render(command: str) -> str:
+            from atpgraph.report import page_of_tables
+
+            return page_of_tables(shown, command)
+
+        self._payload, self._shown = payload | self.report(report, render), shown
 
     def _print_all(self) -> None:
         if self._payload is None or (output_taken.get() and self.quiet):
@@ -98,11 +107,6 @@ class Session:
                 print(_rendered(item), end="")
 
 
-def typed_command() -> str:
-    """Return the command as it was typed, for the foot of a report."""
-    return "atp " + shlex.join(sys.argv[1:])
-
-
 def table(
     columns: Sequence[str] | Mapping[str, str], rows: Iterable[Any], title: str = ""
 ) -> Table:
@@ -118,18 +122,16 @@ def table(
     if rows and isinstance(rows[0], Mapping):
         keys = columns.values() if isinstance(columns, Mapping) else columns
         rows = [[str(row[k]) if k in LABELS else row[k] for k in keys] for row in rows]
-    cells = [[_cell(value) for value in row] for row in rows]
     result = Table(
         title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left"
     )
+    texts = []
     for position, name in enumerate(columns):
-        column = [row[position] for row in cells]
-        numeric = any(right for _, right in column) and all(
-            right or not text for text, right in column
-        )
+        cells, numeric = _column([row[position] for row in rows])
+        texts.append(cells)
         result.add_column(Text(visible(name, "\n")), justify="right" if numeric else "left")
-    for row in cells:
-        result.add_row(*(Text(text) for text, _ in row))
+    for row in zip(*texts, strict=True):
+        result.add_row(*map(Text, row))
     return result
 
 
@@ -151,28 +153,33 @@ def sized(path: object, graph: DiGraph) -> str:
 def facts_table(name: object, facts: Mapping[str, Any]) -> Table:
     """Return a table of names and values under the heading `name`; lists are left out."""
     shown = [
-        [key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)]
+        [key.replace("_", " "), _column([value])[0][0]]
         for key, value in facts.items()
         if value is not None and not isinstance(value, (dict, list))
     ]
     return table(["", str(name)], shown)
 
 
-def _cell(value: object) -> tuple[str, bool]:
-    """Return the text of a cell, and whether it is a number."""
-    if hasattr(value, "item"):
-        value = value.item()
+def _column(values: list[Any]) -> tuple[list[str], bool]:
+    """Return the texts of a column, and whether they are numbers, with as many decimals each."""
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    numbers = [value for value in plain if isinstance(value, float) and math.isfinite(value)]
+    largest = max(map(abs, numbers), default=0.0)
+    decimals = min(max(3 - math.floor(math.log10(largest)), 0), 8) if largest else 0
+    while decimals and all(f"{value:.{decimals}f}".endswith("0") for value in numbers):
+        decimals -= 1
+    kinds = {type(value) for value in plain if value is not None}
+    return [_text(value, decimals) for value in plain], bool(kinds) and kinds <= {int, float}
+
+
+def _text(value: object, decimals: int) -> str:
     if value is None:
-        return "", False
+        return ""
     if isinstance(value, bool):
-        return ("yes" if value else "no"), False
-    if isinstance(value, int):
-        return f"{value:,}", True
+        return "yes" if value else "no"
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return "–", True
-        return (f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"), True
-    return visible(str(value)), False
+        return f"{value:,.{decimals}f}" if math.isfinite(value) else "–"
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 def _rendered(item: Table) -> str:

@@ -48,6 +48,7 @@ def cycles(
         Path | None, opt("Write the removed edges and their scores to this file.")
     ] = None,
     memory: opts.Memory = None,
+    report: opts.Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Find the edges that close cycles, and remove them."""
@@ -108,7 +109,7 @@ def cycles(
         shown.append(f"{removed}: written")
     if output is not None:
         shown.append(f"{output}: written; next: atp embed {output} -o MODEL.npz")
-    out.result(payload, *shown)
+    out.result(payload, *shown, report=report)
 
 
 def _row(reason: Reason) -> list[Any]:

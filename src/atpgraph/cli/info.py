@@ -40,7 +40,9 @@ def info(
     else:
         reading.check_unused(file)
         facts, below = _WRITTEN.get(kind, _other)(file)
-    flat = facts | {k: v for k, v in facts.get("params", {}).items() if k not in facts}
+    flat = facts | {
+        k: v for k, v in facts.get("params", {}).items() if k not in facts and k != "verbose"
+    }
     out.result({"file": file, **facts}, facts_table(file, flat), *below)
 
 
@@ -106,7 +108,12 @@ def fidelity_lines(model: atpgraph.ATP) -> list[Any]:
     if not report.lines():
         return ["fidelity: there are no paths to measure"]
     rows = [
-        [line.label, f"{line.value:.4f}", f"{line.goal:g}", "" if line.error <= 1 else "missed"]
+        [
+            line.label,
+            line.value,
+            f"{'≥' if line.goal > 0.5 else '≤'} {line.goal:g}",
+            "" if line.error <= 1 else "missed",
+        ]
         for line in report.lines()
     ]
     shown = table([f"fidelity, {report.pairs:,} sampled paths", "value", "goal", ""], rows)

@@ -53,6 +53,7 @@ def fit(
     ] = "default",
     dim: Annotated[int, opt("Length of ATP's vectors.", min=1)] = 32,
     threads: opts.Threads = None,
+    report: Report = None,
     seed: opts.Seed = 0,
 ) -> None:
     """Learn which links a graph should have, and save the predictor."""
@@ -81,6 +82,7 @@ def fit(
         *validation_tables(model),
         f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
+        report=report,
     )
 
 
@@ -242,7 +244,7 @@ def compare(
     if published:
         payload["published"] = published
         told = ", ".join(f"{row} {value}" for row, value in published.items())
-        out.note(f"published by the authors of DirLinkBench, Hits@100 in per cent: {told}")
+        out.note(f"published by the authors of DirLinkBench, Hits@100 in percent: {told}")
     notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
     failures = [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]
     out.result(payload, _summary(result), *notes, *failures)

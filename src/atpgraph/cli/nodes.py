@@ -1,4 +1,4 @@
-"""Labels of nodes as they are typed and as a graph has them, and rows of answers about pairs."""
+"""Match typed labels with those of a graph, and answer questions about pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def same_labels(graph: DiGraph, names: Iterable[Any]) -> list[Any]:
-    """Return labels as the graph has them: 7 may be a number there and text here, or vice versa.
+    """Return labels with the types they have in the graph: 7 may be a number there and text here.
 
     What the graph does not have stays as it is.
     """

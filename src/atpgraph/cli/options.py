@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 from typer.models import OptionInfo
@@ -32,13 +34,15 @@ KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "paper")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
-DIRECTIONS = ("targets", "sources")
-ORDERS = ("nearest", "score")
+
+# What the help shows for an option that takes a value.
+TAKES = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH", datetime.datetime: "TIME"}
 
 
 def opt(help: str, *names: str, choices: tuple[str, ...] = (), **settings: Any) -> Any:
     """Return a Typer option with this help; the shell completes its `choices`."""
     if choices:
+        settings.setdefault("metavar", "NAME")
         settings["autocompletion"] = lambda incomplete: [
             name for name in choices if name.startswith(incomplete)
         ]
@@ -85,9 +89,10 @@ Method = Annotated[
     opt(
         f"How to break cycles: {', '.join(METHODS[:-1])}; auto is sift up to 300,000 edges on "
         "cycles, then springs.",
-        "--method", "-m", choices=METHODS, metavar="NAME",
+        "--method", "-m", choices=METHODS,
     ),
 ]  # fmt: skip
+Kernel = Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)]
 Purpose = Annotated[
     str,
     opt(
@@ -96,7 +101,8 @@ Purpose = Annotated[
     ),
 ]  # fmt: skip
 Memory = Annotated[
-    str | None, opt("Memory budget, such as 4GB.", show_default="half of what is free")
+    str | None,
+    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of what is free"),
 ]
 Threads = Annotated[int | None, opt("Number of threads.", min=1, show_default="all cores")]
 Report = Annotated[Path | None, opt("Write an HTML report to this folder.", metavar="DIR")]
@@ -212,7 +218,13 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
             named = isinstance(info, OptionInfo) and (info.param_decls or info.default is not ...)
             if each.default is False and isinstance(info, OptionInfo) and not named:
                 info.param_decls = ("--" + each.name.replace("_", "-"),)
+            if isinstance(info, OptionInfo):
+                takes = get_args(each.annotation)[0]
+                kinds = [TAKES.get(kind) for kind in get_args(takes) or (takes,)]
+                info.metavar = info.metavar or kinds[0]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    # Lines of a paragraph are joined, so that the help fits any width.
+    run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.__doc__ or ""))
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 

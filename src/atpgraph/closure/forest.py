@@ -93,7 +93,7 @@ class ClosureForest:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the arrays, those of queries included once there was one."""
+        """Return the size of the arrays in bytes, with those that the first query adds."""
         held = [each if isinstance(each, tuple) else (each,) for each in vars(self).values()]
         arrays = (array for each in held for array in each if isinstance(array, np.ndarray))
         return sum(array.nbytes for array in arrays)

@@ -86,7 +86,7 @@ class ReachLabels:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the index takes beside the graph."""
+        """Return the size of the index in bytes, without the graph."""
         return int(self.lines.nbytes)
 
     def answer(self, node: Int32Array, sources: Int64Array, targets: Int64Array) -> BoolArray:

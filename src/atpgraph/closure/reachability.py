@@ -137,7 +137,7 @@ class Reachability:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that the index takes beside the graph."""
+        """Return the size of the index in bytes, without the graph."""
         return 0 if self._index is None else self._index.nbytes
 
     def only(self, types: str | Iterable[str]) -> Reachability:
@@ -190,11 +190,11 @@ class Reachability:
         return self._index.answer(self.component, u, v)
 
     def descendants(self, nodes: Labels) -> NodeSet:
-        """Return the nodes that a node reaches, itself left out; for several nodes the union."""
+        """Return the nodes that a node reaches, excluding itself; for several nodes, the union."""
         return self._others(self.graph, nodes)
 
     def ancestors(self, nodes: Labels) -> NodeSet:
-        """Return the nodes that reach a node, itself left out; for several nodes the union."""
+        """Return the nodes that reach a node, excluding itself; for several nodes, the union."""
         return self._others(self.graph.reverse(), nodes)
 
     def n_descendants(self, nodes: Labels | None = None) -> int | Int64Array:

@@ -1,4 +1,4 @@
-"""Scores of the nodes for breaking cycles: TrueSkill, PageRank, and springs that give way."""
+"""Scores of the nodes for breaking cycles: TrueSkill, PageRank and springs."""
 
 from __future__ import annotations
 

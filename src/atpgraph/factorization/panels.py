@@ -61,7 +61,7 @@ RowMap = Callable[[Callable[[Any, Any], Any], Sequence[Any], Any], Iterable[Any]
 
 @dataclass(frozen=True)
 class Descent:
-    """How pairs are drawn and learned; see benchmarks/notes/defaults.md."""
+    """Settings for drawing pairs and learning from them; see benchmarks/notes/defaults.md."""
 
     draws: int = 16  # paths drawn from each node in a round, fewer where it has fewer descendants
     edges: int = 2  # edges that each node draws in addition

@@ -285,7 +285,7 @@ class DiGraph:
         return InputError(f"The graph has no node {_shortened(label)}{hint}")
 
     def several(self, labels: Any) -> Sequence[Any] | AnyArray | None:
-        """Return `labels` as a sequence if it stands for several nodes, None if for one.
+        """Return `labels` as a sequence if it names several nodes, None if it names one.
 
         A tuple is one node if the graph has a node with this label, else several.
 

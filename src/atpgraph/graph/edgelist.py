@@ -63,7 +63,7 @@ def read_edgelist(
     SNAP files, TSV and CSV are recognized, plain, gzipped or Zstandard (which needs the extra
     ``zstd``), in UTF-8; Parquet needs the extra ``parquet``. Parallel edges are merged and their
     weights added up, self-loops are kept. Nodes are numbered in the order of appearance. The file
-    is read in pieces, never held as a whole.
+    is read in pieces and need not fit in memory.
 
     Without `source` and `target`, columns called source/target, src/dst, from/to or
     subject/object are the edges; else the only two columns beside the weight; else, in a text file

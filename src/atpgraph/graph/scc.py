@@ -105,7 +105,7 @@ def cyclic_edges(graph: DiGraph) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class CyclicCore:
-    """What lies on cycles, self-loops apart.
+    """The part of a graph that lies on cycles, without self-loops.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class TwoWayRows(NamedTuple):
 def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
     """Return the nodes in a topological order, and the level of each node.
 
-    Nodes without in-edges are taken away, again and again, until none is left; the level is 1 + the
+    Nodes without in-edges are removed repeatedly until none is left; the level is 1 + the
     number of edges of the longest path into a node. A graph with a cycle is an InputError that
     names a node on one, or below one.
 

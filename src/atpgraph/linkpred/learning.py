@@ -338,8 +338,8 @@ def fit_pairs(
 
     Both sides count alike, so a score of 0 means even odds where half of the pairs are links.
     """
+    nothing = np.zeros(terms.shape[1])
     if not len(good) or not len(bad):  # every edge has its reverse, or all are reached
-        nothing = np.zeros(terms.shape[1])
         return Head(nothing, 0.0, nothing)
     try:
         from sklearn.linear_model import LogisticRegression
@@ -350,13 +350,15 @@ def fit_pairs(
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     varies = spread > 1e-9  # a term that never varies gets no weight
     varies = varies if use is None else varies & use
+    usual = np.average(terms[bad], axis=0, weights=weight[bad])
+    if not varies.any():  # single edges, say, of which no trace is left when they are hidden
+        return Head(nothing, 0.0, usual)
     model: Any = LogisticRegression(C=1.0 / RIDGE, max_iter=200, solver="newton-cholesky")
     scaled = (rows[:, varies] - mean[varies]) / spread[varies]
     truth = np.repeat([1, 0], [len(good), len(bad)])
     model.fit(scaled, truth, sample_weight=np.concatenate(counts))
-    found = np.zeros(len(mean))
+    found = nothing
     found[varies] = model.coef_[0] / spread[varies]
-    usual = np.average(terms[bad], axis=0, weights=weight[bad])
     return Head(found, float(model.intercept_[0] - mean @ found), usual)
 
 

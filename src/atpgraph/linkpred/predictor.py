@@ -222,8 +222,8 @@ class LinkPredictor(Estimator):
         ----------
         base_rate : float in (0, 1)
             Share of links among the pairs you ask about, the others being drawn from all pairs
-            without an edge. A half suits pairs that somebody already thinks likely; among all
-            pairs of nodes it is ``density_``.
+            without an edge. The default suits pairs that are already considered likely; the share
+            among all pairs is ``density_``.
         """
         return self._probability(self.score_pairs(u, v), log_odds(base_rate))
 
@@ -333,9 +333,9 @@ class LinkPredictor(Estimator):
         """Return the k likeliest missing links of the whole graph.
 
         Sources, targets and hit rates, best first. Short walks find out which sources have likely
-        links, and only those are ranked in full. A pair that would rather be a link the other way
-        round is left out. With `as_frame`, a pandas data frame with the columns source, target and
-        rate.
+        links, and only those are ranked in full. Pairs that are likelier as a link in the opposite
+        direction are excluded. With `as_frame`, a pandas data frame with the columns source, target
+        and rate.
         """
         graph = self._fitted()
         whole_number("k", k)

@@ -34,7 +34,7 @@ _FIELDS = GRAPH_FIELDS | {
     "ratio": Field("f", (2, None)),
     "hit_weights": Field("f", (len(FEATURES),)),
     "hit_curve": Field("f", (2, None)),
-    "cold_rates": Field("f", (None,), low=0, high=1),
+    "cold_rates": Field("f", (None,), low=0),
     "time_edge": Field("f", ("m",), low=0, optional=True),
     "time_start": Field("f", ("n",), low=0, optional=True),
     "time_now": Field("f", ("n",), low=0, optional=True),
@@ -89,7 +89,8 @@ def load(kind: type[M], path: str | os.PathLike[str]) -> M:
             heads[question] = Head(weights, float(intercept), usual)
         curve, density = Curve(*arrays["hit_curve"]), float(description["density"])
         hits = HitRates(arrays["hit_weights"], curve, arrays["cold_rates"], density)
-        if not 0 < density < 1 or not len(hits.cold) or not arrays["ratio"].shape[1]:
+        rated = arrays["ratio"].shape[1] and hits.cold.size and hits.cold.max() <= 1
+        if not 0 < density < 1 or not rated:
             raise ValueError("its hit rates mean nothing")
         ratio, horizon = Curve(*arrays["ratio"]), float(description["horizon"])
         if "time_edge" in arrays:

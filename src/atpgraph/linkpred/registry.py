@@ -150,7 +150,7 @@ def choose(names: str | Sequence[str | Row] = "all") -> list[Row]:
 
 
 _GRAPHS = ("cora_ml", "citeseer", "photo", "computers", "wikics", "slashdot", "epinions")
-# Hits@100 in per cent, table 8 of arXiv 2502.05724v2; None: out of time or memory. The first three
+# Hits@100 in percent, table 8 of arXiv 2502.05724v2; None: out of time or memory. The first three
 # rows use no node features, the others do where a graph has them.
 _TABLE: dict[str, tuple[float | None, ...]] = {
     "STRAP": (79.09, 69.32, 69.16, 51.87, 76.27, 31.43, 58.99),

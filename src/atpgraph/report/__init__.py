@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atpgraph._version import __version__
 from atpgraph.errors import InputError
@@ -23,9 +24,12 @@ from atpgraph.report.charts import (
 from atpgraph.util.files import atomic_path
 from atpgraph.util.palette import DARK, LIGHT, variables
 
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
 __all__ = [
     "Bar", "Line", "Section", "bar_chart", "figure", "grid", "line_chart", "method_colors", "page",
-    "quiet", "table", "write_index", "write_page",
+    "page_of_tables", "quiet", "table", "write_index", "write_page",
 ]  # fmt: skip
 
 _STYLE = (
@@ -65,6 +69,30 @@ def page(title: str, subtitle: str, sections: Iterable[Section], command: str = 
         f'<h1>{escape(title)}</h1>\n<p class="quiet">{escape(subtitle)}</p>\n{body}\n'
         f"<footer>{made}</footer>\n</body>\n</html>\n"
     )
+
+
+def page_of_tables(items: Iterable[str | RichTable], command: str) -> str:
+    """Return a page with the lines and tables that `command` prints."""
+    parts = []
+    for item in items:
+        if isinstance(item, str):
+            parts.append(f"<p>{escape(item)}</p>")
+            continue
+        sides = ["text" if column.justify == "left" else "number" for column in item.columns]
+        heads = [f'<th class="{side}" scope="col">' for side in sides]
+        heads = [h + escape(str(c.header)) for h, c in zip(heads, item.columns, strict=True)]
+        rows = zip(*(column.cells for column in item.columns), strict=True)
+        parts.append(f"<h3>{escape(str(item.title or ''))}</h3>")
+        parts.append(
+            table(
+                heads,
+                [
+                    [f'<td class="{s}">{escape(str(c))}' for s, c in zip(sides, row, strict=True)]
+                    for row in rows
+                ],
+            )
+        )
+    return page(command.partition(" -")[0], "", [Section("Result", "".join(parts))], command)
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> Path:

@@ -299,7 +299,7 @@ def _check_content(name: str, array: AnyArray, field: Field, sizes: Mapping[str,
 
 
 def unique_names(names: Iterable[Any]) -> None:
-    """Raise a ValueError if a label is there twice."""
+    """Raise a ValueError if a label occurs twice."""
     seen: set[Any] = set()
     for name in names:
         if name in seen:

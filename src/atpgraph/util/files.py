@@ -273,7 +273,7 @@ def sweep(folder: Path, prefix: str = ".") -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder, if it is there, in one step: no reader finds a part of it."""
+    """Remove a folder, if it exists, in one step, so that no reader sees part of it."""
     with contextlib.suppress(OSError):
         aside = Path(tempfile.mkdtemp(prefix=_prefix(path), dir=path.parent))
         with contextlib.suppress(OSError):

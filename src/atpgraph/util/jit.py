@@ -131,7 +131,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def compilation_note() -> str:
-    """Return what to tell a person who has to wait for a compilation."""
+    """Return the message to show while kernels compile."""
     return _note
 
 

@@ -60,7 +60,7 @@ def available_bytes() -> int:
 
 
 def peak_megabytes() -> float:
-    """Return the most memory this process has held, in MB; 0 where the system does not tell."""
+    """Return the peak memory of this process in MB; 0 if the system does not report it."""
     return (_high_water_mark() or 0) / 1e6
 
 

@@ -82,7 +82,7 @@ def _is_word(value: object) -> bool:
 def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
     """Return the history with newcomers in it, people with at most three answers so far.
 
-    Whoever has no evidence (no tag or word of theirs is known on the site) is never suggested.
+    People without evidence (the site uses none of their tags or words) are never suggested.
     """
     people = list(newcomers)
     _check(history, people)

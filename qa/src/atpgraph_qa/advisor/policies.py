@@ -37,7 +37,7 @@ _STEP = 64  # how many of the best are looked at before more of them are sorted 
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules for whom to ask. The asker is never asked.
+    """Rules about who may be asked. The asker is never asked.
 
     Attributes
     ----------
@@ -145,12 +145,12 @@ class AskLog:
             self._counts = None
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
-        """Return how often somebody was asked in the last `days` days, seven at most."""
+        """Return how often a person was asked in the last `days` days, seven at most."""
         since = now_ms - days * DAY_MS
         return sum(1 for time in self._asked.get(int(person), ()) if time > since)
 
     def last_asked(self, person: int) -> int:
-        """Return when somebody was last asked, 0 for never."""
+        """Return when a person was last asked, 0 for never."""
         return self._last.get(person, 0)
 
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
@@ -293,7 +293,7 @@ class Dispatcher:
         self.skip, self.now_ms, self.remember = frozenset(skip), now_ms, remember
 
     def why_not(self, person: Person, now_ms: int) -> Decision | None:
-        """Return the first rule by which somebody may not be asked now, whatever they know."""
+        """Return the first rule that excludes a person now, whatever they know."""
         rule, log = self.policy, self.log
         if person.id in self.skip:
             return Decision(person.id, "asked-before", "was asked about this question before")
@@ -351,7 +351,7 @@ class Dispatcher:
     def eligible(self, query: Query, codes: Int64Array | None = None) -> BoolArray:
         """Return who is worth ranking, by activity and groups.
 
-        The answer is for some user codes, −1 being somebody unknown; by default for all of them.
+        The answer is for the given user codes (−1 is unknown), by default for all.
         """
         count = query.history.n_users if codes is None else len(codes)
         result = np.ones(count, dtype=np.bool_)

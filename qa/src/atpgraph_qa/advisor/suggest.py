@@ -72,7 +72,7 @@ class Ranker(Protocol):
         """Return one number per user code; differences are log-odds."""
 
     def reasons(self, query: Query, users: Sequence[int]) -> list[tuple[Reason, ...]]:
-        """Return why each of some users, whom it scored, should be asked."""
+        """Return why each of the given users should be asked."""
 
 
 @dataclass(frozen=True, eq=False)

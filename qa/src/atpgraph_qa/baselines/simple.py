@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,14 +13,10 @@ from atpgraph.util.random import generator
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Pool, Query
 
 EVERY = 5
 MOST_ANSWERS = 10
-# What methods share, by kind: models learned once for a split, and what is computed every week.
-LEARNED: Shelf[Any] = Shelf("learned by baselines", keep=8)
-WEEKLY: Shelf[Any] = Shelf("computed by baselines", keep=64)
 
 
 class Baseline(ABC):
@@ -101,7 +97,7 @@ def recent_activity(query: Query) -> Float64Array:
 
 
 def topic_activity(query: Query) -> Float64Array:
-    """Return the mean similarity of the questions somebody answered × recent activity."""
+    """Return the mean similarity of the questions a person answered × recent activity."""
     total = query.history.per_user(_answered(query, _similarity(query)))
     mean = np.maximum(total, 0.0) / np.maximum(query.history.n_given, 1.0)
     return np.asarray(mean * recent_activity(query))

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from atpgraph.cli.console import Session, table
-from atpgraph.cli.options import Report, Seed, Top, arg, opt
+from atpgraph.cli.options import Report, Seed, Top, arg, opt, output
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
 
 
-class EgaMode(StrEnum):
-    """How questions of one asker are linked."""
-
-    none = "none"
-    consecutive = "consecutive"
-    all_pairs = "all-pairs"
-
-
-class HalvesMode(StrEnum):
-    """How questions with a bounty are split into halves."""
-
-    random = "random"
-    time = "time"
-
-
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
-Ega = Annotated[EgaMode, opt("Which questions of one asker are linked, earlier to later.")]
+Ega = Annotated[
+    Literal["none", "consecutive", "all-pairs"],
+    opt("Which questions of one asker are linked, earlier to later."),
+]
 Tau = Annotated[float, opt("With all-pairs: least number of days between two linked questions.")]
 TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
 Text = Annotated[
@@ -74,21 +61,22 @@ def difficulty(
     site: SitePath,
     evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
     methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
-    ega: Ega = EgaMode.all_pairs,
+    ega: Ega = "all-pairs",
     tau: Tau = 30.0,
     halves: Annotated[
-        HalvesMode, opt("How questions with a bounty are split into validation and test.")
-    ] = HalvesMode.random,
+        Literal["random", "time"],
+        opt("How questions with a bounty are split into validation and test."),
+    ] = "random",
     bootstrap: Annotated[int, opt("Number of resamples.", min=1)] = 1000,
     min_tag: Annotated[
         int, opt("Minimum number of questions of a tag in the tag table.", min=2)
     ] = 20,
     output: Annotated[
-        Path | None,
-        opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
+        Path | None, output("Write the difficulty of all questions (.csv or .parquet).")
     ] = None,
     model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
     top: Top = 10,
+    report: Report = None,
     seed: Seed = 0,
 ) -> None:
     """List the hardest and easiest questions, or with --evaluate compare methods."""
@@ -100,7 +88,7 @@ def difficulty(
     opened = Site(site)
     options: dict[str, Any] = {
         "methods": None if methods is None else names(methods),
-        "ega": ega.value,
+        "ega": ega,
         "tau_days": tau,
         "random_state": seed,
         "expertise": None if model is None else ModelFolder.open(model).expertise_of(opened),
@@ -110,11 +98,12 @@ def difficulty(
         if output is not None:
             write_columns(output, {"question": ids, **columns})
         values = {name: column.tolist() for name, column in columns.items()}
-        out.result({"questions": ids.tolist(), "methods": values}, *_extremes(ids, columns, top))
+        listed = {"questions": ids.tolist(), "methods": values}
+        out.result(listed, *_extremes(ids, columns, top), report=report)
         return
     found = evaluate_site(
         opened,
-        halves_by=halves.value,
+        halves_by=halves,
         n_bootstrap=bootstrap,
         min_tag_questions=min_tag,
         **options,
@@ -126,7 +115,7 @@ def difficulty(
             for row in found.tags
         ]
         shown.append(table(("tag", "questions", "pairs", *found.methods), tags, "by tag"))
-    out.result(found.to_dict(), *shown)
+    out.result(found.to_dict(), *shown, report=report)
 
 
 def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
@@ -249,6 +238,7 @@ def load(
     newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
     top: Top = 5,
     test_share: TestShare = 0.2,
+    report: Report = None,
     seed: Seed = 0,
 ) -> None:
     """Measure how much MRR load spreading, limits and newcomers cost on the last questions."""
@@ -274,4 +264,4 @@ def load(
         tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
     found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
     title = f"{found.n_questions:,} questions, {top} people asked each"
-    out.result(found.to_dict(), table(COLUMNS, found.rows(), title))
+    out.result(found.to_dict(), table(COLUMNS, found.rows(), title), report=report)

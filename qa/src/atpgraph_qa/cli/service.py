@@ -90,22 +90,13 @@ def check(out: Session, place: Server, model: Model = None) -> None:
 
 def require() -> None:
     """Raise an error that names the missing extra, if any."""
-    from importlib.util import find_spec
-
     from atpgraph.errors import MissingDependencyError
 
-    for name in (
-        "fastapi",
-        "uvicorn",
-        "sqlalchemy",
-        "httpx2",
-        "jinja2",
-        "pydantic_settings",
-        "prometheus_client",
-        "standardwebhooks",
-    ):
-        if find_spec(name) is None:
-            raise MissingDependencyError(name, "serve", "The service", "atpgraph-qa")
+    try:
+        import atpgraph_qa.service.run  # noqa: F401
+    except ModuleNotFoundError as error:
+        package = str(error.name)
+        raise MissingDependencyError(package, "serve", "The service", "atpgraph-qa") from None
 
 
 def _text(value: object) -> str:
@@ -123,8 +114,8 @@ def _warn_of_age(out: Session, last_ms: int) -> None:
     days = (1000 * time.time() - last_ms) / DAY_MS
     if days > 30:
         out.note(
-            f"the newest post known is {days:,.0f} days old: people who have not answered for "
-            "policy.inactive_days are not asked"
+            f"the newest post known is {days:,.0f} days old, and people who have not answered for "
+            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
         )
 
 
@@ -149,13 +140,13 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     settings = settings.changed("log", {"requests": False, "level": "warning"}, "options")
     bound = listen(settings.server.host, settings.server.port)
     out.note("simulating a community and learning from it; the first time takes half a minute")
-    model, play = demo.prepare(place)
-    service = Service(settings, model)
-    demo.fill_past(service, play)
+    community = demo.make_community()
+    service = Service(settings, demo.train(place, community))
+    demo.fill_past(service, community)
     service.engine.set_mode("approve", "demo")
     with service.database.write() as connection:
         token = tokens.create_token(connection, "demo", ["admin"], service.clock())[1]
-    traffic = demo.Traffic(service, play, pace_s=10.0)
+    traffic = demo.Traffic(service, community, pace_s=10.0)
 
     def started() -> None:
         _announce(out, address_of(bound), token)
@@ -256,4 +247,4 @@ def repair(out: Session, place: Place) -> None:
     from atpgraph_qa.service.maintenance import repair as run
 
     counts = run(settings, now_ms())
-    out.result(counts, table(("taken out of use", "count"), counts.items()))
+    out.result(counts, table(("disabled", "count"), counts.items()))

@@ -69,7 +69,7 @@ def ingest(
     allow_bad_rows: bool = False,
     workers: int | None = None,
 ) -> IngestReport:
-    """Read a data dump into a store, replacing what is there.
+    """Read a data dump into a store, replacing an earlier one.
 
     Memory does not grow with the size of the files: blocks of rows are parsed by a few threads
     and written as they come. The one thing kept per row is a bit that says its Id was seen.
@@ -111,7 +111,7 @@ def ingest(
         stack.enter_context(reader.progress)
         reader.read(Path(dump))
         if writer.rows["questions"] == 0:
-            raise InputError("Posts.xml holds no question, so there is nothing to store.")
+            raise InputError("Posts.xml contains no questions, so there is nothing to store.")
         files = reader.reports
         missing = {name: file.without for name, file in FILES.items() if name not in files}
         kept = {name: asdict(file) for name, file in files.items()}
@@ -135,7 +135,7 @@ def _known_files(paths: Iterable[str], where: Path) -> dict[str, str]:
         if known is not None:
             found[known] = path
     if "Posts.xml" not in found:
-        raise InputError(f"{where} holds no Posts.xml, so it is not the dump of a site.")
+        raise InputError(f"{where} contains no Posts.xml, so it is not a dump of a site.")
     return {name: found[name] for name in FILES if name in found}
 
 

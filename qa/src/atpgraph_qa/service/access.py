@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from atpgraph_qa.service import tokens
@@ -169,31 +170,29 @@ class SizeLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        large = ProblemError(413, f"A request has at most {self.most} bytes.").response()
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self.most:
-            await large(scope, receive, send)
+        large = ProblemError(413, f"A request has at most {self.most} bytes.")
+        request, body = Request(scope, receive), bytearray()
+        try:
+            length = request.headers.get("content-length", "0")
+            if not length.isdigit() or int(length) > self.most:
+                raise large
+            async with asyncio.timeout(self.seconds):
+                # Small, and so read at once: nothing is done for half a request.
+                async for part in request.stream():
+                    body += part
+                    if len(body) > self.most:
+                        raise large
+        except ClientDisconnect:
             return
-        body, more = b"", True
-        until = asyncio.get_running_loop().time() + self.seconds
-        while more:  # small, and so read at once: nothing is done for half a request
-            try:
-                async with asyncio.timeout_at(until):
-                    message = await receive()
-            except TimeoutError:
-                late = f"The body did not arrive within {self.seconds:g} seconds."
-                await ProblemError(408, late, {"Connection": "close"}).response()(
-                    scope, receive, send
-                )
-                return
-            if message["type"] == "http.disconnect":
-                return
-            body += message.get("body", b"")
-            if len(body) > self.most:
-                await large(scope, receive, send)
-                return
-            more = message.get("more_body", False)
-        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        except ProblemError as problem:
+            await problem.response()(scope, receive, send)
+            return
+        except TimeoutError:
+            late = f"The body did not arrive within {self.seconds:g} seconds."
+            slow = ProblemError(408, late, {"Connection": "close"})
+            await slow.response()(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def again() -> Message:
             return whole.pop() if whole else await receive()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,90 +20,63 @@ from atpgraph_qa.service.events import Arrival, Event
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.simulation.community import Community, simulate_community
 from atpgraph_qa.simulation.dump import write_dump
-from atpgraph_qa.simulation.texts import Texts, make_topics, write_texts
+from atpgraph_qa.simulation.texts import make_topics, write_texts
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
-USERS, QUESTIONS, TOPICS, YEARS = 120, 1000, 5, 1.5
+USERS, QUESTIONS, TOPICS, YEARS = 120, 600, 5, 1.0
 PAST_DAYS, PAST = 14, 160  # questions that came in before the visitor
 _FIRST_USER = 2  # as in the dumps of simulated communities
 _FIRST_ID = 1_000_000  # of posts that are not in the dump
 _HOUR_MS = 3_600_000
 
 
-@dataclass(frozen=True, eq=False)
-class Play:
-    """A community of which a part is history and the rest, from question `first`, comes live."""
-
-    community: Community
-    texts: Texts
-    first: int
-
-    @classmethod
-    def make(cls, end_ms: int, random_state: int = 0) -> Play:
-        """Return the community with its history ending at a moment."""
-        made = simulate_community(
-            USERS, QUESTIONS, n_topics=TOPICS, years=YEARS, random_state=random_state
-        )
-        first, rng = QUESTIONS * 3 // 5, generator(random_state)
-        texts = write_texts(rng, make_topics(TOPICS), made.topic, made.answer_question)
-        last = max(made.asked_ms[first - 1], made.answered_ms[made.answer_question < first].max())
-        names = ("registered_ms", "asked_ms", "answered_ms", "bounty_ms")
-        moved = {name: getattr(made, name) + end_ms - int(last) for name in names}
-        return cls(replace(made, **moved), texts, first)
-
-    def history(self) -> Community:
-        """Return the part that is history."""
-        whole, n = self.community, self.first
-        kept = np.flatnonzero(whole.answer_question < n)
-        place = np.full(len(whole.answerer) + 1, -1, dtype=np.int64)
-        place[kept] = np.arange(len(kept))
-        by_question = ("asker", "topic", "asked_ms", "difficulty", "bounty", "bounty_ms")
-        by_answer = ("answer_question", "answerer", "answered_ms", "answer_score")
-        return replace(
-            whole,
-            accepted=place[whole.accepted[:n]],
-            **{name: getattr(whole, name)[:n] for name in by_question},
-            **{name: getattr(whole, name)[kept] for name in by_answer},
-        )
-
-    def live(self) -> Iterator[list[Event]]:
-        """Yield a question, its answers and the acceptance, again and again under new ids.
-
-        Times are 0; whoever plays them says when.
-        """
-        whole, texts = self.community, self.texts
-        for base in itertools.count(_FIRST_ID, _FIRST_ID // 2):
-            for question in range(self.first, whole.n_questions):
-                tags, asker = texts.tags[question], int(whole.asker[question]) + _FIRST_USER
-                title, body = texts.titles[question], texts.bodies[question]
-                events: list[Event] = [Asked(base + question, title, body, tags, asker)]
-                for answer in np.flatnonzero(whole.answer_question == question).tolist():
-                    number, user = base + 100_000 + answer, int(whole.answerer[answer])
-                    events.append(Answered(number, base + question, user + _FIRST_USER))
-                    if whole.accepted[question] == answer:
-                        events.append(Accepted(base + question, number))
-                yield events
+def make_community() -> Community:
+    """Return the community of the demonstration, whose last post was before the past to play."""
+    made = simulate_community(USERS, QUESTIONS, n_topics=TOPICS, years=YEARS, random_state=0)
+    later = now_ms() - (PAST_DAYS + 1) * DAY_MS - int(max(made.asked_ms[-1], *made.answered_ms))
+    names = ("registered_ms", "asked_ms", "answered_ms", "bounty_ms")
+    return replace(made, **{name: getattr(made, name) + later for name in names})
 
 
-def prepare(folder: Path) -> tuple[Path, Play]:
-    """Return a trained model of the demonstration community, made at the first time."""
-    play = Play.make(now_ms() - (PAST_DAYS + 1) * DAY_MS)
+def train(folder: Path, community: Community) -> Path:
+    """Return the model of a community, made at the first time."""
     model = folder / "model"
     if not model.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
-        write_dump(play.history(), folder / "dump", random_state=0)
+        write_dump(community, folder / "dump", random_state=0)
         ingest(folder / "dump", folder / "site")
         Advisor.fit(Site(folder / "site")).save(model)
-    return model, play
+    return model
 
 
-def fill_past(service: Service, play: Play) -> None:
+def live(community: Community) -> Iterator[list[Event]]:
+    """Yield a question, its answers and the acceptance, again and again.
+
+    The same people ask and answer about the same topics as in the history, in other words and under
+    new ids. Times are 0; whoever plays the events says when.
+    """
+    for turn in itertools.count(1):
+        base, rng = turn * _FIRST_ID, generator(turn)
+        texts = write_texts(rng, make_topics(TOPICS), community.topic, community.answer_question)
+        for question in rng.permutation(community.n_questions).tolist():
+            tags, asker = texts.tags[question], int(community.asker[question]) + _FIRST_USER
+            title, body = texts.titles[question], texts.bodies[question]
+            events: list[Event] = [Asked(base + question, title, body, tags, asker)]
+            for answer in np.flatnonzero(community.answer_question == question).tolist():
+                number, user = base + _FIRST_ID // 2 + answer, int(community.answerer[answer])
+                events.append(Answered(number, base + question, user + _FIRST_USER))
+                if community.accepted[question] == answer:
+                    events.append(Accepted(base + question, number))
+            yield events
+
+
+def fill_past(service: Service, community: Community) -> None:
     """Play two weeks of questions, as if the service had been there."""
     now, engine = service.clock(), service.engine
     if engine.seq:
         return
     dated: list[Event] = []
-    for number, events in enumerate(itertools.islice(play.live(), PAST)):
+    for number, events in enumerate(itertools.islice(live(community), PAST)):
         at = now - PAST_DAYS * DAY_MS + number * PAST_DAYS * DAY_MS // PAST
         dated += [replace(e, at_ms=at + 2 * turn * _HOUR_MS) for turn, e in enumerate(events)]
     real = engine.clock
@@ -122,10 +95,10 @@ def fill_past(service: Service, play: Play) -> None:
 class Traffic(threading.Thread):
     """Plays the rest of the community; what was played before the last stop is over at once."""
 
-    def __init__(self, service: Service, play: Play, pace_s: float) -> None:
+    def __init__(self, service: Service, community: Community, pace_s: float) -> None:
         super().__init__(name="atp-demo", daemon=True)
         self.service, self.pace_s = service, pace_s
-        self.questions = itertools.islice(play.live(), PAST, None)
+        self.questions = itertools.islice(live(community), PAST, None)
         self.ended = threading.Event()
 
     def run(self) -> None:

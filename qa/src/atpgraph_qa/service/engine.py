@@ -98,7 +98,7 @@ class RankingLimiter:
 
 @dataclass(frozen=True)
 class Advice:
-    """Whom to ask, and what the rules decided.
+    """The people to ask, and what the rules decided.
 
     `ranking` (person and confidence) are the best whatever the caps say, `baseline` is a trivial
     ranking to compare with; both only if they are to be kept.
@@ -257,11 +257,11 @@ class Engine:
                 self.exchange(advisor.welcome(new), Advisor.welcome, new)
 
     def knows(self, user: int) -> bool:
-        """Return whether somebody posted or set anything."""
+        """Return whether a person posted or set anything."""
         return user in self.directory or self.current().history.codes([user])[0] >= 0
 
     def save_person(self, person: Person, who: str = "") -> None:
-        """Store what somebody set; `who` changed it, for the audit log."""
+        """Store a person's settings; `who` changed it, for the audit log."""
         with self.database.write() as connection:
             _save_person(connection, person, self.clock())
             if who:
@@ -292,7 +292,7 @@ class Engine:
         self, question: Question, *, top: int | None = None, keep: bool = False,
         skip: Collection[int] = (), advisor: Advisor | None = None, policy: Policy | None = None,
     ) -> Advice:  # fmt: skip
-        """Return whom to ask about a question now; nothing is stored.
+        """Return the people to ask about a question now; nothing is stored.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class Engine:
             if self.readers is not None and advisor is self.advisor:
                 ranker = stack.enter_context(self.readers.ranker(advisor))
             found = advisor.ask(
-                question, dispatcher, top=top or rules.people,
+                question, dispatcher, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
         if dispatcher.seen is None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Text, case, select, type_coerce, update
+from sqlalchemy import Connection, Text, case, func, or_, select, type_coerce, update
 
 from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
@@ -29,6 +29,7 @@ from atpgraph_qa.timeline.tables import TextTable
 GONE = "@removed"
 _AT_ONCE = 500  # values in one query
 _FEW = 20  # questions
+_RANKINGS = ("ranking", "decisions", "baseline")  # of a suggestion
 
 
 def forget_rows(
@@ -88,63 +89,68 @@ def _erase_texts(connection: Connection, user: int, asked: Collection[int]) -> d
         for row in rows:
             row |= {"payload": {**row["payload"], "title": "", "body": ""}, "origin": {}}
         db.change_each(connection, db.events, rows, "payload", "origin")
-    named, t = f'"user": {user},', db.outbox.c
-    messages = connection.execute(select(t.id, t.suggestion, type_coerce(t.payload, Text)))
-    gone = [
-        number
-        for number, suggestion, text in messages
-        if (user >= 0 and named in text) or (suggestion in about and _quotes(text, quoted))
-    ]
-    state = case((t.state == "waiting", "cancelled"), else_=t.state)
-    for part in _chunks(gone):
-        db.change(connection, db.outbox, t.id.in_(part), payload={}, state=state)
-    changed = _erase_from_suggestions(connection, user, quoted, about)
-    return {"messages": len(gone), "suggestions": changed}
+    messages = _messages_about(connection, user, quoted, about)
+    return {"messages": messages, "suggestions": _erase_lists(connection, user, quoted, about)}
 
 
-def _quotes(text: str, quoted: set[int]) -> bool:
+def _messages_about(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
+    """Empty the messages that name a user or quote a question, and stop them; return how many."""
+    t = db.outbox.c
+    empty = {"payload": {}, "state": case((t.state == "waiting", "cancelled"), else_=t.state)}
+    named = type_coerce(t.payload, Text).contains(f'"user": {user},')
+    changed = db.change(connection, db.outbox, named, **empty)
+    for part in _chunks(about):
+        rows = connection.execute(select(t.id, t.payload).where(t.suggestion.in_(part)))
+        quoting = [number for number, payload in rows if _quotes(payload.get("data", {}), quoted)]
+        changed += db.change(connection, db.outbox, t.id.in_(quoting), **empty)
+    return changed
+
+
+def _quotes(data: db.Row, quoted: set[int]) -> bool:
     """Return whether a message is about one of some questions, or quotes one."""
-    data = json.loads(text).get("data", {})
     listed = [reason for person in data.get("people", ()) for reason in person["reasons"]]
     cited = {q for reason in listed for q in reason.get("questions", ())}
     return data.get("question", {}).get("id") in quoted or bool(cited & quoted)
 
 
-def _erase_from_suggestions(
-    connection: Connection, user: int, quoted: set[int], about: set[int]
-) -> int:
+def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set[int]) -> int:
     """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
-    In rankings nobody comes in their place. Thousands of suggestions may name somebody, so lists
-    are changed as the text that JSON makes of them, which has one form: what surrounds an id is
-    not found in a text within it, where quotation marks have backslashes.
+    In rankings nobody comes in their place. Thousands of suggestions may rank somebody, so the
+    database replaces them: lists are the text that JSON makes of them, which has one form, and what
+    surrounds an id is not found in a text within it, where quotation marks have backslashes.
     """
-    t, names = db.suggestions.c, ("people", "notes", "ranking", "decisions", "baseline")
-    texts = [type_coerce(t[name], Text).label(name) for name in names]
-    named, entry = f'{{"user": {user},', re.compile(r', (?=\{"user": )')
-    ranked, listed = f'"person": {user},', re.compile(rf"(?<=[\[ ]){user}(?=[,\]])")
-    changed = []
-    for row in connection.execute(select(t.id, *texts)):
-        new = dict(zip(names, row[1:], strict=True))
-        if user >= 0:
-            if named in new["people"]:
-                kept = [e for e in entry.split(new["people"][1:-1]) if not e.startswith(named)]
-                new["people"] = f"[{', '.join(kept)}]"
-            for name in ("ranking", "decisions"):
-                new[name] = new[name].replace(ranked, f'"person": {NOBODY},')
-            new["baseline"] = listed.sub(str(NOBODY), new["baseline"])
-            if f"User {user} " in new["notes"]:
-                notes = [note for note in json.loads(new["notes"]) if f"User {user} " not in note]
-                new["notes"] = json.dumps(notes)
-        if row.id in about:
-            people = json.loads(new["people"])
-            for person in people:
-                reasons = person["reasons"]
-                person["reasons"] = [r for r in reasons if not quoted.intersection(r["questions"])]
-            new["people"] = json.dumps(people)
-        if any(new[name] != old for name, old in zip(names, row[1:], strict=True)):
-            changed.append({"id": row.id, **new})
-    return db.change_each(connection, db.suggestions, changed, *names)
+    t = db.suggestions.c
+    text = {name: type_coerce(t[name], Text) for name in ("people", "notes", *_RANKINGS)}
+    new: dict[str, Any] = {name: text[name] for name in _RANKINGS}
+    for name, before, after in (
+        ("ranking", '"person": ', ","), ("decisions", '"person": ', ","),
+        *(("baseline", before, after) for before in "[ " for after in ",]"),
+    ):  # fmt: skip
+        gone = f"{before}{NOBODY}{after}"
+        new[name] = func.replace(new[name], f"{before}{user}{after}", gone)
+    ranked = update(db.suggestions).where(or_(*(text[name] != new[name] for name in _RANKINGS)))
+    changed = set(connection.execute(ranked.values(new).returning(t.id)).scalars())
+    # There may be thousands of these as well, so they are not read as JSON.
+    mine, noted, between = f'{{"user": {user},', f"User {user} ", re.compile(r', (?=\{"user": )')
+    texts = select(t.id, *(text[name].label(name) for name in ("people", "notes")))
+    named = text["people"].contains(mine) | text["notes"].contains(noted)
+    rows = db.find(connection, texts.where(named))
+    for row in rows:
+        others = [one for one in between.split(row["people"][1:-1]) if not one.startswith(mine)]
+        row["people"] = f"[{', '.join(others)}]"
+        if noted in row["notes"]:
+            row["notes"] = [note for note in json.loads(row["notes"]) if noted not in note]
+    db.change_each(connection, db.suggestions, rows, "people", "notes")
+    changed |= {row["id"] for row in rows}
+    for part in _chunks(about):
+        rows = db.find(connection, select(t.id, t.people).where(t.id.in_(part)))
+        for person in (person for row in rows for person in row["people"]):
+            reasons = person["reasons"]
+            person["reasons"] = [r for r in reasons if not quoted.intersection(r["questions"])]
+        db.change_each(connection, db.suggestions, rows, "people")
+        changed |= {row["id"] for row in rows}
+    return len(changed)
 
 
 def _mentions(connection: Connection, handle: str) -> int:
@@ -185,7 +191,7 @@ def _chunks(ids: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def asked_by(advisor: Advisor, user: int) -> list[int]:
-    """Return the ids of the questions that somebody asked."""
+    """Return the ids of the questions that a person asked."""
     records = advisor.history.records
     code = int(records.codes([user])[0])
     found: list[int] = records.questions.id[records.questions.asker == code].tolist()

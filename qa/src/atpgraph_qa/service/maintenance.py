@@ -243,7 +243,7 @@ def _number_on(connection: Connection) -> None:
 
 
 def repair(settings: Settings, now_ms: int) -> dict[str, int]:
-    """Take events dated more than a day after their arrival out of use; return what was changed.
+    """Disable events dated more than a day after they arrived; return what was changed.
 
     The service must be stopped. History is rebuilt from the model and the other events at the next
     start, which therefore needs the model; weights that were learned since are lost.

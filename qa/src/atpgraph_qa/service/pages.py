@@ -18,11 +18,7 @@ from sqlalchemy import Connection
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import (
-    admit,
-    client_of,
-    service_of,
-)
+from atpgraph_qa.service.access import admit, client_of, service_of
 from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
 from atpgraph_qa.service.render import HEADERS, figures, render, static
 from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId

@@ -49,7 +49,7 @@ HEADERS = {"Content-Security-Policy": _POLICY, "X-Frame-Options": "DENY"}
 
 
 def when(moment_ms: int, zone: str = "UTC") -> Markup:
-    """Return a moment for people, in a time zone.
+    """Format a moment for display, in a time zone.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def when(moment_ms: int, zone: str = "UTC") -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """Return a share for people.
+    """Format a share as a percentage.
 
     Examples
     --------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import Response
@@ -16,12 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from atpgraph.errors import AtpError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import (
-    Caller,
-    Serving,
-    check_token,
-    needs,
-)
+from atpgraph_qa.service.access import Caller, Serving, check_token, needs
 from atpgraph_qa.service.adapters import SOURCES
 from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
@@ -30,7 +24,6 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.query import Question
 
 router = APIRouter()
-Route = TypeVar("Route", bound=Callable[..., Any])
 PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
 MessageId = Annotated[str, Path(max_length=64)]
@@ -47,31 +40,16 @@ State = Literal[
 ]  # fmt: skip
 
 
-def _route(
-    call: str, scope: str, tag: str, *statuses: int, status: int = 200
-) -> Callable[[Route], Route]:
-    """Return a decorator for a route like ``GET /v1/mode`` that needs a token with a scope.
-
-    The first sentence of its docstring is the summary.
-    """
-    method, path = call.split()
-    kinds = {400, 401, 403, 408, 413, 422, 429, 503, *statuses}
-    if method != "GET":
-        kinds.add(409)
-
-    def add(function: Route) -> Route:
-        summary, _, about = (function.__doc__ or "").partition(". ")
-        router.add_api_route(
-            path, function, methods=[method], tags=[tag], status_code=status,
-            dependencies=[needs(scope)], responses=described(*sorted(kinds)),
-            summary=summary.strip().rstrip("."), description=" ".join(about.split()) or None,
-        )  # fmt: skip
-        return function
-
-    return add
+def _needing(scope: str) -> APIRouter:
+    """Return a router for what needs a token with a scope."""
+    statuses = described(400, 401, 403, 404, 408, 409, 413, 422, 429, 503)
+    return APIRouter(dependencies=[needs(scope)], responses=statuses)
 
 
-@_route("POST /v1/route", "route", "routing")
+may_read, may_route, may_write, may_rule = map(_needing, tokens.SCOPES)
+
+
+@may_route.post("/v1/route", tags=["routing"])
 async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     """Whom to ask. Nothing is stored and nobody is asked: rules are applied as if it were asked
     now.
@@ -96,7 +74,7 @@ def _event_route(path: str, model: type[BaseModel]) -> None:
         return EventOut(name=arrival.name, seq=seq, duplicate=seq is None)
 
     store.__name__, store.__doc__, store.__annotations__["given"] = path, model.__doc__, model
-    _route(f"POST /v1/{path}", "write", "events", status=202)(store)
+    may_write.post(f"/v1/{path}", tags=["events"], status_code=202)(store)
 
 
 for each, event in schemas.EVENTS.items():
@@ -125,7 +103,7 @@ async def hook(
     return await run_in_threadpool(work)
 
 
-@_route("GET /v1/people", "read", "people")
+@may_read.get("/v1/people", tags=["people"])
 def people(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     find: Annotated[str, Query(max_length=100)] = "",
@@ -147,7 +125,7 @@ def people(
     return schemas.Page(items=items, cursor=further)
 
 
-@_route("GET /v1/people/{person}", "read", "people", 404)
+@may_read.get("/v1/people/{person}", tags=["people"])
 def get_person(service: Serving, person: PersonId) -> PersonOut:
     """A person. What they set, what they did, how often they were asked, and whether they may
     be.
@@ -174,7 +152,7 @@ def get_person(service: Serving, person: PersonId) -> PersonOut:
     )
 
 
-@_route("PATCH /v1/people/{person}", "write", "people", 404)
+@may_write.patch("/v1/people/{person}", tags=["people"])
 def patch_person(
     service: Serving, person: PersonId, given: schemas.PersonIn, who: Caller
 ) -> PersonOut:
@@ -188,13 +166,13 @@ def patch_person(
     return get_person(service, person)
 
 
-@_route("DELETE /v1/people/{person}", "admin", "people")
+@may_rule.delete("/v1/people/{person}", tags=["people"])
 def delete_person(service: Serving, person: PersonId, who: Caller) -> schemas.ForgottenOut:
     """Forget a person. Everywhere: tables, history in memory, snapshots. Says what was removed."""
     return schemas.ForgottenOut(removed=service.forget(person, str(who)))
 
 
-@_route("POST /v1/people/{person}/asks", "write", "people", status=201)
+@may_write.post("/v1/people/{person}/asks", tags=["people"], status_code=201)
 def ask_elsewhere(
     service: Serving, person: PersonId, given: schemas.AskIn, who: Caller, key: Once = ""
 ) -> StatusOut:
@@ -213,7 +191,7 @@ def suggestion_out(service: Service, row: Row | None) -> SuggestionOut:
     return SuggestionOut.model_validate({**row, "url": service.suggester.question_link(row)})
 
 
-@_route("GET /v1/suggestions", "read", "suggestions")
+@may_read.get("/v1/suggestions", tags=["suggestions"])
 def list_suggestions(
     service: Serving, limit: Limit = 50, cursor: Cursor = "",
     state: Annotated[tuple[State, ...], Query()] = (), question: Filter = None,
@@ -228,20 +206,19 @@ def list_suggestions(
     return schemas.Page(items=items, cursor=further)
 
 
-@_route("GET /v1/suggestions/{suggestion}", "read", "suggestions", 404)
+@may_read.get("/v1/suggestions/{suggestion}", tags=["suggestions"])
 def get_suggestion(service: Serving, suggestion: RowId) -> SuggestionOut:
     """A suggestion, with the feedback it got."""
     with service.database.read() as connection:
         return suggestion_out(service, suggestions.get_suggestion(connection, suggestion))
 
 
-@_route("POST /v1/suggestions/{suggestion}/feedback", "write", "suggestions", 404)
+@may_write.post("/v1/suggestions/{suggestion}/feedback", tags=["suggestions"])
 def give_feedback(
     service: Serving, suggestion: RowId, given: schemas.FeedbackIn, who: Caller, key: Once = ""
 ) -> SuggestionOut:
-    """Accept, decline, reassign. Accept asks the people if nobody did; decline goes on to the
-    next; reassign asks another.
-    """
+    """Accept, decline, reassign. Accepting asks the people unless they were asked already,
+    declining moves on to the next, and reassigning asks someone else."""
     found = service.suggester.feedback(
         suggestion, given.verdict, by=str(who), once=who.digest("feedback", key),
         person=given.person, token=who.id, note=given.note,
@@ -249,20 +226,20 @@ def give_feedback(
     return suggestion_out(service, found)
 
 
-@_route("GET /v1/mode", "read", "suggestions")
+@may_read.get("/v1/mode", tags=["suggestions"])
 def get_mode(service: Serving) -> schemas.ModeIn:
     """Whether people are asked: ``shadow``, ``approve`` or ``automatic``."""
     return schemas.ModeIn.model_validate({"mode": service.engine.mode})
 
 
-@_route("POST /v1/mode", "admin", "suggestions")
+@may_rule.post("/v1/mode", tags=["suggestions"])
 def set_mode(service: Serving, given: schemas.ModeIn, who: Caller) -> schemas.ModeIn:
     """Switch the mode. In force for the next question; the audit log says who switched."""
     service.engine.set_mode(given.mode, str(who))
     return given
 
 
-@_route("GET /v1/metrics/quality", "read", "quality")
+@may_read.get("/v1/metrics/quality", tags=["quality"])
 def get_quality(
     service: Serving, days: Annotated[int, Query(ge=1, le=365)] = 30, shadow: bool | None = None
 ) -> schemas.QualityOut:
@@ -273,7 +250,7 @@ def get_quality(
         return reports.quality(connection, service.clock(), days, shadow=shadow)
 
 
-@_route("GET /v1/metrics/tags", "read", "quality")
+@may_read.get("/v1/metrics/tags", tags=["quality"])
 def get_tags(service: Serving) -> list[schemas.TagOut]:
     """Tags without experts. Tags of the last half year for which fewer than two active people
     give answers.
@@ -282,7 +259,7 @@ def get_tags(service: Serving) -> list[schemas.TagOut]:
     return reports.tags_without_experts(history, service.clock(), days)
 
 
-@_route("POST /v1/tokens", "admin", "administration", status=201)
+@may_rule.post("/v1/tokens", tags=["administration"], status_code=201)
 def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.TokenOut:
     """A new token. It is shown only once; only a digest is stored."""
     with service.database.write() as connection:
@@ -291,14 +268,14 @@ def new_token(service: Serving, given: schemas.TokenIn, who: Caller) -> schemas.
     return schemas.TokenOut(id=made[0], token=made[1], scopes=tokens.check_scopes(given.scopes))
 
 
-@_route("GET /v1/tokens", "admin", "administration")
+@may_rule.get("/v1/tokens", tags=["administration"])
 def list_tokens(service: Serving) -> list[schemas.KnownTokenOut]:
     """Tokens in use. What they may do and when they were last used, not what they are."""
     with service.database.read() as connection:
         return [schemas.KnownTokenOut(**row) for row in tokens.list_tokens(connection)]
 
 
-@_route("DELETE /v1/tokens/{number}", "admin", "administration", 404)
+@may_rule.delete("/v1/tokens/{number}", tags=["administration"])
 def revoke_token(service: Serving, request: Request, number: RowId, who: Caller) -> StatusOut:
     """Revoke a token and its sessions."""
     with service.database.write() as connection:
@@ -309,7 +286,7 @@ def revoke_token(service: Serving, request: Request, number: RowId, who: Caller)
     return StatusOut(status="revoked")
 
 
-@_route("GET /v1/audit", "admin", "administration")
+@may_rule.get("/v1/audit", tags=["administration"])
 def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
     """Who did what, the newest entries first."""
     query = select(tables.audit).order_by(tables.audit.c.id.desc()).limit(limit)
@@ -317,7 +294,7 @@ def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
         return [schemas.AuditOut(**row) for row in tables.find(connection, query)]
 
 
-@_route("POST /v1/models/retrain", "admin", "administration", status=202)
+@may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)
 def retrain(service: Serving, who: Caller) -> StatusOut:
     """Train again. In a process of its own; new weights are used if they rank the last questions
     no worse.
@@ -330,11 +307,10 @@ def retrain(service: Serving, who: Caller) -> StatusOut:
     return StatusOut(status="learning")
 
 
-@_route("GET /v1/models", "read", "administration")
+@may_read.get("/v1/models", tags=["administration"])
 def get_models(service: Serving) -> schemas.ModelsOut:
-    """Models and how they were judged. The one in use, and what became of those that were
-    trained.
-    """
+    """Models and how they were judged. The one in use, and what happened to the models trained
+    since."""
     query = select(tables.models).order_by(tables.models.c.id.desc()).limit(20)
     with service.database.read() as connection:
         rows = tables.find(connection, query)
@@ -342,7 +318,7 @@ def get_models(service: Serving) -> schemas.ModelsOut:
     return schemas.ModelsOut(in_use=service.engine.model, learning=learning, trained=rows)
 
 
-@_route("GET /v1/messages", "admin", "administration")
+@may_rule.get("/v1/messages", tags=["administration"])
 def get_messages(service: Serving) -> schemas.MessagesOut:
     """List the newest messages with state, attempts and last error."""
     with service.database.read() as connection:
@@ -350,7 +326,7 @@ def get_messages(service: Serving) -> schemas.MessagesOut:
         return schemas.MessagesOut(items=outbox.list_messages(connection), switched_off=off)
 
 
-@_route("POST /v1/messages/{message}/redeliver", "admin", "administration", 404, status=202)
+@may_rule.post("/v1/messages/{message}/redeliver", tags=["administration"], status_code=202)
 def redeliver(service: Serving, message: MessageId, who: Caller) -> StatusOut:
     """Send a message again. Also one that is dead or uncertain; an adapter that was switched off
     is used again.
@@ -395,3 +371,7 @@ async def metrics(request: Request) -> Response:
         await check_token(request, "read")
     registry = request.app.state.metrics.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+for part in (may_read, may_route, may_write, may_rule):
+    router.include_router(part)

@@ -93,7 +93,8 @@ class QuestionIn(_EventIn):
 
 
 class EditIn(_EventIn):
-    """A question was edited. What is left out stayed. A suggestion not sent yet is renewed."""
+    """A question was edited. Fields that are left out do not change. A suggestion not sent yet is
+    renewed."""
 
     model_config = _example(question=501, title="Why yellow leaves?", at="2026-11-17T09:05Z")
     makes = Edited
@@ -197,7 +198,7 @@ class PersonIn(_In):
 
 
 class FeedbackIn(_In):
-    """What somebody decided about a suggestion."""
+    """A decision about a suggestion."""
 
     model_config = _example(verdict="accepted", note="")
     verdict: Literal["accepted", "declined", "reassigned", "comment"]
@@ -206,7 +207,7 @@ class FeedbackIn(_In):
 
 
 class AskIn(_In):
-    """Somebody was asked outside of the service."""
+    """A person was asked outside of the service."""
 
     model_config = _example(kind="by mail")
     kind: Annotated[str, Field(min_length=1, max_length=50), Clean]
@@ -228,7 +229,7 @@ class TokenIn(_In):
 
 
 class RouteOut(BaseModel):
-    """Whom to ask; `abstains` says in words why the list should not be trusted."""
+    """The people to ask; `abstains` explains why the list should not be trusted, if so."""
 
     people: list[Suggestion]
     abstains: str
@@ -261,7 +262,7 @@ class PersonOut(Person):
 
 
 class Page(BaseModel, Generic[Item]):
-    """Some of a list, and the cursor with which the rest goes on."""
+    """A page of a list, and the cursor of the next page."""
 
     items: list[Item]
     cursor: str
@@ -275,7 +276,7 @@ class RankedOut(BaseModel):
 
 
 class FeedbackOut(BaseModel):
-    """What somebody said, and who."""
+    """Feedback, and who gave it."""
 
     verdict: str
     person: int | None
@@ -379,7 +380,7 @@ class MessagesOut(BaseModel):
 
 
 class ModelsOut(BaseModel):
-    """The model in use, and what became of those that were trained."""
+    """The model in use, and what happened to the models trained since."""
 
     in_use: str
     learning: bool

@@ -71,7 +71,7 @@ class Service:
             self.engine.current().warm_up()  # ready means that the first route need not wait
             self.sender = Sender(self.database, settings, clock, resolver)
             self.sender.recover()
-            self.trainer = Trainer(self.engine, self.snapshots, self.folder)
+            self.trainer = Trainer(self.engine, self.snapshots)
         except BaseException:
             self.database.close()
             raise

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook
 
 from atpgraph.errors import InputError
 from atpgraph.util.checks import unknown_name
@@ -60,8 +61,17 @@ def _starts(*beginnings: str) -> AfterValidator:
     return checked(check)
 
 
+def webhook_key(text: str) -> Webhook:
+    """Return a key of Standard Webhooks: base64 after ``whsec_``, or any other text as it is."""
+    try:
+        return Webhook(text if text.startswith("whsec_") else text.encode())
+    except (ValueError, EmptyWebhookSecretError):
+        raise ValueError("what follows whsec_ is not base64") from None
+
+
 SPLIT = BeforeValidator(_listed)
 Texts = Annotated[tuple[str, ...], SPLIT]
+Keys = Annotated[tuple[Annotated[str, checked(webhook_key)], ...], SPLIT]
 Url = Annotated[str, _starts("https://", "http://")]
 DatabaseUrl = Annotated[str, _starts("postgresql://", "postgres://", "sqlite:///")]
 Hours = Annotated[str, checked(parse_hours)]
@@ -202,7 +212,7 @@ class Hooks(Section):
     discourse_post_offset: int = _is(
         10**9, "Added to numbers of posts, as the tutorial's import does; 0 if yours did not."
     )
-    generic_secrets: Texts = _secret((), "whsec_… keys of signed events.")
+    generic_secrets: Keys = _secret((), "whsec_… keys of signed events.")
     slack_secret: str = _secret("", "Signing secret of the Slack app.")
     github_secret: str = _secret("", "Secret of the webhook in GitHub.")
     github_repositories: Texts = _is((), "Repositories to read, like owner/name; empty: all.")
@@ -215,7 +225,7 @@ class Delivery(Section):
     allow_private: Texts = _is((), "Hosts that may have private addresses.")
     timeout_seconds: Positive = _is(10.0, "For one attempt.")
     webhook_url: Url = _is("", "Where signed webhooks go.")
-    webhook_secrets: Texts = _secret((), "whsec_… keys to sign with; two while rotating.")
+    webhook_secrets: Keys = _secret((), "whsec_… keys to sign with; two while rotating.")
     discourse_url: Url = _is("", "Address of the forum.")
     discourse_key: str = _secret("", "API key.")
     discourse_user: str = _is("system", "Who sends.")
@@ -238,7 +248,7 @@ class Delivery(Section):
         for adapter in self.adapters:
             for name in needed[adapter]:
                 if not getattr(self, name):
-                    raise ValueError(f"deliver.{name} is needed for the adapter {adapter}")
+                    raise ValueError(f"{name} is needed for the adapter {adapter}")
         return self
 
 

@@ -168,7 +168,7 @@ class Suggester:
         return f"{forum.rstrip('/')}/t/{found['question']}" if forum else ""
 
     def opt_out_link(self, person: int) -> str:
-        """Return the link by which somebody opts out without a login; empty without an address."""
+        """Return the link for opting out without a login; empty without an address."""
         base = self.settings.server.public_url.rstrip("/")
         return f"{base}/opt-out/{person}/{self.opt_out_code(person)}" if base else ""
 
@@ -220,7 +220,7 @@ class Suggester:
         self, suggestion: int, verdict: str, *, by: str, once: str = "", person: int | None = None,
         **more: Any,
     ) -> Row | None:  # fmt: skip
-        """Carry out what somebody decided; return the suggestion, None if there is none.
+        """Carry out a decision; return the suggestion, None if there is none.
 
         Outside of shadow mode, *accepted* asks the people of a suggestion that was not sent yet,
         and *reassigned* asks somebody else. What has the same `once` as an earlier call changes
@@ -266,7 +266,7 @@ class Suggester:
         if not people:
             why = "; ".join(f"{self.name(user)} {text}" for user, text in refused.items())
             why = why or "the list is empty"
-            raise ProblemError(409, f"Nobody of these may be asked now: {why}.")
+            raise ProblemError(409, f"None of these people may be asked now: {why}.")
         return self._ask(connection, found, people)
 
     def _reassign(self, connection: Connection, found: Row, person: int) -> Asks:
@@ -286,13 +286,13 @@ class Suggester:
         return "" if no is None else no.text
 
     def name(self, user: int) -> str:
-        """Return what people call somebody."""
+        """Return a person's display name."""
         if user < 0:
             return "somebody"  # who was forgotten
         return self.engine.directory[user].handle or f"user {user}"
 
     def note_ask(self, person: int, kind: str, once: str = "") -> None:
-        """Note that somebody was asked outside of the service; it counts like any other ask."""
+        """Record that a person was asked outside of the service; it counts like any other ask."""
         now = self.engine.clock()
         with self.database.write() as connection:
             if not tables.is_new(connection, once, now):

@@ -1,7 +1,7 @@
 """Train again in a separate process, and judge the result before using it.
 
 The child opens the last snapshot, learns new weights from what was known before the questions it
-will be judged on, ranks these questions with the new and with the old weights, and writes its
+will be judged on, ranks these questions with the new and with the old weights, and prints its
 verdict. The questions are those asked since the old weights were learned, so that neither has seen
 them. The weights that were judged are the ones that take effect.
 """
@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
-from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Int64Array
-from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
@@ -36,10 +35,10 @@ LOG = logging.getLogger("atpgraph.serve")
 class Trainer:
     """Starts the child, waits for it, and swaps its weights in if they are not worse."""
 
-    def __init__(self, engine: Engine, snapshots: Snapshots, folder: Path) -> None:
+    def __init__(self, engine: Engine, snapshots: Snapshots) -> None:
         self.engine, self.snapshots = engine, snapshots
-        self.file = folder / "retrained.json"
         self.child: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
         self.last: Row = {}
         with engine.database.write() as connection:
             first = {"trained_ms": engine.current().history.last_ms, "retrained_ms": engine.clock()}
@@ -60,12 +59,12 @@ class Trainer:
         with self.engine.database.write(acting=True) as connection:
             since = get_meta(connection, "trained_ms")
             put_meta(connection, "retrained_ms", self.engine.clock())
-        self.file.unlink(missing_ok=True)
         rules = self.engine.settings.retrain
-        arguments = [path, self.file, since, rules.least_questions, rules.most_questions]
+        arguments = [path, since, rules.least_questions, rules.most_questions]
         command = [sys.executable, "-m", "atpgraph_qa.service.training", *map(str, arguments)]
-        quiet = subprocess.DEVNULL
-        self.child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        # A file without a name: what is learned from people is not left behind, nor for others.
+        self._said, quiet = tempfile.TemporaryFile(), subprocess.DEVNULL  # noqa: SIM115
+        self.child = subprocess.Popen(command, stdin=quiet, stdout=self._said, stderr=quiet)
         LOG.info("retraining", extra={"facts": {"pid": self.child.pid}})
 
     def tend(self) -> None:
@@ -86,26 +85,29 @@ class Trainer:
 
     def stop(self) -> None:
         """End the child; what it learned is lost."""
-        if self.child is not None and self.child.poll() is None:
-            self.child.terminate()
-            try:
-                self.child.wait(10)
-            except subprocess.TimeoutExpired:
-                self.child.kill()
-                self.child.wait()
+        if self.child is not None and self._said is not None:
+            self.child.kill()
+            self.child.wait()
+            self._said.close()
 
     def _finish(self, code: int) -> None:
-        self.child = None
-        try:
-            found = json.loads(self.file.read_text(encoding="utf-8")) if code == 0 else {}
-        except (OSError, ValueError):
-            found = {}
+        assert self._said is not None
+        with self._said as said:
+            said.seek(0)
+            found = json.load(said) if code == 0 else {}
+        self.child = self._said = None
+        self.take(found)
+
+    def take(self, found: Row) -> None:
+        """Record what a child found, and use its weights if they are not worse."""
         state, now = found.pop("verdict", "failed"), self.engine.clock()
         name = f"retrained-{now}"
         if state == "better":
             self._swap(found, name)
             state = "in use"
-        judged = {key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found}
+        judged: Row = {
+            key: found[key] for key in ("questions", "old_mrr", "new_mrr") if key in found
+        }
         self.last = {"name": name, "state": state, **judged}
         with self.engine.database.write(acting=True) as connection:
             add(connection, models, name=name, created_ms=now, state=state, judged=judged)
@@ -163,13 +165,5 @@ def _mrr(router: Router, past: History, questions: Int64Array, full: History) ->
     return total / len(questions)
 
 
-def main(snapshot: str, file: str, *numbers: str) -> None:
-    """Run in the child; the numbers are a moment, and the least and most questions."""
-    os.umask(0o077)  # what is learned from people is for the owner only
-    found = judge(Advisor.load(snapshot), *map(int, numbers))
-    with atomic_path(file) as temporary:
-        temporary.write_text(json.dumps(found), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print(json.dumps(judge(Advisor.load(sys.argv[1]), *map(int, sys.argv[2:]))))

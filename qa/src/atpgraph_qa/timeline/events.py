@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """Somebody answered a question; `question` is its id, `user` −1 for somebody unknown."""
+    """A question was answered; `question` is its id, and `user` is −1 if unknown."""
 
     id: int
     question: int
@@ -85,7 +85,7 @@ class Voted:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Somebody is to be forgotten: their posts stay, without their name."""
+    """A person is forgotten: their posts stay, without their name."""
 
     user: int
 

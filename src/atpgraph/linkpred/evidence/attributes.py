@@ -1,4 +1,4 @@
-"""What is known of nodes beside the graph: attributes, and when they act and edges arrive."""
+"""Read attributes of nodes, and the times of nodes and edges."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _tfidf(texts: list[str]) -> Any:
     try:
         return TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
     except ValueError:
-        raise InputError("The texts of the attributes hold no word.") from None
+        raise InputError("The text attributes contain no words.") from None
 
 
 def read_attributes(
@@ -138,7 +138,7 @@ def read_attributes(
     """Read attributes by label: rows of numbers if all fields are, else texts.
 
     Fields are separated by tabs if the first line has one, else by commas. A first line whose label
-    is no node of the graph is a header. Nodes that the graph does not have are left out.
+    is no node of the graph is a header. Nodes that are not in the graph are ignored.
     """
     rows = _rows(path, "attributes")
     names = {str(label): label for label in graph.labels.tolist()}
@@ -162,8 +162,8 @@ def read_attributes(
 def read_times(path: str | os.PathLike[str], graph: DiGraph) -> Float64Array:
     """Read times of nodes (label, time) or of edges (source, target, time).
 
-    Fields are separated by tabs, commas or spaces. Lines about nodes or edges that the graph does
-    not have are left out; what no line mentions gets NaN.
+    Fields are separated by tabs, commas or spaces. Lines about nodes or edges that are not in the
+    graph are ignored; what no line mentions gets NaN.
     """
     rows = _rows(path, "times", spaces=True)
     width = len(rows[-1])

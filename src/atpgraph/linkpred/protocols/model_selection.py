@@ -74,7 +74,7 @@ class EdgeSplit:
 
 
 class LinkScorer:
-    """How well an estimator tells held-out edges from pairs that are not edges: for ``scoring=``.
+    """Score how well an estimator separates held-out edges from other pairs, for ``scoring=``.
 
     Parameters
     ----------

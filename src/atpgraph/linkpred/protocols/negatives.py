@@ -57,7 +57,7 @@ def non_edges(graph: DiGraph, count: int, rng: np.random.Generator) -> Pairs:
 
 
 def free_nodes(graph: DiGraph, u: int) -> BoolArray:
-    """Return which nodes u has no edge to, itself left out."""
+    """Return the nodes other than u that u has no edge to."""
     free = np.ones(graph.n_nodes, dtype=bool)
     free[graph.targets[graph.indptr[u] : graph.indptr[u + 1]]] = False
     free[u] = False

@@ -215,7 +215,7 @@ def read_splits(path: str | os.PathLike[str]) -> list[Split]:
     folders = [file.parent for file in Path(path).glob("*/observed_graph.npy")]
     if not folders:
         raise InputError(
-            f"{path} holds no split; a split is a folder with {', '.join(_FILES)} as .npy files."
+            f"{path} contains no split; a split is a folder with {', '.join(_FILES)} as .npy files."
         )
     return [_read(each) for each in sorted(folders, key=lambda each: (len(each.name), each.name))]
 

@@ -12,13 +12,11 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from standardwebhooks.webhooks import Webhook
-
 from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.problems import ProblemError
-from atpgraph_qa.service.settings import Settings
+from atpgraph_qa.service.settings import Settings, webhook_key
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
@@ -47,7 +45,7 @@ class Incoming:
     names : mapping
         Handle and groups (None if the message does not tell) of users.
     verdicts : sequence
-        Suggestions, what somebody decided about each in another tool, and who.
+        Suggestions, the decisions made about them in another tool, and by whom.
     forget : tuple of int
         Users who left the site and want to be forgotten.
     once : str
@@ -128,19 +126,17 @@ def check_time(stamp: str, now_ms: int) -> None:
 def sign(secrets: Sequence[str], name: str, timestamp: int, body: bytes) -> dict[str, str]:
     """Return the headers of a Standard Webhook; one signature for each key, so that keys rotate.
 
-    Keys are ``whsec_…`` (base64), or any other text as it is.
-
     Examples
     --------
     >>> sign(["whsec_MDEyMw=="], "msg_1", 1, b"{}")["webhook-signature"]
     'v1,Av0HX1gzw7RddM0UFumqA1evFQj7px3Js1XtQV6kx0E='
     """
     moment, text = datetime.fromtimestamp(timestamp, UTC), body.decode()
-    keys = [Webhook(key if key.startswith("whsec_") else key.encode()) for key in secrets]
+    signed = [webhook_key(key).sign(name, moment, text) for key in secrets]
     return {
         "webhook-id": name,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(key.sign(name, moment, text) for key in keys),
+        "webhook-signature": " ".join(signed),
     }
 
 
@@ -255,7 +251,7 @@ def plain_text(html: str) -> str:
 
 
 def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
-    """Return the Markdown message that asks somebody."""
+    """Return the Markdown message that asks a person."""
     parts = [f"You may be able to answer this question: **{plain_markdown(question['title'])}**"]
     if url:
         parts.append(url)
