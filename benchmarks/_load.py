@@ -178,7 +178,7 @@ def direct(folder: Path, people: int, text: str) -> dict[str, Any]:
     wall, processor = [], []
     for question in questions[:200]:
         began, used = time.perf_counter(), time.process_time()
-        advisor.ask(question, Policy(inactive_days=180.0, least_answers=3), top=2)
+        advisor.ask(question, Policy(inactive_days=180.0, least_answers=3), k=2)
         wall.append(1000 * (time.perf_counter() - began))
         processor.append(1000 * (time.process_time() - used))
     history = advisor.history
@@ -277,9 +277,12 @@ class Play:
 
         answers = asyncio.run(send_on_time(self.url, self.token, requests, seconds / 20, look))
         memory.append(memory_mb(self.pid))
+        main, readers = (
+            (now - before) / seconds for now, before in zip(cpu_s(self.pid), used, strict=True)
+        )
         result = {
             "rate": routes, "events": events, "seconds": seconds, "memory_mb": memory,
-            "server_cores": (cpu_s(self.pid) - used) / seconds,
+            "server_cores": main + readers, "reader_cores": readers,
             "client_cores": (time.process_time() - mine) / seconds,
             **{kind: figures(kind, answers) for kind in ("route", "event")},
         }  # fmt: skip
@@ -315,7 +318,7 @@ def tell_load(found: dict[str, Any]) -> str:
     run, alone, flood = found["long"], found["alone"], found["flood"]
     table = markdown(
         ("routes/s", "seconds", "routes", "p50 ms", "p95 ms", "p99 ms", "p99 of events ms",
-         "errors", "cores of the service", "of the client"),
+         "errors", "cores of the service", "of them readers", "of the client"),
         [_row(each) for each in (*found["trials"], run)],
     )  # fmt: skip
     good = [each["rate"] for each in found["trials"] if holds(each)]
@@ -348,7 +351,7 @@ def _row(run: dict[str, Any]) -> tuple[Any, ...]:
     return (
         f"{run['rate']:g}", f"{run['seconds']:g}", route["number"], route["p50"], route["p95"],
         route["p99"], event["p99"], ", ".join(failed) or "none", run["server_cores"],
-        run["client_cores"],
+        run.get("reader_cores", 0.0), run["client_cores"],
     )  # fmt: skip
 
 

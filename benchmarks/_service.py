@@ -46,10 +46,11 @@ def memory_mb(pid: int) -> float:
     return sum(map(int, found)) / 1024
 
 
-def cpu_s(pid: int) -> float:
-    """Return the processor time of a process and its children."""
+def cpu_s(pid: int) -> tuple[float, float]:
+    """Return the processor time of a process, and that of its children."""
     fields = [text.rpartition(")")[2].split() for text in _of_family(pid, "stat")]
-    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+    own, *others = ((int(each[11]) + int(each[12])) / os.sysconf("SC_CLK_TCK") for each in fields)
+    return own, sum(others)
 
 
 def _of_family(pid: int, file: str) -> list[str]:

@@ -163,7 +163,7 @@ def measure(
     wall, processor, named = [], [], []
     for question in questions:
         started, used = time.perf_counter(), time.process_time()
-        found = advisor.ask(question, policy, top=TOP)
+        found = advisor.ask(question, policy, k=TOP)
         wall.append(1000 * (time.perf_counter() - started))
         processor.append(1000 * (time.process_time() - used))
         named.append([person.user for person in found.people])

@@ -83,7 +83,7 @@ def main() -> None:
                 started = time.perf_counter()
                 fit = factorize(
                     *forests, rank, table, n_components=options.dim, zero_weight=zero_weight,
-                    regularization=regularization, max_iter=n_iter, tol=0.0, random_state=seed,
+                    regularization=regularization, max_iter=n_iter, random_state=seed,
                 )  # fmt: skip
                 seconds = time.perf_counter() - started
                 found = []

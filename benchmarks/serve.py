@@ -98,8 +98,10 @@ def tell_fuzz(found: dict[str, Any]) -> str:
 
 
 SECTIONS: dict[str, tuple[str, Callable[..., dict[str, Any]], Callable[..., str]]] = {
-    "load": ("Load on loopback", load, tell_load),
-    "stages": ("Where the time of a route goes", stages, tell_stages),
+    "load-static": ("Load on loopback, static text", load, tell_load),
+    "load-dense": ("Load on loopback, MiniLM", load, tell_load),
+    "stages-static": ("Where the time of a route goes, static text", stages, tell_stages),
+    "stages-dense": ("Where the time of a route goes, MiniLM", stages, tell_stages),
     "kills-sqlite": ("`kill -9` at random moments, SQLite", kills, tell_kills),
     "kills-postgresql": ("`kill -9` at random moments, PostgreSQL", kills, tell_kills),
     "outage": ("The database goes away", outage, tell_outage),
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("section", choices=CHOICES)
     parser.add_argument("--folder", type=Path, help="keep the large site here, or find it")
     parser.add_argument("--people", type=int, default=100_000)
-    parser.add_argument("--text", default="static", help="bm25, static or dense; auto is static")
+    parser.add_argument("--text", default="static", choices=("static", "dense"))
     parser.add_argument("--trials", type=int, default=8, help="at most so many rates are tried")
     parser.add_argument("--trial", type=float, default=30, help="seconds of a trial")
     parser.add_argument("--start", type=float, default=LEAST, help="rate of the first trial")
@@ -169,7 +171,8 @@ def main() -> None:
     given.seconds = given.seconds or {"load": 600.0, "outage": 60.0}.get(given.section, 0.0)
     if given.readers is None:
         given.readers = 0 if given.section == "kills" else 2
-    name = f"kills-{given.database}" if given.section == "kills" else given.section
+    kinds = {"kills": given.database, "load": given.text, "stages": given.text}
+    name = "-".join(filter(None, (given.section, kinds.get(given.section))))
     keep(name, SECTIONS[name][1](given), RESULTS)
 
 

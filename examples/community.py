@@ -40,7 +40,7 @@ def main() -> None:
 
     question = Question("Why does my sourdough loaf come out flat?", tags=("cooking", "bread"))
     print(f"{question.title} [{', '.join(question.tags)}]")
-    for person in advisor.ask(question, top=3).people:
+    for person in advisor.ask(question, k=3).people:
         print(f"\nuser {person.user}, confidence {person.confidence:.0%}")
         for reason in person.reasons[:4]:
             print(f"  - {reason.text}")
@@ -50,7 +50,7 @@ def main() -> None:
         asked: Counter[int] = Counter()
         log = AskLog()
         for _ in range(20):
-            chosen = advisor.ask(question, policy, log=log, top=3).people
+            chosen = advisor.ask(question, policy, log=log, k=3).people
             asked.update(person.user for person in chosen)
         print(f"  {name}: {len(asked)} people asked, the busiest {max(asked.values())} times")
 

@@ -261,7 +261,7 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
         question = Query.again(records, q).question
         indented(question.title, 2, "bold")
         card = [f"<h3>{escape(question.title)}</h3><div class='quiet'>{question.body}</div>"]
-        for person in advisor.ask(question, top=3).people:
+        for person in advisor.ask(question, k=3).people:
             know = planted.know_how(person.user, question.id)
             mark = ", whose answer was accepted" if person.user == int(best[q]) else ""
             who = f"User {person.user}{mark}"
@@ -277,7 +277,7 @@ def route_three(story: Story, planted: Planted, records: Records, advisor: Advis
     story.draw(*cards)
     newcomer = Newcomer(int(planted.truth["user_id"].max()) + 1, tags=question.tags[:1])
     rule = Policy(newcomer_share=0.25, newcomer_answers=0)
-    people = advisor.welcome([newcomer]).ask(question, rule, top=4).people
+    people = advisor.welcome([newcomer]).ask(question, rule, k=4).people
     place = [person.user for person in people].index(newcomer.user)
     story.say(
         f"User {newcomer.user} has just registered and has answered nothing yet. With a quarter of "

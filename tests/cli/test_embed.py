@@ -235,7 +235,7 @@ def test_info_and_export(folder: Path) -> None:
         (["model", "score", "{m}", "1", "nobody"], "no node 'nobody'", 2),
         (["model", "score", "{g}", "1", "2"], "model", 2),
         (["model", "top", "{m}", "12345"], "no node 12345", 2),
-        (["model", "top", "{m}", "1", "--direction", "up"], "Known: targets, sources", 2),
+        (["model", "top", "{m}", "1", "--direction", "up"], "not one of 'targets', 'sources'", 2),
         (["model", "top", "{m}", "1", "12345"], "no node 12345", 2),
         (["model", "export", "{m}", "--format", "xlsx", "-o", "{d}/x"], "no format", 2),
         (["model", "export", "{m}", "--format", "npy", "-o", "-"], "several files", 2),

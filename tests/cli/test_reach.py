@@ -102,7 +102,7 @@ def test_what_an_index_takes_is_told_first(graph: Path) -> None:
         (["{g}", "--descendants", "app", "--path"], "--path goes with", 2),
         (["{g}", "app", "libc", "--count"], "--count goes with", 2),
         (["{g}", "-o", "{d}/x.npz", "--index", "forest", "--memory", "10"], "budget is", 3),
-        (["{g}", "app", "libc", "--index", "tree"], "choose auto, forest or labels", 2),
+        (["{g}", "app", "libc", "--index", "tree"], "'auto', 'forest', 'labels'", 2),
         (["{g}", "-o", "{d}/no/x.npz"], "does not exist", 2),
         (["{d}/none.txt", "a", "b"], "does not exist", 2),
     ],

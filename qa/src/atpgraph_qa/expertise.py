@@ -29,6 +29,7 @@ from atpgraph.embedding import ATP
 from atpgraph.errors import InputError
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import Float64Array, Int64Array
+from atpgraph.util.checks import renamed_top
 from atpgraph.util.progress import stage
 from atpgraph_qa.competition import Competition, Ega, Posts, competition_graph
 from atpgraph_qa.data.site import NOBODY, Site
@@ -117,14 +118,14 @@ class Expertise:
         difference = self.difficulty(first) - self.difficulty(second)
         return np.sign(np.nan_to_num(difference)).astype(np.int8)
 
-    def experts(self, top: int = 20) -> tuple[Int64Array, Float64Array]:
-        """Return the users with the highest positions, and the positions."""
-        return _best_users(self.competition, self.position, top)
+    def experts(self, k: int = 20, *, top: int | None = None) -> tuple[Int64Array, Float64Array]:
+        """Return the k users with the highest positions, and the positions."""
+        return _best_users(self.competition, self.position, renamed_top(k, top))
 
     def tag_experts(
-        self, site: Site | Posts, tag: str, top: int = 20
+        self, site: Site | Posts, tag: str, k: int = 20, *, top: int | None = None
     ) -> tuple[Int64Array, Float64Array]:
-        """Return the users with the highest expertise in a tag, among those who posted in it.
+        """Return the k users with the highest expertise in a tag, among those who posted in it.
 
         The positions are fitted again to the edges that come from the tag's questions, and held
         at the overall positions: with little evidence in the tag a user keeps the overall one.
@@ -144,7 +145,7 @@ class Expertise:
             self.competition.user_nodes(part.ids),
         )
         anchor = np.nan_to_num(at(self.position, nodes), nan=float(np.mean(self.position)))
-        return _best_users(part, pooled(part.graph, anchor, _TAG_ANCHOR), top)
+        return _best_users(part, pooled(part.graph, anchor, _TAG_ANCHOR), renamed_top(k, top))
 
 
 def _mean_product(rows: npt.NDArray[Any], others: npt.NDArray[Any]) -> Float64Array:
@@ -192,10 +193,10 @@ def at(values: npt.NDArray[Any], nodes: Int64Array) -> Float64Array:
 
 
 def _best_users(
-    competition: Competition, scores: Float64Array, top: int
+    competition: Competition, scores: Float64Array, k: int
 ) -> tuple[Int64Array, Float64Array]:
-    if top < 1:
-        raise InputError(f"top is {top}; it must be at least 1.")
+    if k < 1:
+        raise InputError(f"k is {k}; it must be at least 1.")
     users = np.flatnonzero(~competition.is_question)
-    order = users[np.lexsort((competition.ids[users], -scores[users]))[:top]]
+    order = users[np.lexsort((competition.ids[users], -scores[users]))[:k]]
     return competition.ids[order], scores[order]

@@ -90,13 +90,13 @@ def test_questions_in_any_order_get_the_same_people(
 
 
 def test_policy_and_log(advisor: Advisor, question: Question) -> None:
-    first = people(advisor, question, top=3)
+    first = people(advisor, question, k=3)
     assert question.asker not in first
     assert first[0] not in people(advisor, question, Policy(opted_out=frozenset(first[:1])))
     log, once = AskLog(), Policy(per_day=1)
-    assert people(advisor, question, once, log=log, top=3) == first
-    assert not set(people(advisor, question, once, log=log, top=3)) & set(first)
-    assert people(advisor, question, once, top=3) == first  # nothing is remembered without a log
+    assert people(advisor, question, once, log=log, k=3) == first
+    assert not set(people(advisor, question, once, log=log, k=3)) & set(first)
+    assert people(advisor, question, once, k=3) == first  # nothing is remembered without a log
 
 
 def test_no_question_from_before_the_last_post(advisor: Advisor) -> None:
@@ -114,11 +114,11 @@ def test_newcomers_come_stay_and_go(advisor: Advisor, site: Site, tmp_path: Path
     tag = site.tags.names[0]
     about = Question(tags=(tag,))
     anybody = Policy(newcomer_share=0.4, newcomer_answers=0)
-    assert 9_001 not in people(advisor, about, anybody, top=50)
+    assert 9_001 not in people(advisor, about, anybody, k=50)
     arrived = advisor.welcome([Newcomer(9_001, tags=(tag,)), Newcomer(9_002, text="qqzz")])
     assert 9_001 in people(arrived, about, anybody)
     assert arrived.unplaced() == [9_002]
-    assert 9_001 not in people(advisor, about, anybody, top=50)  # the old one is as it was
+    assert 9_001 not in people(advisor, about, anybody, k=50)  # the old one is as it was
     again = Advisor.load(arrived.save(tmp_path / "model"))
     assert again.newcomers == arrived.newcomers
     assert again.ask(about, anybody) == arrived.ask(about, anybody)
@@ -156,8 +156,15 @@ def _date(line: str) -> str:
     return line.split('CreationDate="')[1].split('"')[0]
 
 
+def test_the_old_name_of_k_still_works(advisor: Advisor, question: Question) -> None:
+    with pytest.deprecated_call():
+        assert advisor.ask(question, top=2) == advisor.ask(question, k=2)
+    with pytest.deprecated_call():
+        assert len(advisor.experts(top=3)[0]) == 3
+
+
 def test_after_training_nothing_of_it_is_kept(advisor: Advisor) -> None:
-    assert not [n for n in advisor.history.records.memo._shelves if n == "training examples"]
+    assert "weights" not in advisor.history.records.memo._kinds
 
 
 def test_a_question_runs_through_few_modules(advisor: Advisor, question: Question) -> None:

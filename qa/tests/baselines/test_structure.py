@@ -1,8 +1,6 @@
-"""The embedded graph is shared, and made of what is known."""
+"""The embedded graph is made of what is known."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,12 +10,9 @@ from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.records import Records
 
 
-def test_one_embedding_for_all_who_ask(records: Records) -> None:
-    alone = replace(records)
-    history = History(alone, int(records.questions.asked_ms[300]))
-    first = Structure.of(history, AtpSettings())
-    assert Structure.of(History(alone, history.now), AtpSettings()) is first
-    assert Structure.of(history, AtpSettings(n_components=4)) is not first
+def test_vectors_are_those_of_the_people(records: Records) -> None:
+    history = History(records, int(records.questions.asked_ms[300]))
+    first = Structure(history, AtpSettings())
     assert first.atp is not None
     there = first.user_node >= 0
     np.testing.assert_allclose(first.user_target[there], first.atp.target_[first.user_node[there]])
@@ -27,7 +22,7 @@ def test_one_embedding_for_all_who_ask(records: Records) -> None:
 
 def test_before_anything_happened(records: Records) -> None:
     nothing = History(records, 0)
-    structure = Structure.of(nothing, AtpSettings())
+    structure = Structure(nothing, AtpSettings())
     assert structure.atp is None
     assert structure.folded(Query(nothing, 1000)).tolist() == [0.0]
     assert structure.source(Query(nothing, 1000), np.zeros(0, dtype=np.int64)).tolist() == [0.0]

@@ -79,7 +79,7 @@ def ranked(advisor: Advisor) -> list[list[tuple[int, float, str]]]:
     """What an advisor says, in full."""
     return [
         [(p.user, round(p.score, 9), p.reasons[0].text if p.reasons else "") for p in found.people]
-        for found in (advisor.ask(question, top=20) for question in QUESTIONS)
+        for found in (advisor.ask(question, k=20) for question in QUESTIONS)
     ]
 
 

@@ -58,16 +58,13 @@ def test_answerers_of_every_question(records: Records) -> None:
 
 
 def test_results_are_kept_until_something_becomes_known(records: Records) -> None:
-    from atpgraph_qa.timeline.memo import Shelf
-
-    shelf: Shelf[int] = Shelf("test", keep=9)
     asked = int(records.questions.asked_ms[200])
     first = History(records, asked)
-    assert first.remember(shelf, "key", lambda: 1) == 1
+    assert first.remember("test", "key", lambda: 1) == 1
     later = History(records, asked + 1)  # the question itself has become known
-    assert later.remember(shelf, "key", lambda: 2) == 2
+    assert later.remember("test", "key", lambda: 2) == 2
     quiet = min([int(records.questions.asked_ms[201]), asked + 1000, *_next(records, asked)])
-    assert History(records, quiet).remember(shelf, "key", lambda: 3) == 2
+    assert History(records, quiet).remember("test", "key", lambda: 3) == 2
 
 
 def _next(records: Records, moment: int) -> list[int]:

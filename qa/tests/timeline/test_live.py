@@ -274,7 +274,7 @@ def test_unknown_people_words_and_tags(start: Advisor, now: int) -> None:
             Asked(10**7 + 3, "something later", at_ms=now + 3 * DAY_MS),
         ]
     )
-    found = advisor.ask(Question("A zither?", tags=["music"]), top=3)
+    found = advisor.ask(Question("A zither?", tags=["music"]), k=3)
     assert {free, 10**9} <= {person.user for person in found.people}
     assert found.notes == ()
     mine = next(person for person in found.people if person.user == free)
@@ -318,7 +318,7 @@ def test_a_person_is_forgotten(one_by_one: Advisor, site: Site, tmp_path: Path) 
     without = one_by_one.observe([Forgotten(first)])
     assert int(without.history.codes(first)) == -1
     assert first not in without.history.users
-    people = [person.user for person in without.ask(question, top=50).people]
+    people = [person.user for person in without.ask(question, k=50).people]
     assert first not in people
     assert len(without.history.answers) == len(one_by_one.history.answers)
     opened = Advisor.load(without.save(tmp_path / "model"))
@@ -331,12 +331,12 @@ def test_a_person_is_forgotten(one_by_one: Advisor, site: Site, tmp_path: Path) 
 def test_newcomers_stay_welcome(start: Advisor, events: list[Event]) -> None:
     advisor = start.welcome([Newcomer(10**8, tags=("tomatoes",)), Newcomer(10**8 + 1)])
     later = advisor.observe(events[:500])
-    found = later.ask(Question("Tomatoes?", tags=["tomatoes"]), top=200)
+    found = later.ask(Question("Tomatoes?", tags=["tomatoes"]), k=200)
     assert 10**8 in {person.user for person in found.people}
     assert 10**8 not in later.history.users
     gone = later.observe([Forgotten(10**8)])
     assert gone.newcomers == (Newcomer(10**8 + 1),)
-    found = gone.ask(Question("Tomatoes?", tags=["tomatoes"]), top=200)
+    found = gone.ask(Question("Tomatoes?", tags=["tomatoes"]), k=200)
     assert 10**8 not in {person.user for person in found.people}
 
 

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atpgraph_qa.timeline.memo import Memo, Shelf
-
-NUMBERS: Shelf[int] = Shelf("numbers", keep=3)
-WORDS: Shelf[str] = Shelf("words", keep=1)
+from atpgraph_qa.timeline.memo import Memo
 
 
 @given(st.lists(st.integers(0, 5), max_size=40))
@@ -23,24 +20,24 @@ def test_keeps_the_last_used_and_no_more(asked: list[int]) -> None:
             assert number not in kept
             return number * 10
 
-        assert memo.get(NUMBERS, number, make) == number * 10
+        assert memo.get("numbers", number, make, keep=3) == number * 10
         made.append(number)
     assert len(memo) == min(3, len(set(asked)))
 
 
-def test_shelves_do_not_get_in_each_others_way() -> None:
+def test_kinds_do_not_get_in_each_others_way() -> None:
     memo = Memo()
-    assert memo.get(NUMBERS, "key", lambda: 1) == 1
-    assert memo.get(WORDS, "key", lambda: "one") == "one"
-    assert memo.get(NUMBERS, "key", lambda: 2) == 1
+    assert memo.get("numbers", "key", lambda: 1) == 1
+    assert memo.get("words", "key", lambda: "one") == "one"
+    assert memo.get("numbers", "key", lambda: 2) == 1
     memo.clear()
-    assert memo.get(NUMBERS, "key", lambda: 3) == 3
+    assert memo.get("numbers", "key", lambda: 3) == 3
 
 
 def test_objects_stand_for_themselves_and_stay_alive() -> None:
     memo = Memo()
     for number in range(50):  # ids of objects that are gone would be used again
-        assert memo.get(NUMBERS, object(), lambda number=number: number) == number  # type: ignore[misc]
+        assert memo.get("numbers", object(), lambda number=number: number) == number  # type: ignore[misc]
 
 
 def test_threads_may_share_it() -> None:
@@ -48,7 +45,7 @@ def test_threads_may_share_it() -> None:
 
     def work() -> None:
         asked = [number % 7 for number in range(2000)]
-        found = [memo.get(NUMBERS, number, lambda number=number: number) for number in asked]  # type: ignore[misc]
+        found = [memo.get("numbers", number, lambda number=number: number) for number in asked]  # type: ignore[misc]
         wrong.extend(a for a, b in zip(asked, found, strict=True) if a != b)
 
     threads = [Thread(target=work) for _ in range(4)]
@@ -57,7 +54,7 @@ def test_threads_may_share_it() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(memo) <= 3
+    assert len(memo) <= 2
 
 
 def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
@@ -70,9 +67,9 @@ def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
         return 7
 
     with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(memo.get, NUMBERS, "week", make)
+        first = threads.submit(memo.get, "numbers", "week", make)
         assert started.wait(60)
-        second = threads.submit(memo.get, NUMBERS, "week", make)
+        second = threads.submit(memo.get, "numbers", "week", make)
         go.set()
         assert (first.result(60), second.result(60), len(made)) == (7, 7, 1)
 
@@ -80,5 +77,5 @@ def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
 def test_an_error_is_not_kept() -> None:
     memo = Memo()
     with pytest.raises(ZeroDivisionError):
-        memo.get(NUMBERS, "key", lambda: 1 // 0)
-    assert memo.get(NUMBERS, "key", lambda: 3) == 3
+        memo.get("numbers", "key", lambda: 1 // 0)
+    assert memo.get("numbers", "key", lambda: 3) == 3

@@ -90,7 +90,7 @@ class Group(TyperGroup):
                 raise
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "atp"
-            message = error.format_message().rstrip(".")
+            message = error.format_message().rstrip(".").replace("Value error, ", "")
             message += "" if message.endswith("?") else "."
             say(f"atp: error: {message} See '{path} --help'.")
             code = getattr(error, "exit_code", 2)

@@ -66,7 +66,7 @@ def imports(
     output: Output,
     packages: Annotated[bool, opt("Write the requirements of installed packages instead.")] = False,
 ) -> None:
-    """Write the import graph of your Python's standard library."""
+    """Write the imports of your standard library, or which installed packages need which."""
     from atpgraph import datasets
 
     graph = datasets.installed_packages() if packages else datasets.python_imports()

@@ -13,7 +13,7 @@ import atpgraph
 from atpgraph.cli import options as opts
 from atpgraph.cli.console import Session, sized, table
 from atpgraph.cli.info import fidelity_lines, model_facts
-from atpgraph.cli.options import KERNELS, Reading, opt, output, value, values
+from atpgraph.cli.options import Reading, opt, output, value, values
 from atpgraph.errors import InputError
 from atpgraph.util.files import check_writable
 from atpgraph.util.memory import human_bytes, peak_megabytes
@@ -33,7 +33,7 @@ def embed(
     estimate: Annotated[bool, opt("Only estimate the memory and time of a fit.")] = False,
     dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 128,
     purpose: opts.Purpose = "reachability",
-    kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
+    kernel: opts.Kernel = "log",
     method: opts.Method = "auto",
     zero_weight: Annotated[
         str, opt("With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import atpgraph
 from atpgraph.cli import options as opts
@@ -11,8 +11,7 @@ from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, table
 from atpgraph.cli.info import fidelity_lines, info, model_facts
 from atpgraph.cli.nodes import answer_pairs, known_labels
-from atpgraph.cli.options import DIRECTIONS, FORMATS, ORDERS, Reading, arg, opt, output
-from atpgraph.util.checks import unknown_name
+from atpgraph.cli.options import FORMATS, Reading, arg, opt, output
 from atpgraph.util.files import check_writable
 
 app = Commands(help="Use a saved embedding: describe, query, add edges, export vectors.")
@@ -27,15 +26,11 @@ def top(
     model: Model,
     nodes: Annotated[list[str], arg("Labels of one or more nodes.")],
     direction: Annotated[
-        str,
-        opt(
-            "targets: nodes that they lead to; sources: nodes that lead to them.",
-            choices=DIRECTIONS,
-        ),
+        Literal["targets", "sources"], opt("Nodes that they lead to, or that lead to them.")
     ] = "targets",
     top: opts.Top = 10,
     order: Annotated[
-        str, opt("nearest: nearest levels first; score: largest scores first.", choices=ORDERS)
+        Literal["nearest", "score"], opt("Nearest levels first, or largest scores first.")
     ] = "nearest",
     all_: Annotated[
         bool, opt("With --order score, include nodes below the threshold.", "--all")
@@ -45,8 +40,6 @@ def top(
     ] = False,
 ) -> None:
     """Find the nodes that a node leads to, or that lead to it, nearest first."""
-    if direction not in DIRECTIONS:
-        raise unknown_name("direction", direction, DIRECTIONS)
     loaded = atpgraph.ATP.load(model)
     asked = known_labels(loaded.graph_, nodes)
     how: dict[str, Any] = {"threshold": None} if all_ else {}

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
@@ -33,8 +34,6 @@ KERNELS = ("log", "harmonic", "linear", "constant")
 PURPOSES = ("reachability", "paper")
 KINDS = ("hierarchy", "map", "levels", "objective")
 FORMATS = ("word2vec", "csv", "parquet", "npy")
-DIRECTIONS = ("targets", "sources")
-ORDERS = ("nearest", "score")
 
 # What the help shows for an option that takes a value.
 TAKES = {int: "N", float: "NUMBER", str: "TEXT", Path: "PATH", datetime.datetime: "TIME"}
@@ -93,6 +92,7 @@ Method = Annotated[
         "--method", "-m", choices=METHODS,
     ),
 ]  # fmt: skip
+Kernel = Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)]
 Purpose = Annotated[
     str,
     opt(
@@ -223,6 +223,8 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
                 kinds = [TAKES.get(kind) for kind in get_args(takes) or (takes,)]
                 info.metavar = info.metavar or kinds[0]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    # Lines of a paragraph are joined, so that the help fits any width.
+    run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.__doc__ or ""))
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import atpgraph
 from atpgraph.cli import options as opts
@@ -40,11 +40,8 @@ def reach(
     output: Annotated[Path | None, output("Write graph and index to this file (.npz).")] = None,
     memory: opts.Memory = None,
     index: Annotated[
-        str,
-        opt(
-            "Kind of index: forest (fastest answers), labels (64 bytes per node) or auto.",
-            choices=("auto", "forest", "labels"),
-        ),
+        Literal["auto", "forest", "labels"],
+        opt("Kind of index: forest (fastest answers) or labels (64 bytes per node)."),
     ] = "auto",
     estimate: Annotated[bool, opt("Only estimate the memory and time of an index.")] = False,
 ) -> None:
@@ -54,8 +51,6 @@ def reach(
 
     Repeat --descendants or --ancestors for the union over several nodes.
     """
-    if index not in ("auto", "forest", "labels"):
-        raise InputError(f"--index is {index}; choose auto, forest or labels.")
     asked = [bool(nodes), pairs is not None, bool(descendants), bool(ancestors)]
     if sum([*asked, estimate]) > 1 or not (any(asked) or output or estimate):
         raise InputError(

@@ -19,6 +19,7 @@ from atpgraph.util.threads import checkpoint
 
 _SLICE = 256  # edges between two looks at whether somebody interrupted
 _MANY = 10_000  # edges that are tried one by one; more are restored in bulk first
+_FEWEST = 32  # tries for which it pays to prepare the search
 _TRIES = 10**13  # most tries × nodes², below a second: a try takes about 60 ms at a million nodes
 
 
@@ -33,12 +34,14 @@ def restore(graph: DiGraph, removed: BoolArray, edges: IntArray) -> None:
     for latest in (False, True, False, True):
         if len(edges) <= min(_MANY, max(tries, _SLICE)):
             break
-        least = 1  # of what the order of the nodes has decided, a few more say little
+        least = 0  # of what the order of the nodes has decided, a few more say little
         rank = _ranks(graph.keep_edges(~removed), latest)
         agree = rank[graph.sources[edges]] < rank[graph.targets[edges]]
         removed[edges[agree]] = False
         edges = edges[~agree]
-    tried = edges[: max(tries, least)]
+    tried = edges[: max(tries if tries >= _FEWEST else 0, least)]
+    if not len(tried):
+        return
     for _ in _searched(graph, removed, tried, True):
         pass
 

@@ -49,7 +49,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
-_MANY_NODES = 500_000  # beyond, fewer rows are sampled: each costs a look at all nodes
+# Beyond, fewer rows are sampled for fidelity: each costs a look at all nodes. And there is time for
+# two rounds only, which leave many edges out unless rows draw more of them, and fewer far paths.
+_MANY_NODES = 500_000
+_FEW_ROUNDS = {"draws": 8, "edges": 3}
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
 _CANDIDATES = 64  # checked for each node that is asked for, nearest first
 
@@ -261,7 +264,8 @@ class ATP(Estimator):
 
     def _learn(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
         """Learn vectors from sampled paths and non-paths."""
-        how = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0)
+        drawn = _FEW_ROUNDS if paths.dag.n_nodes > _MANY_NODES else {}
+        how = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
         return fit_panels(paths, table, run=run.rows, descent=how, **self._solver_options(run))
 
     def _solver_options(self, run: Run) -> dict[str, Any]:
@@ -290,14 +294,16 @@ class ATP(Estimator):
 
     def _keep(self, vectors: list[FloatArray]) -> None:
         """Store the vectors, those of the learned solver in half precision; empty the list."""
-        highest = np.max([_largest(x) for x in vectors])
+        bounds = [(x.max(axis=0, initial=0.0), x.min(axis=0, initial=0.0)) for x in vectors]
+        largest = np.array([np.maximum(high, -low) for high, low in bounds])
+        highest = largest.max()
         if not np.isfinite(highest):
             raise InputError(
                 "The vectors grew beyond all bounds with a regularization of "
                 f"{self.settings_.regularization:g}; choose a smaller one."
             )
         # The last two components are biases and ones, which say nothing of the size of the others.
-        free = max(_largest(x[:, : max(x.shape[1] - 2, 1)]) for x in vectors)
+        free = largest[:, : max(self.n_components - 2, 1)].max()
         fits = _HALF[0] <= free and highest <= _HALF[1]
         kind: Any = np.float16 if self._is_learned and fits else np.float32
         self.source_ = vectors.pop(0).astype(kind, copy=False)  # freed before the next one
@@ -738,11 +744,6 @@ class ATP(Estimator):
                 "fidelity": str(self.fidelity_ or "not measured"),
             }
         return html_table(f"{type(self).__name__}, {state}", rows)
-
-
-def _largest(x: FloatArray) -> float:
-    """Return the largest absolute value."""
-    return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
 
 
 def _labels_in(graph: DiGraph, nodes: Any) -> list[Any]:

@@ -228,7 +228,7 @@ def learn_changes(model: Any, growth: Growth) -> Factorization:
     start = np.concatenate([model.source_, blank]), np.concatenate([model.target_, blank])
     if model.zero_:
         start[0][:, -2] += np.float32(model.zero_)
-    fit = Factorization(*start, np.zeros(0), 0, True, model.margin_)
+    fit = Factorization(*start, np.zeros(0), 0, model.margin_)
     for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
             fit = fit_panels(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,8 @@ from atpgraph.util.random import RandomState, generator
 from atpgraph.util.threads import Workers
 
 _SWEEPS, _LEAST_GAIN = 4, 1e-5  # of coordinate descent in a row
+_LEAST_FALL = 1e-4  # of the objective in an iteration, relative to it
+_KIND = np.dtype(np.float32)  # of the vectors
 _MOST_TASKS = 256
 _LEAST_TASK = 4_000_000  # products of two numbers, about a millisecond
 _ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
@@ -42,7 +43,6 @@ class Factorization:
     target: FloatArray
     objective: Float64Array  # value after each iteration
     n_iter: int
-    converged: bool  # whether the relative change of the objective fell to the tolerance
     margin: float = 0.0  # how far below 0 the scores of pairs without a path were put
 
 
@@ -148,10 +148,8 @@ def factorize(
     zero_weight: float = 0.0,
     regularization: float = 0.01,
     max_iter: int = 10,
-    tol: float = 1e-4,
     n_jobs: int | None = None,
     random_state: RandomState = None,
-    dtype: npt.DTypeLike = np.float32,
     loop: Loop | None = None,
 ) -> Factorization:
     """Factorize M over the reachable pairs, M never written out.
@@ -162,7 +160,7 @@ def factorize(
     + λ (Σ_i |R(i)| ‖s_i‖² + Σ_j |R⁻¹(j)| ‖t_j‖²)
 
     by solving for all rows, then for all columns, in turn, up to `max_iter` times or until the
-    objective falls by less than `tol` times its value. No step raises the objective. `rows` and
+    objective hardly falls. No step raises the objective. `rows` and
     `columns` hold the descendants and ancestors, `table` f(Δ) for Δ = 0, 1, …; `zero_weight` is w0
     and `regularization` λ. The result does not depend on `n_jobs`. The state is saved to `loop`
     after an iteration, and resumed from there.
@@ -185,21 +183,18 @@ def factorize(
     whole_number("max_iter", max_iter)
     real_number("zero_weight", zero_weight, most=1.0)
     real_number("regularization", regularization)
-    kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise InputError(f"The vectors can be float32 or float64, not {kind}.")
     down = ImplicitMatrix.of_rows(rows, levels)
     up = ImplicitMatrix.of_columns(columns, levels)
     values = np.asarray(table, dtype=np.float64)
     if len(values) < down.n_levels:
         raise InputError(f"The kernel table has {len(values)} entries for {down.n_levels} levels.")
     values = values[: max(down.n_levels, 1)]
-    coefficients = np.ascontiguousarray(values.astype(kind)[:, None])
+    coefficients = np.ascontiguousarray(values.astype(_KIND)[:, None])
     n_pairs, total, square = up.moments(values)  # as the objective comes from the columns
     mean = total / max(n_pairs, 1)
 
     rng = generator(random_state)
-    S, T = (_first_vectors(rng, n_components, mean, matrix, kind) for matrix in (down, up))
+    S, T = (_first_vectors(rng, n_components, mean, matrix) for matrix in (down, up))
     tasks = {id(matrix): matrix.tasks(T.shape[1]) for matrix in (down, up)}
     history: list[float] = []
     converged = n_pairs == 0
@@ -207,11 +202,11 @@ def factorize(
     with Workers(n_jobs) as pool, stage("factorize", max_iter) as progress:
 
         def solve(matrix: ImplicitMatrix, vectors: FloatArray, x: FloatArray) -> float:
-            shared = np.zeros((x.shape[1], x.shape[1]), dtype=kind)
+            shared = np.zeros((x.shape[1], x.shape[1]), dtype=_KIND)
             if zero_weight:
                 # Not by BLAS, where the bytes depend on its number of threads.
                 gram = np.einsum("ij,ik->jk", vectors, vectors, dtype=np.float64)
-                shared += (zero_weight * gram).astype(kind)
+                shared += (zero_weight * gram).astype(_KIND)
             penalty = float(regularization)
             how = Solve(n_components, shared, 1.0 - zero_weight, penalty, _SWEEPS, _LEAST_GAIN)
 
@@ -232,30 +227,27 @@ def factorize(
             history.append(square + fit + penalty)
             progress.advance()
             if len(history) > 1:
-                converged = history[-2] - history[-1] <= tol * abs(history[-2])
+                converged = history[-2] - history[-1] <= _LEAST_FALL * abs(history[-2])
             if loop is not None:
                 done = converged or len(history) == max_iter
                 facts = {"history": history, "converged": bool(converged)}
                 loop.keep(lambda: {"source": S, "target": T}, facts, at_once=done)
     source, target = _balanced(S[:, :n_components], T[:, :n_components])
-    return Factorization(source, target, np.array(history), len(history), converged)
-
-
-def padded(vectors: FloatArray, kind: np.dtype[Any]) -> FloatArray:
-    """Return a copy with zero columns added up to the width that the kernels want."""
-    n, k = vectors.shape
-    wide = np.zeros((n, -(-k // TILE) * TILE), dtype=kind)
-    wide[:, :k] = vectors
-    return wide
+    return Factorization(source, target, np.array(history), len(history))
 
 
 def _first_vectors(
-    rng: np.random.Generator, k: int, mean: float, matrix: ImplicitMatrix, kind: np.dtype[Any]
+    rng: np.random.Generator, k: int, mean: float, matrix: ImplicitMatrix
 ) -> FloatArray:
-    """Random vectors whose products are about the mean of M; zero where a row is empty."""
-    draws = rng.random((len(matrix.levels), k)) * (2.0 * np.sqrt(mean / k))
-    draws[matrix.forest.sizes == 0] = 0.0
-    return padded(draws, kind)
+    """Random vectors whose products are about the mean of M; zero where a row is empty.
+
+    They are padded with zeros to the width that the kernels want.
+    """
+    n = len(matrix.levels)
+    vectors = np.zeros((n, -(-k // TILE) * TILE), dtype=_KIND)
+    vectors[:, :k] = rng.random((n, k)) * (2.0 * np.sqrt(mean / k))
+    vectors[matrix.forest.sizes == 0] = 0.0
+    return vectors
 
 
 def _balanced(S: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -309,7 +309,7 @@ class _Learning:
             for vectors, total in zip((self.source, self.target), self.sums, strict=True):
                 np.divide(total, np.float32(int(self.descent.averaged * rounds)), out=vectors)
         source, target = self.finished()
-        return Factorization(source, target, np.array(history), len(history), True, self.margin)
+        return Factorization(source, target, np.array(history), len(history), self.margin)
 
     def planned(self, most: int, history: list[float]) -> int:
         """Return the number of rounds: once the loss is low, the first ones are over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from math import inf, isfinite
@@ -100,3 +101,11 @@ class Registry(dict[str, T]):
         for name in [names] if isinstance(names, str) else names:
             chosen |= self if name == "all" else {name: self[name]}
         return chosen
+
+
+def renamed_top(k: int, top: int | None) -> int:
+    """Return `k`, or `top`, its name before 0.3, with a warning."""
+    if top is None:
+        return k
+    warnings.warn("top is now k; the old name will be removed in 0.4.", DeprecationWarning, 3)
+    return top

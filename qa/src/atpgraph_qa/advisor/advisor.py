@@ -14,6 +14,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
+from atpgraph.util.checks import renamed_top
 from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_model
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
@@ -94,7 +95,7 @@ class Advisor:
 
     >>> rules = Policy(opted_out=frozenset({27}), newcomer_share=0.5)
     >>> opened = advisor.welcome([Newcomer(9001, tags=("tomatoes",))])
-    >>> found = opened.ask(question, rules, top=2)
+    >>> found = opened.ask(question, rules, k=2)
     >>> print(found.people[1].user, found.people[1].reasons[0].text)
     9001 newcomer, knows about tomatoes; nearest questions here: #158, #303, #318
     """
@@ -192,11 +193,14 @@ class Advisor:
 
         return Expertise.fit(History(self.history.records).posts(), **self.embedding)
 
-    def experts(self, top: int = 20, tag: str | None = None) -> tuple[Int64Array, Float64Array]:
-        """Return the users with the most expertise, overall or in a tag, and their scores."""
+    def experts(
+        self, k: int = 20, tag: str | None = None, *, top: int | None = None
+    ) -> tuple[Int64Array, Float64Array]:
+        """Return the k users with the most expertise, overall or in a tag, and their scores."""
+        k = renamed_top(k, top)
         if tag is None:
-            return self.expertise.experts(top)
-        return self.expertise.tag_experts(History(self.history.records).posts(), tag, top)
+            return self.expertise.experts(k)
+        return self.expertise.tag_experts(History(self.history.records).posts(), tag, k)
 
     def ask(
         self,
@@ -204,9 +208,10 @@ class Advisor:
         policy: Policy | Dispatcher | None = None,
         *,
         log: AskLog | None = None,
-        top: int = 5,
+        k: int = 5,
         least_confidence: float = LEAST_CONFIDENCE,
         ranker: Ranker | None = None,
+        top: int | None = None,
     ) -> Suggestions:
         """Suggest who should answer a question, with reasons.
 
@@ -217,8 +222,8 @@ class Advisor:
             Rules for whom to ask; a dispatcher has a log of its own.
         log : AskLog, optional
             Who was asked before, for caps and spread; the people suggested are added to it.
-        top : int
-            How many people.
+        k : int
+            How many people; its old name `top` will be removed in 0.4.
         least_confidence : float
             Say so if nobody reaches it.
         ranker : Ranker, optional
@@ -237,7 +242,7 @@ class Advisor:
             query,
             dispatcher,
             ranker=ranker or self.ranker,
-            top=top,
+            top=renamed_top(k, top),
             least_confidence=least_confidence,
         )
 
@@ -245,7 +250,7 @@ class Advisor:
         """Compute what all questions share, so that the first one does not have to wait for it."""
         last = self.history.n_questions - 1
         again = Query.again(self.history.records, last).question if last >= 0 else Question()
-        self.ask(again, top=1)
+        self.ask(again, k=1)
 
     @property
     def week_ms(self) -> int:
@@ -325,7 +330,7 @@ class Advisor:
         return replace(self, router=self.router.recalibrated(stated, happened))
 
     def unplaced(self) -> list[int]:
-        """Return the newcomers who cannot be placed, and so are never suggested."""
+        """Return the newcomers who cannot be ranked, and so are never suggested."""
         arrivals = self.open_history.records.newcomers
         return [user for user, arrival in arrivals.items() if not len(arrival.questions)]
 

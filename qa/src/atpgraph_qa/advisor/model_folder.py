@@ -346,51 +346,19 @@ def _embedding(file: Path) -> ATP:
     return atp
 
 
-def columns_of(records: Records) -> dict[str, AnyArray]:
-    """Return the columns of settled records by name, texts aside."""
+def _arrays(records: Records) -> dict[str, AnyArray]:
+    """Return settled records as arrays, texts as JSON."""
     arrays: dict[str, AnyArray] = {"users": records.users}
     for name in _TABLES:
         table = getattr(records, name)
         arrays |= {f"{name}_{f.name}": getattr(table, f.name) for f in fields(table)}
     arrays |= {"tags_indptr": records.tags.indptr, "tags_tags": records.tags.tags}
-    parts = ("indptr", "indices", "data")
-    return arrays | {f"words_{part}": getattr(records.corpus.counts, part) for part in parts}
-
-
-def names_of(records: Records) -> dict[str, list[str]]:
-    """Return the names of the tags and words of settled records, in their order."""
-    vocabulary = records.corpus.vocabulary
-    return {
-        "tags": records.tags.names,
-        "words": sorted(vocabulary, key=vocabulary.__getitem__),
-    }
-
-
-def records_of(
-    arrays: dict[str, AnyArray], texts: TextTable, names: dict[str, list[str]]
-) -> Records:
-    """Return the records that :func:`columns_of` and :func:`names_of` took apart."""
-    tables: dict[str, Any] = {
-        name: kind(*(arrays[f"{name}_{f.name}"] for f in fields(kind)))
-        for name, kind in _TABLES.items()
-    }
-    data, indices, indptr = (arrays[f"words_{part}"] for part in ("data", "indices", "indptr"))
-    shape = len(tables["questions"]), len(names["words"])
-    corpus = Corpus(
-        {word: code for code, word in enumerate(names["words"])},
-        sparse.csc_matrix((data, indices, indptr), shape=shape),
-    )
-    tags = QuestionTags(names["tags"], arrays["tags_indptr"], arrays["tags_tags"])
-    return Records(users=arrays["users"], **tables, tags=tags, texts=texts, corpus=corpus)
-
-
-def _arrays(records: Records) -> dict[str, AnyArray]:
-    """Return the records as arrays, texts as JSON."""
-    texts = {"titles": list(records.texts.titles), **names_of(records)}
-    encoded = {name: as_bytes(_json_lines(lines)) for name, lines in texts.items()}
-    columns = columns_of(records)
-    columns["words_data"] = columns["words_data"].astype(np.float32)  # counts: half the file
-    return columns | encoded
+    vocabulary, counts = records.corpus.vocabulary, records.corpus.counts
+    arrays |= {"words_indptr": counts.indptr, "words_indices": counts.indices}
+    arrays["words_data"] = counts.data.astype(np.float32)  # counts: half the file
+    words = sorted(vocabulary, key=vocabulary.__getitem__)
+    texts = {"titles": list(records.texts.titles), "tags": records.tags.names, "words": words}
+    return arrays | {name: as_bytes(_json_lines(lines)) for name, lines in texts.items()}
 
 
 def _json_lines(lines: list[str]) -> str:
@@ -408,15 +376,26 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
     check_pointers(arrays["tags_indptr"], len(arrays["tags_tags"]))
     _check_words(words, arrays["words_indptr"], arrays["words_indices"])
     kinds = {"b": np.bool_, "i": np.int64, "f": np.float64}
-    columns = {
+    arrays = {
         name: arrays[name]
         if name in ("words_indptr", "words_indices")
         else arrays[name].astype(kinds[field.kind], copy=False)
         for name, field in _FIELDS.items()
         if field.kind in kinds
     }
-    texts = TextTable(TextLines.of(titles), TextLines.of([""] * n))
-    return records_of(columns, texts, {"tags": tags, "words": words})
+    tables: dict[str, Any] = {
+        name: kind(*(arrays[f"{name}_{f.name}"] for f in fields(kind)))
+        for name, kind in _TABLES.items()
+    }
+    data, indices, indptr = (arrays[f"words_{part}"] for part in ("data", "indices", "indptr"))
+    counts = sparse.csc_matrix((data, indices, indptr), shape=(n, len(words)))
+    return Records(
+        users=arrays["users"],
+        **tables,
+        tags=QuestionTags(tags, arrays["tags_indptr"], arrays["tags_tags"]),
+        texts=TextTable(TextLines.of(titles), TextLines.of([""] * n)),
+        corpus=Corpus({word: code for code, word in enumerate(words)}, counts),
+    )
 
 
 def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:

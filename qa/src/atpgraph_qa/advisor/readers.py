@@ -23,36 +23,29 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from atpgraph.util.arrays import AnyArray, Float64Array, Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
-from atpgraph_qa.advisor.hierarchy import Hierarchy
-from atpgraph_qa.advisor.model_folder import columns_of, names_of, records_of
-from atpgraph_qa.advisor.newcomers import newcomer_from_json
 from atpgraph_qa.advisor.reasons import Reason
 from atpgraph_qa.advisor.suggest import Ranker
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.ranking.weekly import WEEKS, Posts, WeeklyStats, weekly_stats
-from atpgraph_qa.text.model import OnnxText, StaticText
-from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Forgotten, Newcomer, Voted
+from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.meaning import Meaning
-from atpgraph_qa.timeline.query import Query, Question
-from atpgraph_qa.timeline.tables import Buffer, Grouped, TextLines, TextTable
+from atpgraph_qa.timeline.memo import Memo
+from atpgraph_qa.timeline.query import Query
+from atpgraph_qa.timeline.tables import Buffer, TextLines
 
 _SPARE = 4096  # bytes at least that an array may grow by
 _INDEXES = ("by_question", "by_owner", "by_asker", "by_tag")
-_TEXT_MODELS: dict[str, Any] = {kind.__name__: kind for kind in (OnnxText, StaticText)}
-_SENT: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (Asked, Answered, Accepted, Voted, Forgotten, Newcomer, Question, Reason)
-}
 
 
 class Readers:
@@ -105,12 +98,11 @@ class Readers:
             # Statistics of a week take seconds: computed once, here, while the readers go on.
             self.restart(after)
             return
-        name = f"{function.__module__}:{function.__qualname__}"
         with self._changing:
             self._advisor = after
             for reader in self._readers:
                 with contextlib.suppress(OSError):  # it is replaced when it is next asked
-                    reader.send("change", name, *arguments)
+                    reader.send("change", name_of(function), *arguments)
 
     def restart(self, advisor: Advisor) -> None:
         """Restart from an advisor; questions go to the old readers until the new ones are ready."""
@@ -219,19 +211,72 @@ class _Reader:
             self.process.wait()
 
 
+def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
+    """Return a message as JSON; `put` takes the arrays and says where each is."""
+
+    def plain(value: Any) -> Any:
+        kind = {"@": name_of(type(value))}
+        match value:
+            case np.ndarray():
+                return {"@": "array", "at": put(value)}
+            case csc_matrix():
+                parts = value.data, value.indices, value.indptr
+                return {"@": "matrix", "parts": parts, "shape": value.shape}
+            case Router():
+                return kind | {"learned": value.to_json()}
+            case TextModel():
+                return kind | {"files": [str(file) for file in value.files], "name": value.name}
+            case TextLines():
+                return kind | {"ends": value.ends, "data": value.data}
+            case Memo():
+                return kind
+        return kind | {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+
+    return json.dumps(message, default=plain).encode()
+
+
+def decoded(raw: bytes, get: Callable[[Any], AnyArray]) -> Any:
+    """Return the message that :func:`encoded` wrote; `get` finds arrays."""
+
+    def restored(entry: dict[str, Any]) -> Any:
+        match entry.pop("@", None):
+            case None:
+                return entry
+            case "array":
+                return get(entry["at"])
+            case "matrix":
+                return csc_matrix(tuple(entry["parts"]), shape=entry["shape"])
+            case name:
+                kind = named(name)
+        if "learned" in entry:
+            return kind.from_json(entry["learned"])
+        if "files" in entry:
+            return kind(*map(Path, entry["files"]), entry["name"])
+        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()})
+
+    return json.loads(raw, object_hook=restored)
+
+
+def name_of(what: Any) -> str:
+    """Return the name by which :func:`named` finds a class or function of this package."""
+    return f"{what.__module__}:{what.__qualname__}"
+
+
+def named(name: str) -> Any:
+    """Return what has this name."""
+    module, _, path = name.partition(":")
+    return attrgetter(path)(import_module(module))
+
+
 def send(pipe: IO[bytes], message: Any) -> None:
     """Write a message: the length of its JSON, the JSON, and the bytes of its arrays."""
     arrays: list[AnyArray] = []
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            arrays.append(np.ascontiguousarray(value))
-            return {"array": value.dtype.str, "size": len(value)}
-        if isinstance(value, Router):
-            return {"router": value.to_json()}
-        return {"@": type(value).__name__, **asdict(value)}
+    def put(array: AnyArray) -> tuple[str, int]:
+        arrays.append(np.ascontiguousarray(array))
+        return array.dtype.str, len(array)
 
-    head = json.dumps(message, default=plain).encode()
+    head = encoded(message, put)
     pipe.write(len(head).to_bytes(8, "little") + head)
     for array in arrays:
         pipe.write(array.data)
@@ -249,19 +294,11 @@ def receive(pipe: IO[bytes]) -> Any:
 
     arrays: list[AnyArray] = []
 
-    def restored(entry: dict[str, Any]) -> Any:
-        if "array" in entry:
-            arrays.append(np.empty(entry["size"], dtype=entry["array"]))
-            return arrays[-1]
-        if "router" in entry:
-            return Router.from_json(entry["router"])
-        if "@" not in entry:
-            return entry
-        kind = _SENT[entry.pop("@")]
-        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()})
+    def get(at: tuple[str, int]) -> AnyArray:
+        arrays.append(np.empty(at[1], dtype=at[0]))
+        return arrays[-1]
 
-    size = int.from_bytes(exactly(8), "little")
-    message = json.loads(exactly(size), object_hook=restored)
+    message = decoded(exactly(int.from_bytes(exactly(8), "little")), get)
     for array in arrays:
         array[:] = np.frombuffer(exactly(array.nbytes), dtype=array.dtype)
     return message
@@ -276,11 +313,7 @@ def serve(folder: Path, requests: IO[bytes], answers: IO[bytes]) -> None:
     while True:
         match receive(requests):
             case "change", name, *arguments:
-                module, _, path = name.partition(":")
-                function: Any = import_module(module)
-                for part in path.split("."):
-                    function = getattr(function, part)
-                advisor = function(advisor, *arguments)
+                advisor = named(name)(advisor, *arguments)
             case "scores", question, asked_ms, people:
                 query = Query(advisor.open_history, asked_ms, question)
                 codes = query.history.codes(people)
@@ -296,73 +329,45 @@ def share(advisor: Advisor, folder: Path) -> None:
     """Write an advisor to two files: arrays that readers map, and JSON."""
     records = advisor.history.records.settled()
     history = History(records, advisor.history.now)
-    week, titles = weekly_stats(history), TextLines.of(records.texts.titles)
-    arrays = columns_of(records) | {"title_ends": titles.ends, "title_data": titles.data}
-    for name in _INDEXES:
-        index: Grouped = getattr(records, name)
-        arrays |= {f"{name}_indptr": index.indptr, f"{name}_positions": index.positions}
-    arrays |= {f"posts_{name}": part for name, part in week.posts._asdict().items()}
-    own = [f.name for f in fields(week) if isinstance(getattr(week, f.name), np.ndarray)]
-    arrays |= {f"week_{name}": getattr(week, name) for name in own}
-    arrays |= {"level_users": advisor.hierarchy.users, "level_level": advisor.hierarchy.level}
-    meaning, model = records.meaning, records.text_model
-    if meaning is not None:
-        arrays["vectors"] = meaning.vectors
-    spans: dict[str, tuple[str, tuple[int, ...], int, int]] = {}
+    week = weekly_stats(history)
     with (folder / "arrays").open("wb") as out:
-        for name, array in arrays.items():
+
+        def put(array: AnyArray) -> tuple[str, tuple[int, ...], int, int]:
             start = -(-out.tell() // mmap.PAGESIZE) * mmap.PAGESIZE
             out.seek(start)
             out.write(np.ascontiguousarray(array).data)
             row = max(array[:1].nbytes, array.itemsize)
             room = len(array) + (array.nbytes // 4 + _SPARE) // row
-            spans[name] = array.dtype.str, array.shape, start, room
             out.seek(start + room * row)  # a hole: it takes no space
+            return array.dtype.str, array.shape, start, room
+
+        bare = replace(advisor, history=history, fitted=None, stored=None, embedding={}, ignored=())
+        indexes = {name: getattr(records, name) for name in _INDEXES}
+        own = {f.name: getattr(week, f.name) for f in fields(week) if f.name != "known"}
+        written = encoded((bare, indexes, week.known.now, own), put)
         out.truncate(max(out.tell(), 1))
-    told = {
-        "arrays": spans,
-        "names": names_of(records),
-        "now": history.now,
-        "week": week.known.now,
-        "router": advisor.router.to_json(),
-        "top": advisor.hierarchy.top,
-        "newcomers": [asdict(person) for person in advisor.newcomers],
-        "text": model and [type(model).__name__, [str(file) for file in model.files], model.name],
-    }
-    (folder / "advisor.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "advisor.json").write_bytes(written)
 
 
 def attach(folder: Path) -> Advisor:
     """Return the advisor that :func:`share` wrote; its arrays are the pages of the file."""
-    told = json.loads((folder / "advisor.json").read_text(encoding="utf-8"))
     with (folder / "arrays").open("rb") as opened:
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
-    arrays: dict[str, AnyArray] = {}
-    for name, (dtype, shape, start, room) in told["arrays"].items():
+
+    def get(at: tuple[str, list[int], int, int]) -> AnyArray:
+        dtype, shape, start, room = at
         buffer = Buffer((room, *shape[1:]), np.dtype(dtype), mapped, start)
         buffer.used = shape[0]
-        arrays[name] = np.ndarray(shape, np.dtype(dtype), buffer)
-    titles = TextLines(arrays["title_ends"], arrays["title_data"])
-    texts = TextTable(titles, TextLines.of([""] * len(titles)))
-    records = records_of(arrays, texts, told["names"])
-    if told["text"]:
-        kind, files, name = told["text"]
-        model = _TEXT_MODELS[kind](*map(Path, files), name)
-        records = replace(records, meaning=Meaning(model, arrays["vectors"]))
-    for name in _INDEXES:
-        sizes = {"by_question": records.answers.question, "by_owner": records.answers.owner}
-        sizes |= {"by_asker": records.questions.asker, "by_tag": records.tags.tags}
-        parts = arrays[f"{name}_indptr"], arrays[f"{name}_positions"], len(sizes[name])
-        vars(records)[name] = Grouped(*parts)
-    posts = Posts(*(arrays[f"posts_{name}"] for name in Posts._fields))
-    own = {name[5:]: array for name, array in arrays.items() if name.startswith("week_")}
-    known = History(records.with_nobody(), told["week"])
-    week = WeeklyStats(known=known, posts=posts, **own)
-    records.memo.get(WEEKS, (records, told["week"]), lambda: week)
-    hierarchy = Hierarchy(arrays["level_users"], arrays["level_level"], told["top"])
-    newcomers = tuple(newcomer_from_json(entry, "a message") for entry in told["newcomers"])
-    history = History(records, told["now"])
-    return Advisor(history, Router.from_json(told["router"]), newcomers, hierarchy=hierarchy)
+        return np.ndarray(tuple(shape), np.dtype(dtype), buffer)
+
+    advisor: Advisor
+    advisor, indexes, monday, own = decoded((folder / "advisor.json").read_bytes(), get)
+    records = advisor.history.records
+    vars(records).update(indexes)
+    own["posts"] = Posts(*own["posts"])
+    week = WeeklyStats(known=History(records.with_nobody(), monday), **own)
+    records.memo.get(WEEKS, (records, monday), lambda: week)
+    return advisor
 
 
 if __name__ == "__main__":

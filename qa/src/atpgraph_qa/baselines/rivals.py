@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import LEARNED, Baseline, UserScore
+from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.data.site import DAY_MS, NOBODY, find_ids
 from atpgraph_qa.simulation import community as rules
 from atpgraph_qa.simulation.dump import read_truth
@@ -46,9 +46,7 @@ class ColdRoute(Baseline):
             users[users >= 0],
             np.unique(history.tags.tags),
         )
-        self._machine = history.remember(
-            LEARNED, ("machine", self.random_state), lambda: self._sampled(history)
-        )
+        self._machine = self._sampled(history)
         return self
 
     def _sampled(self, history: History) -> Any:

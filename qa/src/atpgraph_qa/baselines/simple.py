@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,14 +13,10 @@ from atpgraph.util.random import generator
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Pool, Query
 
 EVERY = 5
 MOST_ANSWERS = 10
-# What methods share, by kind: models learned once for a split, and what is computed every week.
-LEARNED: Shelf[Any] = Shelf("learned by baselines", keep=8)
-WEEKLY: Shelf[Any] = Shelf("computed by baselines", keep=64)
 
 
 class Baseline(ABC):

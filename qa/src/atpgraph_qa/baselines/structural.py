@@ -14,19 +14,12 @@ from atpgraph.embedding.estimator import ATP
 from atpgraph.embedding.growth import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import WEEKLY, UserScore
+from atpgraph_qa.baselines.simple import UserScore
 from atpgraph_qa.baselines.text import TopicSpace
-from atpgraph_qa.competition import Competition, Ega, competition_graph
+from atpgraph_qa.competition import Ega, competition_graph
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query
-
-
-def _competition(history: History, ega: Ega) -> Competition:
-    found: Competition = history.remember(
-        WEEKLY, ("graph", ega), lambda: competition_graph(history.posts(), ega=ega)
-    )
-    return found
 
 
 def _at_nodes(values: Any, nodes: Int64Array, otherwise: float = 0.0) -> Float64Array:
@@ -50,15 +43,10 @@ class Level(UserScore):
 
     def fit(self, history: History) -> Self:
         """Break the cycles and find the levels."""
-
-        def make() -> Float64Array:
-            competition = _competition(history, "none")
-            if not competition.graph.n_edges:
-                return np.zeros(history.n_users)
+        competition, self._levels = competition_graph(history.posts()), np.zeros(history.n_users)
+        if competition.graph.n_edges:
             broken = break_cycles(competition.graph, "h-voting", random_state=self.random_state)
-            return _at_nodes(levels(broken.dag), competition.user_nodes(history.users))
-
-        self._levels: Float64Array = history.remember(WEEKLY, ("levels", self.random_state), make)
+            self._levels = _at_nodes(levels(broken.dag), competition.user_nodes(history.users))
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
@@ -75,16 +63,12 @@ class Qdee(UserScore):
     name = "qdee"
 
     def fit(self, history: History) -> Self:
-        """Agony ranks of users and questions."""
-
-        def make() -> tuple[Float64Array, Int64Array, Float64Array]:
-            competition = _competition(history, "all-pairs")
-            graph = competition.graph
-            rank = agony(graph).centred if graph.n_edges else np.zeros(graph.n_nodes)
-            expertise = _at_nodes(rank, competition.user_nodes(history.users), -np.inf)
-            return expertise, competition.question_nodes(history.questions.id), rank
-
-        self._expertise, self._question, self._rank = history.remember(WEEKLY, "agony", make)
+        """Find the agony ranks of users and questions."""
+        competition = competition_graph(history.posts(), ega="all-pairs")
+        graph = competition.graph
+        self._rank = agony(graph).centred if graph.n_edges else np.zeros(graph.n_nodes)
+        self._expertise = _at_nodes(self._rank, competition.user_nodes(history.users), -np.inf)
+        self._question = competition.question_nodes(history.questions.id)
         self._resolved = np.flatnonzero((history.best_answer >= 0) & (self._question >= 0))
         return self
 
@@ -119,7 +103,7 @@ class Structure:
     """
 
     def __init__(self, history: History, settings: AtpSettings, random_state: int = 0) -> None:
-        competition = _competition(history, settings.ega)
+        competition = competition_graph(history.posts(), ega=settings.ega)
         self.settings = settings
         self.user_node = competition.user_nodes(history.users)
         self.question_node = competition.question_nodes(history.questions.id)
@@ -137,14 +121,6 @@ class Structure:
                 n_jobs=1,
             ).fit(competition.graph)
             self.user_target = _at_nodes(self.atp.target_, self.user_node)
-
-    @classmethod
-    def of(cls, history: History, settings: AtpSettings, random_state: int = 0) -> Structure:
-        """Return the structure of a history, embedded once for all methods that ask for it."""
-        made: Structure = history.remember(
-            WEEKLY, (settings, random_state), lambda: cls(history, settings, random_state)
-        )
-        return made
 
     @cached_property
     def _fold_in(self) -> FoldIn:
@@ -216,7 +192,7 @@ class PaperAtp(UserScore):
 
     def update(self, history: History) -> Self:
         """Rebuild the graph; find the topics of new questions."""
-        self._structure = Structure.of(history, self.settings, self.random_state)
+        self._structure = Structure(history, self.settings, self.random_state)
         seen = self._topics.of_questions(history)[self._structure.resolved]
         self._seen = seen / np.maximum(np.linalg.norm(seen, axis=1, keepdims=True), 1e-12)
         return self
@@ -238,7 +214,7 @@ class FoldedAtp(UserScore):
 
     def fit(self, history: History) -> Self:
         """Embed the graph."""
-        self._structure = Structure.of(history, self.settings, self.random_state)
+        self._structure = Structure(history, self.settings, self.random_state)
         return self
 
     def all_scores(self, query: Query) -> Float64Array:

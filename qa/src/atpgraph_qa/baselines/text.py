@@ -15,9 +15,8 @@ from scipy import sparse
 
 from atpgraph.errors import MissingDependencyError
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.baselines.simple import LEARNED, WEEKLY, Baseline, UserScore
+from atpgraph_qa.baselines.simple import Baseline, UserScore
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 
 _EPOCHS = 20  # of Doc2Vec
@@ -32,14 +31,14 @@ class TextSpace(ABC):
     def __init__(self, history: History, random_state: int) -> None:
         self.width = history.corpus.n_words(history.n_questions)
         self.rows = np.zeros((0, self.size))
+        self._last: tuple[Query | None, Float64Array | None] = None, None
         self.model = self.learn(history, random_state)
 
     @classmethod
     def of(cls, history: History, random_state: int) -> Self:
         """Return the space of a history, learned once for all methods that ask for it."""
         key = cls, random_state
-        space: Self = history.remember(LEARNED, key, lambda: cls(history, random_state))
-        return space
+        return history.remember("texts", key, lambda: cls(history, random_state))
 
     @abstractmethod
     def learn(self, history: History, random_state: int) -> Any:
@@ -60,14 +59,17 @@ class TextSpace(ABC):
 
     def of_question(self, query: Query) -> Float64Array | None:
         """Return the vector of a question; None for one without known words."""
+        if self._last[0] is not query:
+            self._last = query, self._vector(query)
+        return self._last[1]
+
+    def _vector(self, query: Query) -> Float64Array | None:
         codes, counts = query.terms
         codes, counts = codes[codes < self.width], counts[codes < self.width]
         if not len(codes) or self.model is None:
             return None
         row = sparse.csr_matrix((counts, codes, [0, len(codes)]), shape=(1, self.width))
-        return query.history.records.memo.get(
-            VECTORS, (self, query), lambda: np.asarray(self.vectors(row)[0])
-        )
+        return np.asarray(self.vectors(row)[0])
 
     def counts(self, history: History) -> Any:
         """Return the words of the questions so far in sparse rows; hidden questions have none."""
@@ -76,9 +78,6 @@ class TextSpace(ABC):
         if present.all():
             return counts
         return sparse.csr_matrix(sparse.diags(present.astype(np.float64)) @ counts)
-
-
-VECTORS: Shelf[Float64Array] = Shelf("vectors of a question", keep=3)
 
 
 class WordSpace(TextSpace):
@@ -210,9 +209,7 @@ class Profile(UserScore):
 
     def update(self, history: History) -> Self:
         """Recompute the profiles from all known answers; the vectors of texts stay."""
-        self._profiles = history.remember(
-            WEEKLY, ("profiles", self._space), lambda: self._sums(history)
-        )
+        self._profiles = self._sums(history)
         return self
 
     def _sums(self, history: History) -> Any:
@@ -275,9 +272,7 @@ class CqaRank(Baseline):
         """Recompute interests and standings from all that is known; the topics stay."""
         seen_topics = self._topics.of_questions(history)
         if seen_topics.shape[1]:
-            self._interest, self._standing = history.remember(
-                WEEKLY, ("standings", self._topics), lambda: _stand(history, seen_topics)
-            )
+            self._interest, self._standing = _stand(history, seen_topics)
             self._entropies = _entropy(self._interest)
         return self
 

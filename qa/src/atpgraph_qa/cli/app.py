@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
-from atpgraph.cli.console import Session, table
-from atpgraph.cli.options import KERNELS, METHODS, Seed, Top, arg, opt
+from atpgraph.cli.console import Session, facts_table, table
+from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, opt, output
 from atpgraph_qa.cli.evaluate import (
     Ega,
-    EgaMode,
     SitePath,
     Tau,
     Text,
@@ -33,13 +32,9 @@ _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 def ingest(
     out: Session,
     dump: Annotated[Path, arg("Folder of XML files, or the site's .7z file.")],
-    output: Annotated[Path, opt("Folder of the site to make.", "--output", "-o")],
+    output: Annotated[Path, output("Folder of the site to make.")],
     allow_bad_rows: Annotated[
-        bool,
-        opt(
-            "Accept files that were cut off or have more than 1 % unreadable rows.",
-            "--allow-bad-rows",
-        ),
+        bool, opt("Accept files that were cut off or have more than 1% unreadable rows.")
     ] = False,
 ) -> None:
     """Read a data dump into a site that the other commands use.
@@ -70,7 +65,7 @@ def ingest(
 def stats(
     out: Session,
     site: SitePath,
-    ega: Ega = EgaMode.none,
+    ega: Ega = "none",
     tau: Tau = 30.0,
 ) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
@@ -78,27 +73,25 @@ def stats(
     from atpgraph_qa.data.site import Site
 
     opened = Site(site)
-    competition = competition_graph(opened, ega=ega.value, tau_days=tau)
+    competition = competition_graph(opened, ega=ega, tau_days=tau)
     counted = site_statistics(opened, competition)
-    settings = {"site": site, "ega": ega.value, "tau_days": tau}
+    settings = {"site": site, "ega": ega, "tau_days": tau}
     payload = {**settings, **counted, "edge_types": competition.counts}
-    rows = [(what.replace("_", " "), n) for what, n in counted.items() if not what.endswith("_ms")]
-    rows += [(f"edges {kind.replace('_', ' → ')}", n) for kind, n in competition.counts.items()]
-    out.result(payload, table(("what", "number"), rows))
+    facts = {what: n for what, n in counted.items() if not what.endswith("_ms")}
+    facts |= {f"edges {kind.replace('_', ' → ')}": n for kind, n in competition.counts.items()}
+    out.result(payload, facts_table(site, facts))
 
 
 @app.command()
 def train(
     out: Session,
     site: SitePath,
-    output: Annotated[Path, opt("Folder of the model to make.", "--output", "-o")],
-    ega: Ega = EgaMode.consecutive,
+    output: Annotated[Path, output("Folder of the model to make.")],
+    ega: Ega = "consecutive",
     tau: Tau = 30.0,
     dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
-    kernel: Annotated[str, opt("log, harmonic, linear or constant.", choices=KERNELS)] = "log",
-    method: Annotated[
-        str, opt("How to break cycles.", "--method", "-m", choices=METHODS)
-    ] = "h-voting",
+    kernel: Kernel = "log",
+    method: Method = "h-voting",
     text: Text = "auto",
     seed: Seed = 0,
 ) -> None:
@@ -118,7 +111,7 @@ def train(
     advisor = Advisor.fit(
         Site(site),
         text=text,
-        ega=ega.value,
+        ega=ega,
         tau_days=tau,
         n_components=dim,
         kernel=kernel,
@@ -142,8 +135,7 @@ def train(
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    rows = [(name.replace("_", " "), value) for name, value in payload.items()]
-    out.result(payload, table(("what", "value"), rows), hint)
+    out.result(payload, facts_table("", payload), hint)
 
 
 @app.command()
@@ -214,7 +206,7 @@ def route(
     advisor = advisor.welcome(people)
     for user in advisor.unplaced():
         out.note(f"newcomer {user} cannot be ranked: the site uses none of their tags or words")
-    suggestions = advisor.ask(question, rules, log=asked, top=top, least_confidence=least)
+    suggestions = advisor.ask(question, rules, log=asked, k=top, least_confidence=least)
     if log is not None:
         asked.write(log)
     for sentence in (*suggestions.notes, suggestions.abstains):

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 from atpgraph.cli.console import Session
-from atpgraph.cli.options import Seed, opt
+from atpgraph.cli.options import Seed, opt, output
 
 _MOST = 10_000_000
 
 
 def community(
     out: Session,
-    output: Annotated[Path, opt("Folder for the XML files.", "--output", "-o")],
+    output: Annotated[Path, output("Folder for the XML files.")],
     users: Annotated[int, opt("Number of users.", min=2, max=_MOST)] = 1000,
     questions: Annotated[int, opt("Number of questions.", min=1, max=_MOST)] = 5000,
     topics: Annotated[int, opt("Number of topics.", min=1, max=100_000)] = 8,

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from atpgraph.cli.console import Session, table
-from atpgraph.cli.options import Report, Seed, Top, arg, opt
+from atpgraph.cli.options import Report, Seed, Top, arg, opt, output
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
 
 
-class EgaMode(StrEnum):
-    """How questions of one asker are linked."""
-
-    none = "none"
-    consecutive = "consecutive"
-    all_pairs = "all-pairs"
-
-
-class HalvesMode(StrEnum):
-    """How questions with a bounty are split into halves."""
-
-    random = "random"
-    time = "time"
-
-
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
-Ega = Annotated[EgaMode, opt("Which questions of one asker are linked, earlier to later.")]
+Ega = Annotated[
+    Literal["none", "consecutive", "all-pairs"],
+    opt("Which questions of one asker are linked, earlier to later."),
+]
 Tau = Annotated[float, opt("With all-pairs: least number of days between two linked questions.")]
 TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
 Text = Annotated[
@@ -74,18 +61,18 @@ def difficulty(
     site: SitePath,
     evaluate: Annotated[bool, opt("Compare methods with bounties.", "--evaluate")] = False,
     methods: Annotated[str | None, opt("Names separated by commas.", show_default="all")] = None,
-    ega: Ega = EgaMode.all_pairs,
+    ega: Ega = "all-pairs",
     tau: Tau = 30.0,
     halves: Annotated[
-        HalvesMode, opt("How questions with a bounty are split into validation and test.")
-    ] = HalvesMode.random,
+        Literal["random", "time"],
+        opt("How questions with a bounty are split into validation and test."),
+    ] = "random",
     bootstrap: Annotated[int, opt("Number of resamples.", min=1)] = 1000,
     min_tag: Annotated[
         int, opt("Minimum number of questions of a tag in the tag table.", min=2)
     ] = 20,
     output: Annotated[
-        Path | None,
-        opt("Write the difficulty of all questions (.csv or .parquet).", "--output", "-o"),
+        Path | None, output("Write the difficulty of all questions (.csv or .parquet).")
     ] = None,
     model: Annotated[Path | None, opt("Model of 'atp qa train'.", show_default="train one")] = None,
     top: Top = 10,
@@ -101,7 +88,7 @@ def difficulty(
     opened = Site(site)
     options: dict[str, Any] = {
         "methods": None if methods is None else names(methods),
-        "ega": ega.value,
+        "ega": ega,
         "tau_days": tau,
         "random_state": seed,
         "expertise": None if model is None else ModelFolder.open(model).expertise_of(opened),
@@ -116,7 +103,7 @@ def difficulty(
         return
     found = evaluate_site(
         opened,
-        halves_by=halves.value,
+        halves_by=halves,
         n_bootstrap=bootstrap,
         min_tag_questions=min_tag,
         **options,

@@ -25,7 +25,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy.typing as npt
 
@@ -38,7 +38,6 @@ MANIFEST = "site.json"
 FORMAT = "atpgraph-site"
 _TABLES = "tables-"
 VECTORS = "vectors-"
-_ROW_GROUP_BYTES = 16 << 20
 
 
 def load_arrow() -> tuple[Any, Any]:
@@ -60,53 +59,30 @@ def table_schema(table: str) -> Any:
 
 
 class StoreWriter:
-    """Write the tables of one new version of a store; see :func:`new_version`."""
+    """Write the tables of one new version of a store; `stack` closes them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        import pyarrow.parquet as parquet
+
         self.rows: dict[str, int] = dict.fromkeys(TABLES, 0)
         self.information: dict[str, Any] = {}  # for the manifest
-        self._files: dict[str, BinaryIO] = {}
         self._writers: dict[str, Any] = {}
-        self._pending: dict[str, list[Any]] = {table: [] for table in TABLES}
+        for table, columns in TABLES.items():
+            # A file, not its name: Arrow takes only names that are UTF-8.
+            file = stack.enter_context((folder / f"{table}.parquet").open("wb"))
+            writer = parquet.ParquetWriter(
+                file,
+                table_schema(table),
+                compression="lz4",  # zstd packs tighter, and takes a tenth of the ingest
+                # Dictionaries help where values repeat; bodies and ids never do.
+                use_dictionary=["type", "amount", "score", "tags.list.element"],
+                write_statistics=[c.name for c in columns if c.kind not in ("text", "tags")],
+            )
+            self._writers[table] = stack.enter_context(writer)
 
     def write(self, table: str, rows: Any) -> None:
         """Append Arrow rows to a table."""
         self.rows[table] += len(rows)
-        self._pending[table].append(rows)
-        if sum(part.nbytes for part in self._pending[table]) >= _ROW_GROUP_BYTES:
-            self._flush(table)
-
-    def finish(self) -> None:
-        """Write what is left; a table without rows is written as well."""
-        for table in TABLES:
-            self._flush(table)
-
-    def close(self) -> None:
-        """Close the files."""
-        while self._writers:
-            with self._files.pop(table := next(iter(self._writers))):
-                self._writers.pop(table).close()
-
-    def _flush(self, table: str) -> None:
-        arrow, _ = load_arrow()
-        import pyarrow.parquet as parquet
-
-        schema = table_schema(table)
-        rows = arrow.concat_tables([*self._pending[table], schema.empty_table()])
-        self._pending[table] = []
-        if table not in self._writers:
-            # A file, not its name: Arrow takes only names that are UTF-8.
-            self._files[table] = (self.folder / f"{table}.parquet").open("wb")
-            numbers = [each.name for each in TABLES[table] if each.kind not in ("text", "tags")]
-            self._writers[table] = parquet.ParquetWriter(
-                self._files[table],
-                schema,
-                compression="lz4",  # zstd packs tighter, and takes a tenth of the ingest
-                # Dictionaries help where values repeat; bodies and ids never do.
-                use_dictionary=["type", "amount", "score", "tags.list.element"],
-                write_statistics=numbers,
-            )
         self._writers[table].write_table(rows)
 
 
@@ -120,12 +96,9 @@ def new_version(site: str | os.PathLike[str]) -> Iterator[StoreWriter]:
         # A name of its own for every version: an open site finds its tables or none at all.
         tables = folder / f"{_TABLES}{secrets.token_hex(4)}"
         tables.mkdir()
-        writer = StoreWriter(tables)
-        try:
+        with contextlib.ExitStack() as stack:
+            writer = StoreWriter(tables, stack)
             yield writer
-            writer.finish()
-        finally:
-            writer.close()
         manifest = {
             "format": FORMAT,
             "schema": SCHEMA_VERSION,

@@ -32,6 +32,7 @@ from atpgraph_qa.evaluation.protocols import (
 )
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.text.choice import AUTO
+from atpgraph_qa.timeline.query import Pool
 from atpgraph_qa.timeline.records import Records
 
 ROUTER = "router"
@@ -192,18 +193,21 @@ def evaluate_routing(
     records = site if isinstance(site, Records) else Records.of(site, text)
     skipped: dict[str, str] = {}
     results: dict[str, ProtocolResult] = {}
-    # Those over time go through the same questions, each looked at once for all of them.
-    timed = [name for name in wanted if name in FAMILIES["time"]]
-    groups = [[name] for name in wanted if name not in timed] + ([timed] if timed else [])
-    for group in groups:
+    for family in FAMILIES.values():
+        # One object for all protocols that it ranks the same people for.
+        made: dict[tuple[str, Pool], Method] = {}
         runs = []
-        for name in group:
-            protocol = make_protocol(records, name, split)
-            ready: list[Method] = [row(protocol.pool, random_state) for row in rows.values()]
+        for protocol in (make_protocol(records, name, split) for name in wanted if name in family):
+            ready: list[Method] = []
+            for name, row in rows.items():
+                pool: Pool = protocol.pool if issubclass(row, Router) else "all"
+                ready.append(made.setdefault((name, pool), row(pool, random_state)))
             if truth is not None:
                 ready.append(Oracle(truth, protocol.pool, random_state))
             runs.append((protocol, ready))
-        results |= {each.name: each for each in _run(runs, skipped if "all" in names else None)}
+        if runs:
+            found = _run(runs, skipped if "all" in names else None)
+            results |= {each.name: each for each in found}
     where = str(site.path) if isinstance(site, Site) else ""
     return RoutingReport(where, {name: results[name] for name in wanted}, skipped)
 
@@ -216,50 +220,62 @@ def run(protocol: Protocol, methods: Sequence[Method]) -> ProtocolResult:
 def _run(
     work: Sequence[tuple[Protocol, Sequence[Method]]], skipped: dict[str, str] | None = None
 ) -> list[ProtocolResult]:
-    """Run protocols that differ in their questions and candidates alone.
+    """Run protocols that differ in their questions and candidates alone, and may share methods.
 
     With `skipped`, a method whose library is missing is noted there and left out.
     """
-    runs = [_Run(protocol, methods, skipped) for protocol, methods in work]
     title = ", ".join(protocol.name for protocol, _ in work)
+    clocks = {id(method): _Clock(method) for _, methods in work for method in methods}
+    with stage(f"{title}: learning", len(clocks)) as step:
+        for key, clock in list(clocks.items()):
+            try:
+                clock(clock.method.fit, work[0][0].training)
+            except MissingDependencyError as error:
+                if skipped is None:
+                    raise
+                skipped[clock.method.name] = str(error)
+                del clocks[key]
+            step.advance()
+    runs = [
+        _Run(protocol, [_Row(clocks[id(each)]) for each in methods if id(each) in clocks])
+        for protocol, methods in work
+    ]
     with stage(f"{title}: ranking", sum(len(protocol.test) for protocol, _ in work)) as step:
-        for known, queries in periods([protocol for protocol, _ in work]):
-            started: set[str] = set()
+        for number, (known, queries) in enumerate(periods([protocol for protocol, _ in work])):
+            for clock in clocks.values() if number else ():
+                clock(clock.method.update, known)
             for query in queries:
                 for going in runs:
                     case = going.protocol.case(query)
-                    if case is None:
-                        continue
-                    if going.protocol.name not in started and going.sizes:
-                        for row in going.rows:
-                            row.timed(row.method.update, known)
-                    started.add(going.protocol.name)
-                    going.rank(case)
-                    step.advance()
+                    if case is not None:
+                        going.rank(case)
+                        step.advance()
     return [going.result() for going in runs]
 
 
+@dataclass(eq=False)
+class _Clock:
+    """A method, and how long it has worked."""
+
+    method: Method
+    seconds: float = 0.0
+
+    def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do some of the method's work."""
+        started = time.perf_counter()
+        result = work(*arguments)
+        self.seconds += time.perf_counter() - started
+        return result
+
+
+@dataclass(eq=False)
 class _Run:
     """One protocol on its way through the test questions."""
 
-    def __init__(
-        self, protocol: Protocol, methods: Sequence[Method], skipped: dict[str, str] | None
-    ) -> None:
-        self.protocol = protocol
-        self.rows: list[_Row] = []
-        self.sizes: list[int] = []
-        self.activity: list[int] = []
-        with stage(f"{protocol.name}: learning", len(methods)) as step:
-            for method in methods:
-                row = _Row(method)
-                try:
-                    row.timed(method.fit, protocol.training)
-                    self.rows.append(row)
-                except MissingDependencyError as error:
-                    if skipped is None:
-                        raise
-                    skipped[method.name] = str(error)
-                step.advance()
+    protocol: Protocol
+    rows: list[_Row]
+    sizes: list[int] = field(default_factory=list)
+    activity: list[int] = field(default_factory=list)
 
     def rank(self, case: Case) -> None:
         history = case.query.history
@@ -270,14 +286,14 @@ class _Run:
             row.rank(case)
 
     def result(self) -> ProtocolResult:
-        rows = {row.method.name: row for row in self.rows}
+        rows = {row.clock.method.name: row for row in self.rows}
         sizes, router = np.array(self.sizes, dtype=np.int64), rows.get(ROUTER)
         return ProtocolResult(
             self.protocol.name,
             sizes,
             np.array(self.activity, dtype=np.int64),
             {n: Ranks(np.array(r.ranks), sizes, np.array(r.answered)) for n, r in rows.items()},
-            {name: row.seconds for name, row in rows.items()},
+            {name: row.clock.seconds for name, row in rows.items()},
             {name: frequencies(row.first) for name, row in rows.items()},
             np.array(router.stated if router else []),
             np.array(router.right if router else []),
@@ -288,31 +304,24 @@ class _Run:
 class _Row:
     """One method on its way through the test questions."""
 
-    method: Method
-    seconds: float = 0.0
+    clock: _Clock
     ranks: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
     stated: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
 
-    def timed(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do the work on this method's clock."""
-        started = time.perf_counter()
-        result = work(*arguments)
-        self.seconds += time.perf_counter() - started
-        return result
-
     def rank(self, case: Case) -> None:
-        scores = self.timed(self.method.score, case.query, case.candidates)
+        method = self.clock.method
+        scores = self.clock(method.score, case.query, case.candidates)
         self.ranks.append(rank_of(scores, case.place) if case.place >= 0 else np.inf)
         self.answered.append(first_rank(scores, np.isin(case.candidates, case.answerers)))
         if not len(scores):
             return
         top = int(np.argmax(scores))
         self.first.append(int(case.candidates[top]))
-        if isinstance(self.method, Router):
-            self.stated.append(float(self.method.confidence(scores)[top]))
+        if isinstance(method, Router):
+            self.stated.append(float(method.confidence(scores)[top]))
             self.right.append(float(top == case.place))
 
 

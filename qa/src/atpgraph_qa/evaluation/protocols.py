@@ -9,7 +9,7 @@
 ``time-own``, ``time-all``
     Methods learn from what was known before a date; the test questions are all later ones with an
     accepted answer. Each is ranked with what was known just before it was asked. Candidates are
-    the people who answered (questions with one of them only are no test and are left out), or all
+    the people who answered (questions with a single answerer test nothing and are excluded), or all
     active users: everybody who answered before, within `active_days` if given. Nobody is a
     candidate for their own question, and questions whose asker accepted their own answer are left
     out. A question whose accepted answerer never answered before stays in the test under
@@ -17,7 +17,7 @@
 ``time-newcomers``
     The same split, for routing to newcomers: the test questions whose accepted answerer had given
     at most three answers. Candidates are everybody who had asked or answered before and given no
-    more than three answers; somebody who had not posted at all cannot be found by any method.
+    more than three answers; no method can find a person who had never posted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from atpgraph.util.arrays import BoolArray, Int64Array
 from atpgraph.util.checks import unknown_name
 from atpgraph_qa.data.site import DAY_MS, MOST_DAYS
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
 from atpgraph_qa.timeline.records import Records
 
@@ -168,9 +167,6 @@ def protocol_names(names: Iterable[str] | None = None) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-HIDDEN: Shelf[Records] = Shelf("records without the paper's test questions", keep=1)
-
-
 def make_protocol(records: Records, name: str, split: Split | None = None) -> Protocol:
     """Choose the test questions of a protocol, one of :data:`PROTOCOLS`."""
     if name not in PROTOCOLS:
@@ -179,9 +175,7 @@ def make_protocol(records: Records, name: str, split: Split | None = None) -> Pr
     if name in FAMILIES["paper"]:
         # Both sets of test questions are hidden, as neither may teach the other.
         existing, new = (_paper_questions(records, existing=kind) for kind in (True, False))
-        hidden = records.memo.get(
-            HIDDEN, (), lambda: records.without(np.concatenate([existing, new]))
-        )
+        hidden = records.without(np.concatenate([existing, new]))
         test = existing if name == "paper-existing" else new
         return Protocol(name, "own", History(hidden), test, records, split)
     asked = records.questions.asked_ms

@@ -128,13 +128,13 @@ class Features:
         self._uses = query.best_match > 0.0, vector is not None, best_share > 0.0
 
     def columns(self, codes: Int64Array) -> Float32Array:
-        """Return an array of shape (features, people); −1 is nobody, whose features are 0."""
+        """Return an array of shape (features, people); the features of code −1 are 0."""
         result = np.zeros((len(codes), len(NAMES)), dtype=np.float32)
         self._rank(codes, np.zeros(len(NAMES)), result)
         return result.T
 
     def scores(self, codes: Int64Array, weight: Float64Array) -> Float64Array:
-        """Return Σ weight · feature for every person, −1 being nobody.
+        """Return Σ weight · feature for every person; 0 for code −1.
 
         A person's sum does not depend on who else is ranked.
         """

@@ -22,7 +22,6 @@ from atpgraph_qa.ranking.names import NAMES, STIFF, names_of
 from atpgraph_qa.ranking.prior_weights import prior_weights
 from atpgraph_qa.ranking.training import TrainingPlan, collect
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import POOLS, Pool, Query
 
 STIFFNESS = np.array([STIFF.get(name, 1.0) for name in NAMES])
@@ -35,17 +34,14 @@ def _presence(right: Float64Array) -> Float64Array:
     return np.stack([np.maximum(idle, 0.0), np.expm1(right[:, NAMES.index("answers")])])
 
 
-LEARNT: Shelf[dict[str, Any]] = Shelf("weights", keep=2)
-
-
 class Router:
     """Ranks people by all features together.
 
     Parameters
     ----------
     pool : {"own", "all", "new"}
-        Whom it will rank. One model answers "who of those who answered will be accepted", another
-        "who of all will give the accepted answer", a third the same among newcomers.
+        Which people it will rank. One model answers "who of those who answered will be accepted",
+        another "who of all will give the accepted answer", a third the same among newcomers.
     random_state : int
         Same state, same scores.
     without : names of feature groups
@@ -93,8 +89,7 @@ class Router:
     def fit(self, history: History) -> Self:
         """Learn weights from past questions."""
         key = history.now, self.pool, self.plan, self.without, self.random_state
-        learned: dict[str, Any] = history.remember(LEARNT, key, lambda: self._learn(history))
-        vars(self).update(learned)
+        vars(self).update(history.remember("weights", key, lambda: self._learn(history)))
         return self
 
     def _learn(self, history: History) -> dict[str, Any]:
@@ -127,7 +122,7 @@ class Router:
         return self.score_codes(query, query.history.codes(candidates))
 
     def score_codes(self, query: Query, codes: Int64Array) -> Float64Array:
-        """Return the same by user code, −1 for somebody unknown."""
+        """Return the same by user code, −1 for an unknown user."""
         weight = self.model_.raw_weight
         return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 

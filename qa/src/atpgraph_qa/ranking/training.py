@@ -14,7 +14,6 @@ from atpgraph.util.random import generator
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
 from atpgraph_qa.timeline.visibility import FOREVER
 
@@ -75,9 +74,6 @@ class TrainingPlan:
     random: int = 40
 
 
-EXAMPLES: Shelf[Examples] = Shelf("training examples", keep=2)
-
-
 def collect(
     history: History,
     pool: Pool,
@@ -90,12 +86,7 @@ def collect(
     asked. With one that does not (the paper's protocol), questions are hidden in turn, as the test
     questions are.
     """
-    chosen = plan or TrainingPlan()
-
-    def make() -> Examples:
-        return _Collector(history, pool, chosen, random_state).run()
-
-    return history.remember(EXAMPLES, (history.now, pool, chosen, random_state), make)
+    return _Collector(history, pool, plan or TrainingPlan(), random_state).run()
 
 
 class _Example(NamedTuple):

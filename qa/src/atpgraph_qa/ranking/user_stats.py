@@ -115,7 +115,7 @@ def _logit(p: Float64Array) -> Float64Array:
 
 
 def elo_ratings(history: History) -> Float64Array:
-    """Return Elo ratings from votes, in hundreds, 0 for whoever never met anybody.
+    """Return Elo ratings from votes, in hundreds; 0 for people who were never compared.
 
     Two answers to a question are a match. The one with more votes wins, thirty days after the
     question was asked, with the votes and answers known by then. Wins against people who usually

@@ -27,7 +27,6 @@ from atpgraph_qa.ranking.names import AXES, HABIT, POPULARITY
 from atpgraph_qa.ranking.user_stats import user_stats
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.meaning import UNIT
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import Grouped
 from atpgraph_qa.timeline.visibility import FOREVER
@@ -73,7 +72,7 @@ class WeeklyStats:
 
     Rules leave out people with fewer than three answers and most who have been away for long. The
     others come first, as do the questions that they answered or asked, so that a loop over them
-    reads memory in order. One row more is for whoever comes later.
+    reads memory in order. The extra row is for people who arrive later.
 
     Attributes
     ----------
@@ -114,7 +113,7 @@ class WeeklyStats:
         return self.row[np.minimum(codes, len(self.row) - 1)]
 
 
-WEEKS: Shelf[WeeklyStats] = Shelf("weekly statistics", keep=2)
+WEEKS = "weekly statistics"
 
 
 def is_timeless(history: History) -> bool:
@@ -278,7 +277,7 @@ def _timeless_columns(query: Query, codes: Int64Array) -> tuple[Float32Array, Fl
 
 
 def fade(days: Float64Array) -> Float32Array:
-    """Return how much answers count that were given so many days later than a moment."""
+    """Return the weight of answers by how many days after a moment they were given."""
     factors = np.exp2(days[:, None] / SIMILAR)
     factors[factors < _TINY] = 0.0  # the smallest numbers there are take longest to multiply
     return np.asarray(factors, dtype=np.float32)

@@ -311,7 +311,7 @@ class Engine:
             if self.readers is not None and advisor is self.advisor:
                 ranker = stack.enter_context(self.readers.ranker(advisor))
             found = advisor.ask(
-                question, dispatcher, top=top or rules.people,
+                question, dispatcher, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
         if dispatcher.seen is None:

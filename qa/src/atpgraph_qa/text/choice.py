@@ -48,7 +48,7 @@ class _Shipped:
         return None
 
     def is_known(self) -> bool:
-        """Return whether the file is there and is the one that was measured."""
+        """Return whether the file exists and is the one that was measured."""
         file = self.find()
         return file is not None and _digest(file, file.stat().st_mtime_ns) == self.sha256
 
@@ -161,7 +161,8 @@ def own_model(folder: Path, name: str | None = None) -> TextModel:
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """A center and directions to which vectors are turned: fewer, and the same on every site.
+    """A center and directions that vectors are projected on, fewer than their components and the
+    same on every site.
 
     Questions differ mostly along a few directions. Those of ``static`` and ``dense`` are principal
     components of the titles of one large site, before the split of its evaluation

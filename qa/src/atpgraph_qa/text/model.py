@@ -137,7 +137,7 @@ class OnnxText(TextModel):
 
     `weights` is an ONNX model with the input ``input_ids`` and, if it likes, ``attention_mask`` and
     ``token_type_ids``. Vectors of tokens are averaged; a model whose output has two dimensions is
-    taken to have done so itself. Everything runs on one thread: a title takes a few milliseconds,
+    assumed to average them itself. Everything runs on one thread: a title takes a few milliseconds,
     and the sums come out the same everywhere.
     """
 

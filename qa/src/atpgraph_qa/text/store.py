@@ -1,4 +1,4 @@
-"""Vectors of texts, computed once and kept beside the site.
+"""Compute the vectors of texts once, and store them beside the site.
 
 ::
 
@@ -62,7 +62,7 @@ def text_vectors(
     site: Path | None = None,
     turn: Callable[[Vectors], AnyArray] = np.asarray,
 ) -> AnyArray:
-    """Return vectors of texts, one row each; those kept beside the site are not computed again.
+    """Return vectors of texts, one row each; vectors stored beside the site are reused.
 
     `turn` says what to make of them, some rows at a time: those of a large site take gigabytes.
     """

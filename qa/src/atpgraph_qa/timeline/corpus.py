@@ -65,7 +65,7 @@ class Tail(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """How often every word stands in every question.
+    """How often each word occurs in each question.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Corpus:
     def grown(self, texts: Iterable[tuple[str, str, Sequence[str]]]) -> Corpus:
         """Return the corpus with more questions: title, body and tags of each.
 
-        The vocabulary is shared and grows, unless somebody else has added words to it.
+        The vocabulary is shared and grows, unless another corpus has added words to it.
         """
         tail, vocabulary = self.tail, self.vocabulary
         if self.late is None or len(vocabulary) > tail.n_words:
@@ -174,8 +174,8 @@ class Corpus:
     def query(self, title: str, body: str, tags: Iterable[str]) -> Terms:
         """Return numbers and counts of the words of a new question.
 
-        Words that nobody used before get the numbers that they would get if it was added: they
-        match nothing, but count in what a perfect match would be worth.
+        New words get the numbers that they would get if it was added: they match nothing, but count
+        toward the score of a perfect match.
         """
         found, n = Counter(words(title, body, tags)), self.tail.n_words
         numbers = {word: self.vocabulary.get(word, n) for word in found}
@@ -240,7 +240,7 @@ class Corpus:
         return np.asarray(rarity * np.sqrt(terms[1]))
 
     def mean_length(self, present: BoolArray) -> float:
-        """Return the mean number of words of the first questions, hidden ones left out."""
+        """Return the mean number of words of the first questions, except hidden ones."""
         length = self.tail.length[: len(present)]
         length = length if present.all() else length[present]
         return max(float(length.mean(dtype=np.float64)) if len(length) else 0.0, 1e-9)

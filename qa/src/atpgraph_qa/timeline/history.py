@@ -14,7 +14,6 @@ from atpgraph.util.arrays import BoolArray, Float32Array, Float64Array, FloatArr
 from atpgraph.util.jit import kernel
 from atpgraph_qa.data.site import NOBODY, Answers, Questions, QuestionTags
 from atpgraph_qa.timeline.corpus import Corpus
-from atpgraph_qa.timeline.memo import Shelf
 from atpgraph_qa.timeline.records import Records, first_tags
 from atpgraph_qa.timeline.tables import AnswerTable, QuestionTable, extended
 from atpgraph_qa.timeline.visibility import FOREVER, monday
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from atpgraph_qa.competition import Posts
 
 T = TypeVar("T")
-WORDS: Shelf[Float32Array] = Shelf("weights of words", keep=1)
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -91,10 +89,10 @@ class History:
         """Votes known so far."""
         return int(np.searchsorted(self.records.votes.known_ms, self.now, side="right"))
 
-    def remember(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gives, kept until something new becomes known."""
+    def remember(self, kind: str, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` gives, kept until something new becomes known; see :class:`.Memo`."""
         extent = self.n_questions, self.n_answers, self.n_acceptances, self.n_votes
-        return self.records.memo.get(shelf, (extent, key), make)
+        return self.records.memo.get(kind, (extent, key), make)
 
     @property
     def last_ms(self) -> int:
@@ -149,8 +147,12 @@ class History:
     def word_weights(self) -> Float32Array:
         """See :meth:`.Corpus.weights`; kept for the week."""
         present, mean = self.records.questions.present, self.mean_length
-        key = self.records.base, self.week_ms
-        return self.records.memo.get(WORDS, key, lambda: self.corpus.weights(present, mean))
+        return self.records.memo.get(
+            "weights of words",
+            (self.records.base, self.week_ms),
+            lambda: self.corpus.weights(present, mean),
+            keep=1,
+        )
 
     @cached_property
     def counts(self) -> Counts:
@@ -235,7 +237,7 @@ class History:
         return first_tags(self.records.tags, self.n_questions)
 
     def tag_codes(self, names: Sequence[str]) -> Int64Array:
-        """Return codes of tags by name, in the order of names; unknown ones are left out."""
+        """Return the codes of known tags, in the order of their names."""
         index = self.records.tag_index
         return np.array([index[n] for n in sorted(set(names)) if n in index], dtype=np.int64)
 

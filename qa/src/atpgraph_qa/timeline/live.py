@@ -1,20 +1,21 @@
-"""A history that goes on: events are added to the end of its tables, nothing is made anew.
+"""A history that follows a live site: events are appended to its tables, and nothing is rebuilt.
 
 An event costs a few copies of one number for each person, whatever the site has seen. What is
 sorted and indexed in the records that were made at once stays as it is; the rows after them are few
 and are looked through.
 
 Time
-    Events of one call are taken by date. One that is dated before the last post known is taken as
-    of that post: what came late was not known earlier. An acceptance or a vote counts from the end
-    of its day, as those of a dump do, so that people are ranked by what the router learned from.
+    Events of one call are taken by date. One that is dated before the last post known counts from
+    the time of that post, because it was not known earlier. An acceptance or a vote counts from the
+    end of its day, as those of a dump do, so that people are ranked by what the router learned
+    from.
 What changes nothing
     A question or an answer that is there already, an answer to an unknown question, an acceptance
     or a vote for an unknown answer, an acceptance that is there already, somebody unknown to be
     forgotten. Votes have no id: one that comes twice counts twice.
 What is rare
     An acceptance that moves to another answer, and a person to be forgotten, change the past, so
-    the tables are made anew for them.
+    the tables are rebuilt.
 """
 
 from __future__ import annotations

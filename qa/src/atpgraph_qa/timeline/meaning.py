@@ -16,11 +16,10 @@ from atpgraph.util.jit import kernel
 from atpgraph_qa.text.choice import shared_axes
 from atpgraph_qa.text.model import TextModel
 from atpgraph_qa.text.store import question_text, text_vectors
-from atpgraph_qa.timeline.memo import Memo, Shelf
+from atpgraph_qa.timeline.memo import Memo
 from atpgraph_qa.timeline.tables import extended
 
 UNIT = 127  # what 1 is rounded to
-_RECENT: Shelf[Int8Array] = Shelf("recent vectors", keep=64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class Meaning:
     def of(
         cls, model: TextModel, titles: Sequence[str], bodies: Sequence[str], site: Path | None
     ) -> Self:
-        """Compute the vectors, or take those kept beside the site."""
+        """Compute the vectors, or read those stored beside the site."""
         texts = [question_text(*parts) for parts in zip(titles, bodies, strict=True)]
         return cls(model, text_vectors(model, texts, site, lambda rows: _rounded(model, rows)))
 
@@ -77,7 +76,7 @@ class Meaning:
 
         # By a hash: the text of somebody who is forgotten is not kept here.
         key = hashlib.sha256(text.encode("utf-8", "replace")).digest()
-        return self.recent.get(_RECENT, key, make)
+        return self.recent.get("recent vectors", key, make, keep=64)
 
     def closeness(self, vector: Int8Array, n_questions: int) -> Float32Array:
         """Return the cosine of a vector and those of the first questions."""

@@ -9,40 +9,30 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Shelf(Generic[T]):
-    """A kind of result, of which at most `keep` are kept."""
-
-    name: str
-    keep: int
-
-
 class Memo:
-    """Keeps results, the least recently used ones giving way.
+    """Keeps a few results of every kind, the least recently used ones giving way.
 
     Examples
     --------
-    >>> squares: Shelf[int] = Shelf("squares", keep=2)
     >>> memo = Memo()
-    >>> [memo.get(squares, n, lambda: n * n) for n in (2, 3, 4)]
+    >>> [memo.get("squares", n, lambda: n * n, keep=2) for n in (2, 3, 4)]
     [4, 9, 16]
-    >>> memo.get(squares, 4, lambda: 0), memo.get(squares, 2, lambda: -1)
+    >>> memo.get("squares", 4, lambda: 0, keep=2), memo.get("squares", 2, lambda: -1, keep=2)
     (16, -1)
     """
 
     def __init__(self) -> None:
-        self._shelves: dict[str, OrderedDict[Hashable, Future[Any]]] = {}
+        self._kinds: dict[str, OrderedDict[Hashable, Future[Any]]] = {}
         self._step = 0
         self._lock = Lock()
 
-    def get(self, shelf: Shelf[T], key: Hashable, make: Callable[[], T]) -> T:
+    def get(self, kind: str, key: Hashable, make: Callable[[], T], keep: int = 2) -> T:
         """Return the result kept under `key`, or that of `make`, which is then kept.
 
         `key` names everything the result depends on. Objects without their own equality are
@@ -50,10 +40,10 @@ class Memo:
         computed by another thread waits for it.
         """
         with self._lock:
-            kept = self._shelves.setdefault(shelf.name, OrderedDict())
+            kept = self._kinds.setdefault(kind, OrderedDict())
             first, made = key not in kept, kept.setdefault(key, Future())
             kept.move_to_end(key)
-            while len(kept) > shelf.keep:
+            while len(kept) > keep:
                 kept.popitem(last=False)
         if first:
             try:
@@ -74,7 +64,7 @@ class Memo:
     def clear(self) -> None:
         """Drop all results."""
         with self._lock:
-            self._shelves.clear()
+            self._kinds.clear()
 
     def __len__(self) -> int:
-        return sum(len(kept) for kept in self._shelves.values())
+        return sum(len(kept) for kept in self._kinds.values())

@@ -104,7 +104,7 @@ class Query:
 
     @cached_property
     def asker(self) -> int:
-        """Code of the asker, −1 for somebody unknown."""
+        """Code of the asker, −1 if unknown."""
         asker = self.question.asker
         return int(self.history.codes([asker])[0]) if asker >= 0 else NOBODY
 

@@ -167,7 +167,7 @@ class Records:
         )
 
     def forgetting(self, user: int) -> Self:
-        """Return the same events without a name under what somebody posted."""
+        """Return the same events with the author of these posts removed."""
         code = int(self.codes(user))
         moved = np.arange(len(self.users) + 1)
         moved[code + 1 :] -= 1

@@ -1,7 +1,7 @@
 """Columns that grow in place, the tables of a timeline, and indexes of their keys and ids.
 
-A timeline only ever appends. A column is the first part of a buffer with space behind it: whoever
-holds a shorter part goes on seeing just that, and appending to the longest part copies nothing.
+A timeline only ever appends. A column is the first part of a buffer with space behind it: a reader
+of a shorter part keeps seeing just that part, and appending to the longest part copies nothing.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class Ids:
             self._table[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
 
     def find(self, wanted: Int64Array) -> Int64Array:
-        """Return the positions of ids, −1 for those that are not there."""
+        """Return the positions of ids, −1 for ids that do not occur."""
         if self._table is not None:
             there = (wanted >= 0) & (wanted < len(self._table) - 1)
             return self._table[np.where(there, wanted, -1)]
@@ -257,7 +257,7 @@ class Ids:
 
 
 def codes_of(ids: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return positions among ascending ids, −1 for those that are not there."""
+    """Return positions among ascending ids, −1 for ids that do not occur."""
     if not len(ids):
         return np.full(wanted.shape, -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)

@@ -45,7 +45,7 @@ class Incoming:
     names : mapping
         Handle and groups (None if the message does not tell) of users.
     verdicts : sequence
-        Suggestions, what somebody decided about each in another tool, and who.
+        Suggestions, the decisions made about them in another tool, and by whom.
     forget : tuple of int
         Users who left the site and want to be forgotten.
     once : str
