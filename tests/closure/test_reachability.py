@@ -308,3 +308,8 @@ def test_edges_of_some_types_only() -> None:
         reach.only("part_off")
     with pytest.raises(InputError, match="no types"):
         Reachability(edges).only("is_a")
+
+
+def test_a_pair_is_not_a_list_of_edges():
+    with pytest.raises(InputError, match="an edge is a pair of labels"):
+        Reachability([(1, 2)]).remove_edges((1, 2))

@@ -163,3 +163,21 @@ def test_mistakes(arguments: dict, said: str) -> None:
     edges = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "d"), ("c", "d"), ("a", "d")]
     with pytest.raises(InputError, match=said):
         break_cycles(edges, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1e300, 1e308]}, "too much to add up"),
+        ({"keep": np.array([7])}, "keep does not fit the edges"),
+        ({"keep": np.array([True])}, "keep does not fit the edges"),
+    ],
+)
+def test_odd_options_are_one_sentence(options, message):
+    with pytest.raises(InputError, match=message):
+        break_cycles([(1, 2), (2, 1)], **options)
+
+
+def test_the_edges_to_keep_may_be_a_graph():
+    kept = DiGraph.from_edges([("b", "a")])
+    assert break_cycles([("a", "b"), ("b", "a")], keep=kept).removed_edges == [("a", "b")]

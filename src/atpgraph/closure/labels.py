@@ -27,7 +27,6 @@ _INTERVAL = 6  # its place in the preorder of a spanning forest, and the end of 
 _LEVELS = 7  # 1 + the longest path into the node, and out of it
 _GROUPS = 640  # for each Bloom word: neighbors in the preorder share a bit, so labels stay sparse
 _HUBS = 64
-_CANDIDATES = 256  # nodes that hubs are chosen from
 _WORTHWHILE = 0.05  # share of random pairs below which hubs make room for a wider Bloom filter
 _PAIRS = 4096  # random pairs that the choice should decide
 
@@ -139,44 +138,18 @@ class ReachLabels:
         return start
 
     def _choose_hubs(self) -> Int64Array:
-        """Return nodes through which many random pairs are connected, none if few are."""
+        """Return the nodes with the most ways through, none if few random pairs use them."""
         arrays, n = self.arrays, len(self.lines)
-        rng = generator(0)
         degrees = (np.diff(arrays.indptr) + 1.0) * (np.diff(arrays.back_indptr) + 1.0)
-        count = min(_CANDIDATES, n)
-        popular = np.argpartition(-degrees, count // 2)[: count // 2]
-        others = np.setdiff1d(np.arange(n), popular)
-        candidates = np.concatenate([popular, rng.choice(others, count - len(popular), False)])
-        words = -(-count // 64)
-        marks = np.zeros((n, words), dtype=np.uint64)
-        at = np.arange(count)
-        marks[candidates, at >> 6] = np.uint64(1) << (at & 63).astype(np.uint64)
-        pairs = rng.integers(0, n, (2, _PAIRS))
-        down = marks.copy()
-        self._sweep(down, 0, words)
-        reached = down[pairs.max(axis=0)]
-        self._sweep(marks, 0, words, up=True)
-        through = reached & marks[pairs.min(axis=0)]
-        if np.count_nonzero(through.any(axis=1)) < _WORTHWHILE * _PAIRS:
-            return np.zeros(0, dtype=np.int64)
-        return np.asarray(candidates[_cover(_columns(through, count), _HUBS)])
-
-
-def _columns(words: UInt64Array, count: int) -> BoolArray:
-    """Return the bits of rows of words as a matrix with a row for each of `count` bits."""
-    octets = words.astype("<u8").view(np.uint8)
-    return np.unpackbits(octets, axis=1, bitorder="little")[:, :count].T.astype(np.bool_)
-
-
-def _cover(decided: BoolArray, most: int) -> Int64Array:
-    """Return up to `most` rows chosen greedily so that together they decide most columns."""
-    left = decided.copy()
-    chosen: list[int] = []
-    while len(chosen) < most and left.any():
-        best = int(left.sum(axis=1).argmax())
-        chosen.append(best)
-        left[:, decided[best]] = False
-    return np.array(chosen, dtype=np.int64)
+        count = min(_HUBS, n)
+        hubs = np.argpartition(-degrees, count - 1)[:count]
+        down, up = np.zeros((2, n, 1), dtype=np.uint64)
+        down[hubs, 0] = up[hubs, 0] = np.uint64(1) << np.arange(count, dtype=np.uint64)
+        self._sweep(down, 0, 1)
+        self._sweep(up, 0, 1, up=True)
+        pairs = generator(0).integers(0, n, (2, _PAIRS))
+        joined = (down[pairs.max(axis=0)] & up[pairs.min(axis=0)]) != 0
+        return hubs if joined.mean() >= _WORTHWHILE else hubs[:0]
 
 
 @kernel

@@ -16,7 +16,7 @@ from atpgraph.closure.node_set import NodeSet
 from atpgraph.errors import InputError
 from atpgraph.graph.archive import GRAPH_FIELDS, graph_arrays, graph_from
 from atpgraph.graph.convert import as_graph
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, pair_array
 from atpgraph.graph.scc import condense
 from atpgraph.graph.traversal import TwoWayRows, meet, reachable, sweep
 from atpgraph.util.archive import Field, check_pointers, read_archive, write_archive
@@ -33,7 +33,7 @@ _FIELDS = GRAPH_FIELDS | {
     "extras_indptr": Field("i", ("c+1",), low=0, high="x+1", ascending=True, optional=True),
     "extras": Field("i", ("x",), low=0, high="c", optional=True),
 }
-_PIECE = 1 << 16  # pairs of labels that are looked up together
+_PIECE = 1 << 15  # pairs of labels that are looked up together
 _WORDS = 8  # of 64 columns that a sweep takes together
 # A forest of at most this size is always used; a larger one if it takes few bytes per node, else it
 # is slower to build, and no faster to read, than labels.
@@ -250,11 +250,11 @@ class Reachability:
         This object does not change unless `inplace`, which returns it. The index is kept if other
         paths replace every edge. Raises an InputError if there is no such edge.
         """
-        pairs = list(edges)
-        u, v = (self.graph.codes([pair[side] for pair in pairs]) for side in (0, 1))
+        pairs = pair_array(edges)
+        u, v = (self.graph.codes(pairs[:, side]) for side in (0, 1))
         found = self.graph.find_edges(u, v)
         if len(found) and found.min() < 0:
-            first, second = pairs[int(found.argmin())]
+            first, second = pairs[int(found.argmin())].tolist()
             raise InputError(f"The graph has no edge from {first!r} to {second!r}.")
         graph = self.graph.without_edges(found)
         # The old component numbers still fall along every edge, so they still prune the searches.

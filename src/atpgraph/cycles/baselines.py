@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from atpgraph.cycles.circulation import link, unlink
-from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.jit import kernel
 
 
@@ -101,10 +100,3 @@ def eades_position(indptr: Any, targets: Any, rev_indptr: Any, rev_targets: Any)
                 link(w, b, bucket, first, follow, before)
                 best = max(best, b)
     return position
-
-
-def degree_ratio(out_degree: AnyArray, in_degree: AnyArray) -> Float64Array:
-    """Return how one-sided each node is: the larger of in/out and out/in."""
-    low = np.minimum(out_degree, in_degree)
-    high = np.maximum(out_degree, in_degree)
-    return np.asarray(high / np.maximum(low, 1))

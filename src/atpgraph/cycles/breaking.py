@@ -287,6 +287,8 @@ def _edge_costs(graph: DiGraph, weights: Any) -> Float64Array:
         raise InputError(
             f"The edge {u} → {v} has the weight {costs[bad[0]]}; costs are finite and not negative."
         )
+    if len(costs) and float(costs.max()) * len(costs) > 1e300:
+        raise InputError(f"The weights reach {costs.max():g}, too much to add up; scale them.")
     return costs
 
 
@@ -294,7 +296,10 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
     """Return the edges that must stay as a mask; they must not form a cycle."""
     kept = np.zeros(graph.n_edges, dtype=np.bool_)
     if isinstance(keep, np.ndarray) and keep.ndim == 1 and keep.dtype.kind in "biu":
-        kept[keep] = True
+        try:
+            kept[keep] = True
+        except IndexError as error:
+            raise InputError(f"keep does not fit the edges of the graph: {error}.") from None
     else:
         kept[_edge_indices(graph, keep, "keep")] = True
     loops = np.flatnonzero(kept & (graph.sources == graph.targets))
@@ -314,6 +319,7 @@ def _kept_edges(graph: DiGraph, keep: Any) -> BoolArray:
 
 def _edge_indices(graph: DiGraph, pairs: Any, what: str) -> IntArray:
     """Return the indices of edges given by the labels of their ends; all must exist."""
+    pairs = pairs.edges() if isinstance(pairs, DiGraph) else pairs
     ends = pair_array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
     u, v = (graph.codes_or_minus_one(ends[:, side]) for side in (0, 1))
     edges = graph.find_edges(u, v)
@@ -354,7 +360,7 @@ def break_cycles(
         What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
         entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only
         ``mfas``, ``springs``, ``bayes``, ``sift`` and ``minimum`` take weights.
-    keep : iterable of pairs of labels, or array of edge indices, optional
+    keep : DiGraph, iterable of pairs of labels, or array of edge indices, optional
         Edges that must stay.
     reverse : bool
         Reverse the edges in ``dag`` instead of removing them, as layouts of layers want it.

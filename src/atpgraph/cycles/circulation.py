@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.graph.csr import row_bounds
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, row_bounds
 from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import BoolArray, Int32Array
 from atpgraph.util.jit import kernel

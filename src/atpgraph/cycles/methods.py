@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.cycles.agony import Agony, agony
-from atpgraph.cycles.baselines import degree_ratio, dfs_climb, eades_position
+from atpgraph.cycles.baselines import dfs_climb, eades_position
 from atpgraph.cycles.closing import restore
 from atpgraph.cycles.offline_scc import closes_in_order
 from atpgraph.cycles.ordering import anneal, downward_probability, sift, spread_out
@@ -293,8 +293,8 @@ def _mfas(space: Workspace) -> tuple[BoolArray, FloatArray]:
     out, into = (
         np.bincount(ends, space.cost, core.n_nodes) for ends in (core.sources, core.targets)
     )
-    ratio, loses_out = degree_ratio(out, into), into >= out
-    removed = remove_by_node(space, ratio, loses_out, name="mfas")
+    ratio = np.maximum(out, into) / np.maximum(np.minimum(out, into), 1)  # how one-sided it is
+    removed = remove_by_node(space, ratio, into >= out, name="mfas")
     return removed, np.maximum(ratio[core.sources], ratio[core.targets])
 
 

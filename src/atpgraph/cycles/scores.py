@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from atpgraph.errors import InputError
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.graph.traversal import TwoWayRows
 from atpgraph.util.arrays import Float32Array, Float64Array
 from atpgraph.util.jit import kernel
 from atpgraph.util.random import RandomState, generator
@@ -198,66 +197,26 @@ def spring_positions(graph: DiGraph, weights: Float64Array | None = None) -> Flo
     """
     from scipy.sparse.linalg import LinearOperator, cg  # takes a tenth of a second
 
-    n, rows = graph.n_nodes, TwoWayRows.of(graph)
+    n, u, v = graph.n_nodes, graph.sources, graph.targets
     # Single precision: the time is that of reading strengths and positions.
-    out = np.asarray(np.ones(graph.n_edges) if weights is None else weights, dtype=np.float32)
-    stiffness = out, out[rows.rev_edges]
-    strength = np.empty_like(out), np.empty_like(out)
-    x, diagonal, force = np.zeros((3, n), dtype=np.float32)
-    for number in range(ROUNDS if graph.n_edges else 0):
+    stiffness = np.asarray(np.ones(len(u)) if weights is None else weights, dtype=np.float32)
+    strength, x = stiffness, np.zeros(n, dtype=np.float32)
+    for number in range(ROUNDS if len(u) else 0):
         checkpoint()
-        _give_way(rows, stiffness, x, number > 0, strength, diagonal, force)
-        matvec = partial(_product, rows, strength, diagonal)
+        if number:
+            short = x[u] - x[v] + np.float32(1)
+            strength = stiffness / (1 + np.where(short > 0, short * short, -short))
+        out, into = np.bincount(u, strength, n), np.bincount(v, strength, n)
+        diagonal = (out + into + ANCHOR).astype(np.float32)
+        springs = sp.csr_array((strength, v, graph.indptr), shape=(n, n))
+        matvec = partial(_laplacian_times, diagonal, springs, springs.T)
         laplacian = LinearOperator((n, n), matvec=matvec, dtype=np.float32)
-        scaling = sp.diags_array(1.0 / diagonal)
-        x, _ = cg(laplacian, force, x, rtol=1e-6, maxiter=STEPS, M=scaling)
+        x, _ = cg(
+            laplacian, (into - out).astype(np.float32), x, rtol=1e-6, maxiter=STEPS,
+            M=sp.diags_array(1.0 / diagonal),
+        )  # fmt: skip
     return np.asarray(x, dtype=np.float64)
 
 
-_Both = tuple[Float32Array, Float32Array]  # for the edges in the order of their sources, of targets
-
-
-@kernel
-def _give_way(
-    rows: TwoWayRows,
-    stiffness: _Both,
-    x: Float32Array,
-    gives: bool,
-    strength: _Both,
-    diagonal: Float32Array,
-    force: Float32Array,
-) -> None:
-    """Set the strength of every spring, and of every node the diagonal and the right-hand side."""
-    one = np.float32(1)
-    for u in range(len(x)):
-        total, pull = np.float32(ANCHOR), np.float32(0)
-        for e in range(rows.indptr[u], rows.indptr[u + 1]):
-            short = x[u] - x[rows.targets[e]] + one
-            give = one + (short * short if short > 0 else -short) if gives else one
-            s = strength[0][e] = stiffness[0][e] / give
-            total += s
-            pull -= s
-        for e in range(rows.rev_indptr[u], rows.rev_indptr[u + 1]):
-            short = x[rows.rev_targets[e]] - x[u] + one
-            give = one + (short * short if short > 0 else -short) if gives else one
-            s = strength[1][e] = stiffness[1][e] / give
-            total += s
-            pull += s
-        diagonal[u], force[u] = total, pull
-
-
-@kernel
-def _product(
-    rows: TwoWayRows, strength: _Both, diagonal: Float32Array, x: Float32Array
-) -> Float32Array:
-    """Multiply the Laplacian matrix of the springs by x, without building it."""
-    result = np.empty_like(x)
-    for u in range(len(x)):
-        total = diagonal[u] * x[u]
-        # Only reads at random: both ends of an edge are written when it is their turn.
-        for e in range(rows.indptr[u], rows.indptr[u + 1]):
-            total -= strength[0][e] * x[rows.targets[e]]
-        for e in range(rows.rev_indptr[u], rows.rev_indptr[u + 1]):
-            total -= strength[1][e] * x[rows.rev_targets[e]]
-        result[u] = total
-    return result
+def _laplacian_times(diagonal: Float32Array, springs: Any, back: Any, x: Float32Array) -> Any:
+    return diagonal * x - springs @ x - back @ x

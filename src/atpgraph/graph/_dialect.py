@@ -210,7 +210,9 @@ def find_delimiter(sample: str, quotes: bool) -> str:
 
     A tab outside quotes separates; else the more frequent of comma and semicolon; else blanks.
     """
-    bare = _outside_quotes(sample) if quotes else re.split("[\r\n]", sample, maxsplit=1)[0]
+    # A quoted field may hold anything, line ends too; a doubled quote does not end it.
+    bare = re.sub('(^|(?<=[\t,; ]))"([^"]|"")*("|$)', '"', sample) if quotes else sample
+    bare = re.split("[\r\n]", bare, maxsplit=1)[0]
     if "\t" in bare.strip(" \t"):
         return "\t"
     commas, semicolons = bare.count(","), bare.count(";")
@@ -248,23 +250,3 @@ def _record_lines(lines: Iterable[str], blanks: bool, comments: str) -> Iterator
         text = line.strip(" \t\r\n")
         if text and text[0] not in comments:
             yield text.replace("\t", " ") + "\n" if blanks and '"' not in text else line
-
-
-def _outside_quotes(text: str) -> str:
-    """Return the first record without what is inside its quoted fields."""
-    kept = []
-    quoted = False
-    field_start = True
-    for c in text:
-        if quoted:
-            quoted = c != '"'  # a doubled quote closes and opens again
-            field_start = not quoted
-        elif c == '"' and field_start:
-            quoted = True
-            kept.append(c)  # stands for the field
-        elif c in "\r\n":
-            break
-        else:
-            kept.append(c)
-            field_start = c in "\t,; "
-    return "".join(kept)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from atpgraph.util.arrays import Int32Array, Int64Array
-from atpgraph.util.jit import kernel
+from atpgraph.util.arrays import Int64Array
+from atpgraph.util.jit import NEAR, kernel, prefetch
 
 # The multiplier of Fibonacci hashing, 2**64 divided by the golden ratio.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+_DENSE = 4  # labels from a range up to so many times their number are looked up in an array
 
 
 class IntegerLookup:
@@ -18,44 +23,57 @@ class IntegerLookup:
     --------
     >>> IntegerLookup(np.array([7, 5])).find(np.array([5, 6, 7])).tolist()
     [1, -1, 0]
+    >>> IntegerLookup(np.array([7, 10**9])).find(np.array([7, 10**9, 0])).tolist()
+    [0, 1, -1]
     """
 
     def __init__(self, labels: Int64Array) -> None:
-        bits = max(int(2 * len(labels)).bit_length(), 1)  # at most half full
+        n, self._low = len(labels), int(labels.min(initial=0))
+        width = int(labels.max(initial=0)) - self._low + 1
+        self._dense = width <= _DENSE * n
+        if self._dense:
+            self._places = np.full(width, -1, dtype=np.int32)
+            self._places[labels - self._low] = np.arange(n, dtype=np.int32)
+            return
+        bits = max((2 * n).bit_length(), 1)  # at most half full
         self._shift = np.uint64(64 - bits)
-        self._keys = np.zeros(1 << bits, dtype=np.int64)
-        self._places = np.full(1 << bits, -1, dtype=np.int32)
-        _fill(labels, self._shift, self._keys, self._places)
+        self._slots = np.full((1 << bits, 2), -1, dtype=np.int64)  # a label and its place
+        _fill(labels, self._shift, self._slots)
 
     def find(self, labels: Int64Array) -> Int64Array:
         """Return the position of each label, −1 where it is unknown."""
         found = np.empty(len(labels), dtype=np.int64)
-        _find(np.ascontiguousarray(labels), self._shift, self._keys, self._places, found)
+        if self._dense:
+            _find_dense(labels, self._low, self._places, found)
+        else:
+            _find(labels, self._shift, self._slots, found)
         return found
 
 
 @kernel
-def _fill(labels: Int64Array, shift: np.uint64, keys: Int64Array, places: Int32Array) -> None:
-    mask = len(keys) - 1
+def _find_dense(labels: Any, low: int, places: Any, found: Any) -> None:
     for i in range(len(labels)):
-        at = np.int64((np.uint64(labels[i]) * _GOLDEN) >> shift)
-        while places[at] >= 0:
-            at = (at + 1) & mask
-        keys[at] = labels[i]
-        places[at] = i
+        at = labels[i] - low
+        found[i] = places[at] if 0 <= at < len(places) else -1
 
 
 @kernel
-def _find(
-    labels: Int64Array,
-    shift: np.uint64,
-    keys: Int64Array,
-    places: Int32Array,
-    found: Int64Array,
-) -> None:
-    mask = len(keys) - 1
+def _fill(labels: Any, shift: Any, slots: Any) -> None:
     for i in range(len(labels)):
         at = np.int64((np.uint64(labels[i]) * _GOLDEN) >> shift)
-        while places[at] >= 0 and keys[at] != labels[i]:
-            at = (at + 1) & mask
-        found[i] = places[at]
+        while slots[at, 1] >= 0:
+            at = (at + 1) & (len(slots) - 1)
+        slots[at, 0], slots[at, 1] = labels[i], i
+
+
+@kernel
+def _find(labels: Any, shift: Any, slots: Any, found: Any) -> None:
+    flat = slots.reshape(-1)
+    for i in range(len(labels)):
+        # A large table is not in the cache: ask for a slot well before it is read.
+        ahead = min(i + NEAR, len(labels) - 1)
+        prefetch(flat, 2 * np.int64((np.uint64(labels[ahead]) * _GOLDEN) >> shift))
+        at = np.int64((np.uint64(labels[i]) * _GOLDEN) >> shift)
+        while slots[at, 1] >= 0 and slots[at, 0] != labels[i]:
+            at = (at + 1) & (len(slots) - 1)
+        found[i] = slots[at, 1]

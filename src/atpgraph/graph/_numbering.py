@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.errors import BudgetError
-from atpgraph.graph import csr
 from atpgraph.graph.digraph import DiGraph, factorize
 from atpgraph.util.arrays import (
     AnyArray,
@@ -36,6 +35,8 @@ _FULL = 0.7  # share of a table that may be taken
 _FEW = 1 << 16  # up to here tables grow fourfold, then they double
 _STRING_BYTES = 64  # of a Python string and the reference to it, beside its characters
 _PROBED = 1000  # strings that say whether all are likely to be integers
+# What sorting takes: both ends of an edge as they come and sorted, and the weights likewise.
+_BYTES_PER_EDGE, _BYTES_PER_WEIGHT, _BYTES_PER_NODE = 16, 24, 24
 _LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
 
 
@@ -180,12 +181,12 @@ class EdgeCollector:
 
         `buffers` are the bytes that the reader itself holds, `done` is the share that it has read.
         """
-        each = csr.BYTES_PER_EDGE
+        each = _BYTES_PER_EDGE
         if self.weights:
-            each += csr.BYTES_PER_WEIGHT
+            each += _BYTES_PER_WEIGHT
         if self._types:
             each += 36  # codes, rows and their places in the graph
-        nodes = self.numbering.nbytes + csr.BYTES_PER_NODE * len(self.numbering)
+        nodes = self.numbering.nbytes + _BYTES_PER_NODE * len(self.numbering)
         need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
         if need > self.budget:
             raise BudgetError(
@@ -221,8 +222,7 @@ class EdgeCollector:
         if self.weights:
             weights = np.concatenate(self.weights)
             self.weights.clear()
-        rows = csr.sorted_rows(ends[:, 0], ends[:, 1], len(labels), weights)
-        graph = DiGraph(*rows[:2], labels, rows[2])
+        graph = DiGraph.from_codes(ends[:, 0], ends[:, 1], labels, weights)
         if not self._types:
             return graph
         codes, used = factorize(np.concatenate(self._types))

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from atpgraph.errors import InputError
 from atpgraph.graph._lookup import IntegerLookup
-from atpgraph.graph.csr import row_bounds, sorted_rows, turned_rows
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -141,8 +140,11 @@ class DiGraph:
                 raise InputError(
                     f"Edge {bad[0]} has the weight {values[bad[0]]}; weights must be finite."
                 )
-        indptr, ends, values = sorted_rows(source, target, n, values)
-        graph = cls(indptr, ends, names, values)
+        ones = np.ones(len(source), dtype=np.bool_)
+        entries = ones if values is None else values
+        # SciPy sorts the edges into rows, and adds up the weights of parallel ones.
+        rows = sp.coo_array((entries, (source, target)), shape=(n, n)).tocsr()
+        graph = cls(*_pointers(rows), names, None if values is None else rows.data)
         if types is None:
             return graph
         type_codes, type_names = factorize(_object_array(list(types)))
@@ -429,13 +431,27 @@ class DiGraph:
         >>> [part.tolist() for part in graph.incoming(np.array([7, 8, 9]))]
         [[0, 0, 2, 3], [0, 2, 1], [7, 9, 8]]
         """
-        return turned_rows(self.indptr, self.targets, values)
+        n = self.n_nodes
+        # SciPy wants pointers of the same type as the targets.
+        bounds = self.indptr.astype(np.int32) if self.n_edges < 2**31 else self.indptr
+        rows = sp.csr_array((values, self.targets, bounds), shape=(n, n)).tocsc()
+        return *_pointers(rows), rows.data
 
     def to_scipy(self) -> sp.csr_array:
         """Return the adjacency matrix, with the weights or ones."""
         data = np.ones(self.n_edges) if self.weights is None else self.weights
         shape = (self.n_nodes, self.n_nodes)
         return sp.csr_array((data, self.targets, self.indptr), shape=shape)
+
+
+def row_bounds(ends: Int32Array, n: int) -> Int64Array:
+    """Return where the row of each node begins if each of these ends has an entry in its row."""
+    return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))])
+
+
+def _pointers(rows: Any) -> tuple[Int64Array, Int32Array]:
+    """Return bounds and ends of the rows of a sparse matrix, in our types."""
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False)
 
 
 def factorize(values: AnyArray) -> tuple[Int64Array, AnyArray]:
@@ -514,7 +530,7 @@ def _label_array(values: Any) -> AnyArray:
                 pass
         return _object_array(values)
     if array.dtype.kind in "iu" and (array.dtype != np.uint64 or not (array >> 63).any()):
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=False)
     if array.dtype == object:
         return array
     return _object_array(array.tolist())

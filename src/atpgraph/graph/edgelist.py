@@ -24,6 +24,7 @@ from atpgraph.graph._dialect import (
     are_words,
     check_delimiter,
     choose_columns,
+    is_integer,
 )
 from atpgraph.graph._numbering import EdgeCollector
 from atpgraph.graph._source import Source, shown_name
@@ -88,8 +89,9 @@ def read_edgelist(
         decides: a tab, else the more frequent of comma and semicolon, else blanks.
     header : bool, optional
         Whether the first line names columns. Without it, it does if a column is chosen by name,
-        if it has names such as source/target, or if its ids are words and it is the only line
-        whose ids are not integers or whose third field is not a number.
+        if it has names such as source/target, or if its ids are words and it is the only one of
+        the lines in the first 64 KiB whose ids are not integers or whose third field is not a
+        number.
     comments : str
         Characters that make a line a comment when one of them comes first; ``""`` for none.
     quotes : bool
@@ -280,13 +282,8 @@ def _mistakable(texts: list[str], codes: AnyArray) -> bool:
         return True
     if len(codes) == 1 or not are_words(first):
         return False
-    plain = np.array([_is_integer(text) for text in texts], dtype=np.bool_)
+    plain = np.array([is_integer(text) for text in texts], dtype=np.bool_)
     return bool(plain[codes[1:]].all())
-
-
-def _is_integer(text: str) -> bool:
-    digits = text[1:] if text.startswith("-") else text
-    return digits.isascii() and digits.isdigit()
 
 
 def _numbers(weights: Float64Array) -> AnyArray:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atpgraph.graph.csr import row_bounds
-from atpgraph.graph.digraph import DiGraph
+from atpgraph.graph.digraph import DiGraph, row_bounds
 from atpgraph.util.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from atpgraph.util.jit import NEAR, kernel, prefetch
 

@@ -115,7 +115,7 @@ def _recent(query: Query, mine: Int64Array, asked: Int64Array, won: BoolArray) -
     lately = int(np.count_nonzero(query.asked_ms - given <= 30 * DAY_MS))
     days = max(int((query.asked_ms - int(given[-1])) / DAY_MS), 0)
     ago = "today" if days == 0 else f"{_count(days, 'day')} ago"
-    text = f"{lately} answers in the last 30 days, the latest {ago}"
+    text = f"{_count(lately, 'answer')} in the last 30 days, the latest {ago}"
     return [Reason("recent", text, _ids(query, asked[-1:]))]
 
 

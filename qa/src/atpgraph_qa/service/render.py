@@ -41,6 +41,7 @@ MODES = {
     "automatic": ("Automatic", "People are asked as soon as a question comes in."),
 }
 OLD_DAYS = 30  # without a new post: something is wrong
+_LEAST_PEOPLE = 10  # of similar confidence; the share of fewer who answered says nothing
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -172,7 +173,8 @@ class Figure(NamedTuple):
 
 def figures(found: QualityOut, asks: list[tuple[str, int]]) -> list[Figure]:
     """Return the charts of the quality page; what has no data is left out."""
-    days, bins, made = found.by_day, found.calibration, list[Figure]()
+    days, made = found.by_day, list[Figure]()
+    bins = [one for one in found.calibration if one["people"] >= _LEAST_PEOPLE]
     if not days:
         return made
     last = days[-1]["day"]

@@ -28,7 +28,7 @@ PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
 MessageId = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=100)]
-Cursor = Annotated[str, Query(max_length=60)]
+Cursor = Annotated[str, Query(pattern="^[0-9]{0,16}$", description="As a page gave it.")]
 Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
 Once = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200,
@@ -116,11 +116,11 @@ def people(
         if wanted.isascii() and wanted.isdigit() and len(wanted) < 17:
             chosen = list(dict.fromkeys([int(wanted), *chosen]))
     else:
-        after = suggestions.read_cursor(cursor) if cursor else -1
+        after = int(cursor or -1)
         known = {person.id for person in engine.directory} | set(engine.asks.people)
         later = sorted(user for user in known if user > after)
         chosen = later[:limit]
-        further = suggestions.make_cursor(chosen[-1]) if len(later) > limit else ""
+        further = str(chosen[-1]) if len(later) > limit else ""
     items = [get_person(service, user) for user in chosen if engine.knows(user)]
     return schemas.Page(items=items, cursor=further)
 

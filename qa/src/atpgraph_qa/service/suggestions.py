@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Text, or_, select, type_coerce
 
-from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import tables as db
@@ -71,7 +69,7 @@ def list_suggestions(
     t = db.suggestions.c
     query = _joined().where(t.created_ms >= since_ms).order_by(t.id.desc()).limit(limit + 1)
     if cursor:
-        query = query.where(t.id < read_cursor(cursor))
+        query = query.where(t.id < int(cursor))
     if state:
         query = query.where(t.state.in_(state))
     for name, value in equal.items():
@@ -87,24 +85,7 @@ def list_suggestions(
         query = query.where(or_(named, t.outcome == person))
     rows = _select(connection, query)
     more = len(rows) > limit
-    return rows[:limit], make_cursor(rows[limit - 1]["id"]) if more else ""
-
-
-def make_cursor(number: int) -> str:
-    """Return an opaque place in a list."""
-    return base64.urlsafe_b64encode(f"id:{number}".encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str) -> int:
-    """Return the place that :func:`make_cursor` was given."""
-    try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        kind, _, number = raw.partition(":")
-        if kind != "id" or not number.isascii() or not number.isdigit() or len(number) > 18:
-            raise ValueError(cursor)
-        return int(number)
-    except ValueError:
-        raise InputError("The cursor is not one that a page gave.") from None
+    return rows[:limit], str(rows[limit - 1]["id"]) if more else ""
 
 
 def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int) -> int:
