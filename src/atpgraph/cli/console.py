@@ -46,33 +46,27 @@ class Session:
         if not self.quiet:
             say(f"atp: {text}")
 
-    def report(self, folder: Path | None, render: Callable[[str], str]) -> dict[str, Any]:
-        """Write the page that `render` makes for the typed command; return its path for the
-        payload."""
-        if folder is None:
-            return {}
-        from atpgraph.report import write_index
-
-        written = write_index(folder, render("atp " + shlex.join(sys.argv[1:])))
-        self.note(f"report written to {written}")
-        return {"report": written}
-
     def result(
-        self, payload: dict[str, Any], *shown: str | Table, report: Path | None = None
+        self,
+        payload: dict[str, Any],
+        *shown: str | Table,
+        report: Path | None = None,
+        render: Callable[[str], str] | None = None,
     ) -> None:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
         It is printed when the session ends, after the progress bars are gone: on standard output,
         or on standard error where a file went to standard output ("-"). A page with the same lines
-        and tables goes into the folder `report`.
+        and tables, or what `render` returns for the typed command, goes into the folder `report`.
         """
+        if report is not None:
+            from atpgraph.report import page_of_tables, write_index
 
-        def render(command: str) -> str:
-            from atpgraph.report import page_of_tables
-
-            return page_of_tables(shown, command)
-
-        self._payload, self._shown = payload | self.report(report, render), shown
+            command = "atp " + shlex.join(sys.argv[1:])
+            html = render(command) if render else page_of_tables(shown, command)
+            payload = payload | {"report": write_index(report, html)}
+            self.note(f"report written to {payload['report']}")
+        self._payload, self._shown = payload, shown
 
     def _print_all(self) -> None:
         if self._payload is None or (output_taken.get() and self.quiet):

@@ -240,14 +240,21 @@ def compare(
             f"only {result.test_edges:,} of {result.requested:,} test edges could be taken "
             "without disconnecting the graph"
         )
-    payload = result.to_json() | out.report(report, lambda command: render(result, command))
+    payload = result.to_json()
     if published:
         payload["published"] = published
         told = ", ".join(f"{row} {value}" for row, value in published.items())
         out.note(f"published by the authors of DirLinkBench, Hits@100 in percent: {told}")
     notes = [f"{row.name}: {row.note}" for row in result.main() if row.note]
     failures = [f"{row.name} has no result: {row.failure}" for row in result.main() if row.failure]
-    out.result(payload, _summary(result), *notes, *failures)
+    out.result(
+        payload,
+        _summary(result),
+        *notes,
+        *failures,
+        report=report,
+        render=lambda command: render(result, command),
+    )
 
 
 def _dimension(text: str) -> int:

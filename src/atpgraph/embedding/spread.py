@@ -83,7 +83,9 @@ def connected(scheduler: str) -> Iterator[Any]:
     kind, _, number = scheduler.partition(":")
     if kind == "local":
         if not number.isdecimal() or int(number) < 1:
-            raise InputError(f"{scheduler!r} names no number of workers; write local:2.")
+            raise InputError(
+                f"{scheduler!r} does not give the number of workers; write local:2, for example."
+            )
         from atpgraph.util.threads import thread_count
 
         threads = max(thread_count(None) // int(number), 1)

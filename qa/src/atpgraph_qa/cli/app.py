@@ -12,6 +12,7 @@ from atpgraph.cli.console import Session, facts_table, table
 from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, opt, output
 from atpgraph_qa.cli.evaluate import (
     Ega,
+    Limits,
     SitePath,
     Tau,
     Text,
@@ -19,7 +20,6 @@ from atpgraph_qa.cli.evaluate import (
     evaluate,
     load,
     names,
-    policy,
 )
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -142,6 +142,7 @@ def train(
 def route(
     out: Session,
     source: SiteOrModel,
+    limits: Limits,
     title: Annotated[str, opt("Title of the question.")] = "",
     body: Annotated[str, opt("Body of the question, plain text or HTML.")] = "",
     tags: Annotated[str, opt("Tags separated by commas.")] = "",
@@ -155,19 +156,9 @@ def route(
         float, opt("Abstain if nobody is this likely to answer.", "--least-confidence")
     ] = 0.01,
     opt_out: Annotated[str, opt("User ids, separated by commas, never to ask.")] = "",
-    inactive_days: Annotated[
-        float | None, opt("Exclude users who have not answered for this many days.")
-    ] = None,
-    per_day: Annotated[
-        int | None, opt("Ask each person at most this often in 24 hours; see --log.")
-    ] = None,
-    per_week: Annotated[
-        int | None, opt("Ask each person at most this often in seven days.")
-    ] = None,
     spread: Annotated[
         float, opt("Log-odds lost when the times asked in a week double; see 'atp qa load'.")
     ] = 0.0,
-    newcomers: Annotated[float, opt("Share of places for newcomers.", min=0, max=1)] = 0.0,
     welcome: Annotated[
         Path | None,
         opt(
@@ -193,7 +184,7 @@ def route(
     question = Question(title, body, tuple(names(tags)), asker, at)
     if not (title.strip() or body.strip() or question.tags):
         raise InputError("A question needs --title, --body or --tags.")
-    rules = policy(opt_out, inactive_days, per_day, per_week, spread, newcomers)
+    rules = limits.policy(opt_out, spread)
     if log is not None:
         check_writable(log)
     asked = AskLog() if log is None else AskLog.read(log)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from atpgraph.cli.console import Session, table
-from atpgraph.cli.options import Report, Seed, Top, arg, opt, output
+from atpgraph.cli.options import Report, Seed, Top, arg, opt, output, values
 
 if TYPE_CHECKING:
     from atpgraph_qa.advisor.policies import Policy
@@ -35,25 +36,30 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def policy(
-    opt_out: str = "",
-    inactive_days: float | None = None,
-    per_day: int | None = None,
-    per_week: int | None = None,
-    spread: float = 0.0,
-    newcomers: float = 0.0,
-) -> Policy:
-    """Return the rules that a command was given."""
-    from atpgraph.errors import InputError
-    from atpgraph_qa.advisor.policies import Policy
+@dataclass(frozen=True)
+class Limits:
+    """Rules about who may be asked, as typed."""
 
-    try:
-        never = frozenset(int(number) for number in names(opt_out))
-    except ValueError:
-        never = frozenset([-1])
-    if not all(0 <= user < 2**63 for user in never):
-        raise InputError(f"--opt-out takes user ids, not {opt_out!r}.")
-    return Policy(never, inactive_days, per_day, per_week, spread, newcomers)
+    inactive_days: Annotated[
+        float | None, opt("Exclude users who have not answered for this many days.")
+    ] = None
+    per_day: Annotated[int | None, opt("Ask each person at most this often in 24 hours.")] = None
+    per_week: Annotated[int | None, opt("Ask each person at most this often in 7 days.")] = None
+    newcomers: Annotated[float, opt("Share of places for newcomers.", min=0, max=1)] = 0.0
+
+    def policy(self, opt_out: str = "", spread: float = 0.0) -> Policy:
+        """Return the policy with these rules."""
+        from atpgraph.errors import InputError
+        from atpgraph_qa.advisor.policies import Policy
+
+        try:
+            never = frozenset(int(number) for number in names(opt_out))
+        except ValueError:
+            never = frozenset([-1])
+        if not all(0 <= user < 2**63 for user in never):
+            raise InputError(f"--opt-out takes user ids, not {opt_out!r}.")
+        limits = self.inactive_days, self.per_day, self.per_week
+        return Policy(never, *limits, spread, self.newcomers)
 
 
 def difficulty(
@@ -97,8 +103,8 @@ def difficulty(
         ids, columns = question_scores(opened, **options)
         if output is not None:
             write_columns(output, {"question": ids, **columns})
-        values = {name: column.tolist() for name, column in columns.items()}
-        listed = {"questions": ids.tolist(), "methods": values}
+        lists = {name: column.tolist() for name, column in columns.items()}
+        listed = {"questions": ids.tolist(), "methods": lists}
         out.result(listed, *_extremes(ids, columns, top), report=report)
         return
     found = evaluate_site(
@@ -123,11 +129,11 @@ def _extremes(ids: Any, columns: dict[str, Any], top: int) -> list[Any]:
     import numpy as np
 
     shown: list[Any] = []
-    for name, values in columns.items():
-        known = np.flatnonzero(~np.isnan(values))
-        order = known[np.lexsort((ids[known], -values[known]))]
+    for name, scores in columns.items():
+        known = np.flatnonzero(~np.isnan(scores))
+        order = known[np.lexsort((ids[known], -scores[known]))]
         for title, places in (("hardest", order[:top]), ("easiest", order[::-1][:top])):
-            rows = [(str(ids[place]), float(values[place])) for place in places.tolist()]
+            rows = [(str(ids[place]), float(scores[place])) for place in places.tolist()]
             shown.append(table(("question", name), rows, f"{title} by {name}"))
     return shown
 
@@ -173,14 +179,13 @@ def evaluate(
     )
     for sentence in found.skipped.values():
         out.note(sentence)
-    out.report(report, lambda command: render(found, command))
     payload = found.to_dict()
     shown = []
     for name, result in payload.items():
         shown.append(_methods(name, result))
         if not name.startswith("paper"):
             shown.append(_by_earlier_answers(result))
-    out.result(payload, *shown)
+    out.result(payload, *shown, report=report, render=lambda command: render(found, command))
 
 
 def _ordered(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -226,42 +231,39 @@ def _by_earlier_answers(result: dict[str, Any]) -> Any:
     return table(header, rows, "MRR by earlier answers of the accepted answerer (questions)")
 
 
+_TRIED = {
+    "per_day": "at most {} a day",
+    "per_week": "at most {} a week",
+    "inactive_days": "active in {:g} days",
+    "newcomers": "{:.0%} newcomers",
+}
+
+
 def load(
     out: Session,
     site: SitePath,
+    limits: Limits,
     spread: Annotated[str, opt("Values to try, separated by commas.")] = "0.5,1,2",
-    per_day: Annotated[int | None, opt("Try this cap.")] = None,
-    per_week: Annotated[int | None, opt("Try this cap.")] = None,
-    inactive_days: Annotated[
-        float | None, opt("Try excluding users who have not answered for this many days.")
-    ] = None,
-    newcomers: Annotated[float, opt("Try this share for newcomers.", min=0, max=1)] = 0.0,
     top: Top = 5,
     test_share: TestShare = 0.2,
     report: Report = None,
     seed: Seed = 0,
 ) -> None:
-    """Measure how much MRR load spreading, limits and newcomers cost on the last questions."""
-    from atpgraph.errors import InputError
+    """Measure how much MRR load spreading, limits and newcomers cost on the last questions.
+
+    Each limit is tried by itself.
+    """
     from atpgraph_qa.data.site import Site
     from atpgraph_qa.evaluation.load import COLUMNS, load_cost
     from atpgraph_qa.evaluation.protocols import Split
 
-    tried = {"no policy": policy()}
-    for value in names(spread):
-        try:
-            strength = float(value)
-        except ValueError:
-            raise InputError(f"--spread takes numbers, not {value!r}.") from None
-        tried[f"spread {value}"] = policy(spread=strength)
-    if per_day is not None:
-        tried[f"at most {per_day} a day"] = policy(per_day=per_day)
-    if per_week is not None:
-        tried[f"at most {per_week} a week"] = policy(per_week=per_week)
-    if inactive_days is not None:
-        tried[f"active in {inactive_days:g} days"] = policy(inactive_days=inactive_days)
-    if newcomers:
-        tried[f"{newcomers:.0%} newcomers"] = policy(newcomers=newcomers)
+    tried = {"no policy": Limits().policy()}
+    for strength in values("--spread", spread, float, "numbers"):
+        tried[f"spread {strength:g}"] = Limits().policy(spread=strength)
+    for name, text in _TRIED.items():
+        limit = getattr(limits, name)
+        if limit != getattr(Limits(), name):
+            tried[text.format(limit)] = Limits(**{name: limit}).policy()
     found = load_cost(Site(site), tried, top=top, split=Split(test_share), random_state=seed)
     title = f"{found.n_questions:,} questions, {top} people asked each"
     out.result(found.to_dict(), table(COLUMNS, found.rows(), title), report=report)

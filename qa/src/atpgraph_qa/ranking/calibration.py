@@ -81,7 +81,7 @@ class Calibration:
 def calibrate(scores: Float64Array, choices: Choices, reach: float) -> Calibration:
     """Return the sharpness that makes the right people likeliest, near 1 where they are few.
 
-    Scores, one per row of `choices`, are by a model that was not fitted to these questions.
+    Scores, one per row of `choices`, come from a model that was not fitted to these questions.
     """
     if not choices.n_groups:
         return Calibration(1.0, reach)

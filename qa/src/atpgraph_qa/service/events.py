@@ -25,7 +25,7 @@ KEY_FILE = "forget.key"
 
 @dataclass(frozen=True)
 class Edited:
-    """A question got another title, text or tags; None for what stayed."""
+    """The title, text or tags of a question changed; None for those that did not."""
 
     question: int
     at_ms: int

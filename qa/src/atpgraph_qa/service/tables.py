@@ -177,7 +177,7 @@ def change(connection: Connection, table: Table, which: Any, **values: Any) -> i
 
 
 def change_each(connection: Connection, table: Table, rows: Sequence[Row], *names: str) -> int:
-    """Set these columns in many rows to the values of each; return how many rows."""
+    """Update these columns in many rows, each with its own values; return the number of rows."""
     key = next(iter(table.primary_key))
     made = update(table).where(key == bindparam("_key"))
     made = made.values({name: bindparam(f"_{name}") for name in names})

@@ -202,7 +202,7 @@ class Grouped:
 
     @classmethod
     def of(cls, keys: Int64Array, n: int) -> Self:
-        """Index a column of keys below `n`; −1 is left out."""
+        """Index a column of keys below `n`, skipping −1."""
         indptr, positions = np.zeros(n + 1, dtype=np.int64), np.empty(len(keys), dtype=np.int64)
         group(keys, indptr, positions)
         return cls(indptr, positions[: indptr[-1]], len(keys))
