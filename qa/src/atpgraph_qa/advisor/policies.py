@@ -225,28 +225,14 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The people that a policy selects.
+    """The people that a policy selects among some candidates."""
 
-    Attributes
-    ----------
-    positions : int64 array
-        Positions of the people to ask among the candidates, best first.
-    allowed : boolean array
-        Which candidates may be asked; where the policy looks at the best only
-        (:attr:`Policy.considered`), by activity and groups alone.
-    scores : float64 array
-        Scores of the candidates with what they declared, less their load.
-    newcomers : int
-        How many of the people to ask are newcomers.
-    decisions : tuple of Decision
-        About those who were looked at, best first.
-    """
-
-    positions: Int64Array
+    positions: Int64Array  # of the people to ask, best first
+    # Who may be asked; where the policy looks at the best only, by activity and groups alone.
     allowed: BoolArray
-    scores: Float64Array
-    newcomers: int
-    decisions: tuple[Decision, ...] = ()
+    scores: Float64Array  # with what people declared, less their load
+    newcomers: int  # how many of the people to ask are newcomers
+    decisions: tuple[Decision, ...] = ()  # about those who were looked at, best first
 
 
 class Dispatcher:

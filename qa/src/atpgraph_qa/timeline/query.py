@@ -62,23 +62,12 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A question put to a history.
+    """A question put to a history."""
 
-    Attributes
-    ----------
-    history : History
-        What is known when it is asked.
-    asked_ms : int
-        When that is.
-    question : Question
-    position : int
-        Where a question of the past stands among those of the site, −1 for a new one.
-    """
-
-    history: History
+    history: History  # what is known when it is asked
     asked_ms: int
     question: Question = Question()
-    position: int = NOBODY
+    position: int = NOBODY  # of a question of the past among those of the site, −1 for a new one
 
     @classmethod
     def now(cls, history: History, question: Question) -> Self:
