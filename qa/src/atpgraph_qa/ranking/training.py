@@ -14,7 +14,7 @@ from atpgraph.util.random import generator
 from atpgraph_qa.ranking.features import AT, Features
 from atpgraph_qa.ranking.names import NAMES
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates
+from atpgraph_qa.timeline.query import FEW_ANSWERS, Pool, Query, candidates, largest
 from atpgraph_qa.timeline.visibility import FOREVER
 
 _PROMISING = (
@@ -143,21 +143,6 @@ def _example(
     sample = np.concatenate([sure, drawn])
     chosen = int(np.searchsorted(sure, right))
     return _Example(query.position, people[sample], columns[:, sample].T, offset, chosen)
-
-
-def largest(values: Float32Array, count: int) -> Int64Array:
-    """Return the positions of the largest values; the first ones among equals."""
-    if count >= len(values):
-        return np.arange(len(values))
-    # Most people share the smallest value, that of having nothing to show.
-    some = np.flatnonzero(values > values.min())
-    if len(some) <= count:
-        rest = np.flatnonzero(values == values.min())
-        return np.concatenate([some, rest[: count - len(some)]])
-    last = len(some) - max(count, 1)
-    some = some[values[some] >= np.partition(values[some], last)[last]]
-    order = np.argsort(-values[some], kind="stable")
-    return np.asarray(some[order[:count]])
 
 
 def _joined(history: History, examples: list[_Example], missed: Int64Array) -> Examples:
