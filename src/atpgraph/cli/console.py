@@ -242,19 +242,16 @@ def session(*, json: bool = False, quiet: bool = False) -> Iterator[Session]:
     """
     held = Session(json=json, quiet=quiet)
     output_taken.set(False)
-    display = None if quiet else progress_display()
     notes, logger = _Notes(held), logging.getLogger("atpgraph")
     logger.addHandler(notes)
     try:
-        with display or contextlib.nullcontext():
+        with contextlib.nullcontext() if quiet else progress_display():
             yield held
         held._print_all()
     except (typer.Exit, typer.Abort):
         raise
     except KeyboardInterrupt:
         with undisturbed():
-            if display is not None:
-                display.close()
             say("atp: interrupted")
         raise typer.Exit(130) from None
     except BrokenPipeError:  # the reader went away
