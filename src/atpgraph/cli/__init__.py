@@ -1,7 +1,7 @@
 """The command ``atp``: thin commands over the library.
 
 To add a command, write a function whose parameters are the options (Typer reads the annotations;
-shared options are in :mod:`atpgraph.cli.options`) and list it in ``cli/_app.py``. Its first
+those that commands share are in :mod:`atpgraph.cli.options`) and list it in ``cli/_app.py``. Its first
 parameter is ``out``, a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for
 the options that say how to read a graph. It ends with one ``out.result(payload, table)``: the
 payload is printed with ``--json``, the table without. Progress, the notice of a first compilation
@@ -11,18 +11,19 @@ imported inside the function or used as ``atpgraph.NAME``, so that ``atp --help`
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import io
+import os
+import signal
+import sys
+
 
 def run() -> None:
     """Run :func:`main`, and after Ctrl-C exit at once.
 
     Freeing all that a long job holds in memory can take seconds.
     """
-    import atexit
-    import contextlib
-    import os
-    import signal
-    import sys
-
     try:
         main()
     except SystemExit as stop:
@@ -38,10 +39,6 @@ def run() -> None:
 
 def main() -> None:
     """Run the command line in this process."""
-    import io
-    import os
-    import sys
-
     for number in range(3):  # or a file of ours would get the number of a closed stream
         try:
             os.fstat(number)

@@ -69,22 +69,18 @@ class Session:
         self._payload, self._shown = payload, shown
 
     def _print_all(self) -> None:
-        if self._payload is None or (output_taken.get() and self.quiet):
-            return
-        if output_taken.get():
-            # The result is written; if nobody can be told, that is no error.
-            with (
-                contextlib.suppress(OSError, ValueError, AttributeError),
-                contextlib.redirect_stdout(sys.stderr),
-            ):
-                self._print(self._payload)
+        taken = output_taken.get()
+        if self._payload is None or (taken and self.quiet):
             return
         try:
-            self._print(self._payload)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
+            with contextlib.redirect_stdout(sys.stderr if taken else sys.stdout):
+                self._print(self._payload)
+                sys.stdout.flush()
         except (OSError, ValueError, AttributeError) as error:  # full, closed, or not there at all
+            if taken:  # the result is written; if nobody can be told, that is no error
+                return
+            if isinstance(error, BrokenPipeError):
+                raise
             drop_output()
             why = error.strerror if isinstance(error, OSError) else "it is closed"
             raise InputError(f"Cannot write to standard output: {why}.") from error
