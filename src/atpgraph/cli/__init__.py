@@ -1,12 +1,13 @@
 """The command ``atp``: thin commands over the library.
 
-To add a command, write a function whose parameters are the options (Typer reads the annotations;
-those that commands share are in :mod:`atpgraph.cli.options`) and list it in ``cli/_app.py``. Its first
-parameter is ``out``, a :class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for
-the options that say how to read a graph. It ends with one ``out.result(payload, table)``: the
-payload is printed with ``--json``, the table without. Progress, the notice of a first compilation
-and errors in one sentence come with the session. Names of the library that load NumPy or Numba are
-imported inside the function or used as ``atpgraph.NAME``, so that ``atp --help`` stays fast.
+To add a command, write a function whose parameters are the options and list it in ``cli/_app.py``.
+An option that several commands share is a type in :mod:`atpgraph.cli.options`; one of a single
+command is an ``opt(...)`` in place of its default. The first parameter is ``out``, a
+:class:`~atpgraph.cli.console.Session`; a parameter ``reading`` stands for the options that say how
+to read a graph. The command ends with one ``out.result(payload, table)``: ``--json`` prints the
+payload, otherwise the table is printed. The session also shows progress and turns errors into one
+sentence. Import what loads NumPy or Numba inside the function, or use it as ``atpgraph.NAME``, so
+that ``atp --help`` stays fast.
 """
 
 from __future__ import annotations
