@@ -36,7 +36,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Field:
-    """What one array of an archive has to look like.
+    """Requirements for one array of an archive.
 
     A dimension is a number, a letter that stands for the same number in every field ("n+1" is one
     more), or None for any number.
@@ -126,7 +126,7 @@ def read_archive(
 
 
 def archive_format(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that an archive says it has, "" if none; None for other files."""
+    """Return the format that an archive declares, "" if none; None for other files."""
     file = Path(path)
     if not file.is_file():
         return None
