@@ -61,9 +61,9 @@ class Advisor:
         Who was welcomed since.
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
-    fitted, stored : Expertise, bytes or None
-        The expertise, or its file, which is read when it is first asked for; no bytes if it is to
-        be computed then.
+    stored : bytes or None
+        The file of :attr:`expertise`, which is read when that is first asked for; without one it
+        is computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -104,7 +104,6 @@ class Advisor:
     router: Router
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
-    fitted: Expertise | None = field(default=None, repr=False)
     stored: bytes | None = field(default=None, repr=False)
     hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
@@ -170,8 +169,7 @@ class Advisor:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model folder, whole or not at all; returns its path."""
-        stored = self.stored if self.fitted is None else None
-        expertise = self.expertise if stored is None else stored
+        expertise = self.expertise if self.stored is None else self.stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
@@ -185,8 +183,6 @@ class Advisor:
     @cached_property
     def expertise(self) -> Expertise:
         """Difficulty of questions and expertise of people; computed when first asked for."""
-        if self.fitted is not None:
-            return self.fitted
         if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
@@ -301,7 +297,6 @@ class Advisor:
             history=seen.history,
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
-            fitted=None if gone else self.fitted,
             stored=b"" if gone else self.stored,
             ignored=seen.ignored,
         )
@@ -350,9 +345,7 @@ class Advisor:
             if code < 0 or history.n_given[code] <= MOST_ANSWERS
         )
         hierarchy = Hierarchy.of(history, self.router.random_state)
-        return replace(
-            self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None, stored=None
-        )
+        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, stored=None)
 
     @property
     def ranker(self) -> LocalRanker:

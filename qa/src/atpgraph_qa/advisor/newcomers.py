@@ -21,11 +21,11 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
-from atpgraph.util.arrays import Int64Array
-from atpgraph_qa.data.site import DAY_MS
+from atpgraph.util.arrays import BoolArray, Int64Array
+from atpgraph_qa.data.site import DAY_MS, NOBODY
 from atpgraph_qa.timeline.events import Arrival, Newcomer
 from atpgraph_qa.timeline.history import History
-from atpgraph_qa.timeline.tables import NewAnswers
+from atpgraph_qa.timeline.tables import AnswerTable
 from atpgraph_qa.timeline.visibility import SETTLE_DAYS
 
 NEAR = 3
@@ -88,7 +88,7 @@ def welcome(history: History, newcomers: Iterable[Newcomer]) -> History:
     _check(history, people)
     arrivals = [Arrival(person, evidence(history, person)) for person in people]
     known = history.records.until(history.now)
-    records = known.with_answers(_answers(history, arrivals), arrivals)
+    records = known.with_answers(*_answers(history, arrivals), arrivals)
     return History(records, history.now)
 
 
@@ -129,8 +129,11 @@ def _answered(history: History, newcomer: Newcomer) -> Int64Array:
     return np.flatnonzero(np.isin(ids, wanted))
 
 
-def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:
-    """Return the answers that represent newcomers: their first, or those for what they declare."""
+def _answers(history: History, arrivals: Sequence[Arrival]) -> tuple[AnswerTable, BoolArray]:
+    """Return answers that represent newcomers, and which are accepted.
+
+    They are the first ones a newcomer gave, or stand for what is declared.
+    """
     now = history.last_ms - 1
     counts = [len(arrival.questions) for arrival in arrivals]
     nothing = np.zeros(0, dtype=np.int64)
@@ -145,4 +148,4 @@ def _answers(history: History, arrivals: Sequence[Arrival]) -> NewAnswers:
     ]
     accepted = np.concatenate([nothing.astype(np.bool_), *won])
     accepted &= history.best_answer[question] < 0  # somebody else's answer was accepted
-    return NewAnswers(user, question, given, accepted)
+    return AnswerTable(given, question, user, np.full(len(user), NOBODY)), accepted

@@ -249,8 +249,8 @@ def find_ids(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     [2, 0, -1]
     """
     if not len(ids):
-        return np.full(len(wanted), NOBODY, dtype=np.int64)
-    order = np.argsort(ids)
+        return np.full(wanted.shape, NOBODY, dtype=np.int64)
+    order = np.argsort(ids, kind="stable")  # fast where they ascend already
     place = np.searchsorted(ids, wanted, sorter=order)
     position = order[np.minimum(place, len(ids) - 1)]
     return np.where(ids[position] == wanted, position, NOBODY).astype(np.int64)
