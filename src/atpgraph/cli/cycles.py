@@ -120,7 +120,7 @@ def _row(reason: Reason) -> list[Any]:
 def _timed(
     breaker: Any, method: str, reverse: bool, truth: IntArray | None
 ) -> tuple[CycleBreak, dict[str, Any]]:
-    """Return what a method removed and its row in the table, without the time of compiling."""
+    """Run a method; return its result and its row of the table, not counting compilation."""
     from atpgraph.util.jit import on_compilation
 
     with stage(f"breaking cycles by {method}"), on_compilation(lambda: None) as compiling:

@@ -174,7 +174,7 @@ def _by_fidelity(model: atpgraph.ATP) -> dict[str, Any]:
 def _by_links(
     read: atpgraph.DiGraph, protocol: str, seed: int
 ) -> tuple[atpgraph.DiGraph, Callable[[atpgraph.ATP], dict[str, Any]]]:
-    """Return what is left when edges are held out, and a function that judges by those."""
+    """Hold out edges; return the remaining graph, and a function that scores a model on them."""
     from atpgraph.embedding.ranking import pair_scores
     from atpgraph.evaluation.metrics import auc, average_precision
     from atpgraph.linkpred.protocols import PairTest

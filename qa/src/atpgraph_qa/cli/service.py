@@ -101,7 +101,7 @@ def require() -> None:
 
 
 def _warn_of_age(out: Session, last_ms: int) -> None:
-    """Say that the newest post is old, and so hardly anybody may be asked."""
+    """Warn that the newest post is old, so that hardly anybody may be asked."""
     import time
 
     from atpgraph_qa.data.site import DAY_MS
