@@ -45,7 +45,7 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 
 
 class _Piece(NamedTuple):
-    """What the scan found in a piece of the text; see :func:`_scan.scan`.
+    """Result of scanning a piece of text; see :func:`_scan.scan`.
 
     `weights` is None if they are not wanted, `odd` the first row without a finite one, −1 if all
     have one.

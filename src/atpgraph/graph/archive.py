@@ -1,4 +1,4 @@
-"""A graph inside one of our archives: the arrays that hold it, and what they must look like."""
+"""Store graphs in archives: convert to arrays and back, and check the arrays."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ _COMPARED = 100_000  # labels that a mistyped one is compared with, at most
 class DiGraph:
     """A directed graph: sorted CSR adjacency, node labels and optional edge weights.
 
-    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. The edges
-    are sorted by (source, target) and there are no parallel ones; edge *e* goes from
-    ``sources[e]`` to ``targets[e]``. Self-loops are kept until a stage removes them.
+    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. Edges are
+    sorted by (source, target), without parallel ones; edge *e* goes from ``sources[e]`` to
+    ``targets[e]``. Self-loops are kept until a stage removes them.
 
     Build one with :meth:`from_edges`, or :func:`atpgraph.as_graph` for anything else.
 
