@@ -1,4 +1,4 @@
-"""Sample pairs of nodes with and without a path, to judge vectors by.
+"""Sample pairs of nodes with and without a path, for evaluating vectors.
 
 Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly what 512
 nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and its
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Pairs sampled from one end: some rows, and what they reach.
+    """Pairs sampled from one end: some nodes, and what they reach.
 
     Look-alikes are the sources of the hard paths with targets of other hard paths that they do not
     reach, though those are on a higher level.
@@ -312,7 +312,7 @@ def _count_bits(words: UInt64Array, sizes: Int64Array) -> None:
 def _pick_bits(
     words: UInt64Array, indptr: Int64Array, places: Int64Array, found: Int64Array
 ) -> None:
-    """Find the set bits at the given places of every column, which ascend."""
+    """Find the set bits of every column at the given places, which must ascend."""
     one = np.uint64(1)
     passed = np.zeros(len(indptr) - 1, dtype=np.int64)
     done = indptr[:-1].copy()

@@ -1,4 +1,4 @@
-"""Learn vectors whose scores say whether there is a path: one-sided regression over panels."""
+"""Learn vectors whose scores tell whether there is a path, by one-sided regression over panels."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
 
 
 class _Learning:
-    """Vectors being learned, those of one side at a time."""
+    """The vectors being learned, one side at a time."""
 
     def __init__(
         self,
@@ -205,14 +205,14 @@ class _Learning:
     def renewed(
         self, at: int, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
     ) -> PanelRound:
-        """Draw what a side learns from."""
+        """Draw the samples that a side learns from."""
         self.last = self.sides[at].renew(draws, rng, workers, self.last, tilted=tilted)
         return self.last
 
     # First vectors
 
     def land(self, workers: Workers, rng: np.random.Generator) -> None:
-        """Make first vectors: random ones, plus what landmarks say if they say anything."""
+        """Compute initial vectors: random ones, plus those from landmarks where there are any."""
         first = [self.sides[at].renew(1, rng, workers) for at in (0, 1)]
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)

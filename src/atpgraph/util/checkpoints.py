@@ -138,7 +138,7 @@ class WorkFolder:
 
 
 class Loop:
-    """States `name-0`, `name-1`, … of a loop: a new one is written before the last one goes."""
+    """States `name-0`, `name-1`, … of a loop: each is written before the last one is deleted."""
 
     def __init__(self, folder: WorkFolder, name: str) -> None:
         self._folder, self._name, self._saved = folder, name, time.monotonic()

@@ -116,7 +116,7 @@ def collect(
 
 
 class _Example(NamedTuple):
-    """One question: people, their features, what each stands for, and the row of the right one."""
+    """One question: people, their features and offsets, and the row of the right person."""
 
     position: int
     people: Int64Array

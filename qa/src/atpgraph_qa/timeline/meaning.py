@@ -1,4 +1,4 @@
-"""What questions are about: a vector for each, from a text model."""
+"""Vectors of questions from a text model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Meaning:
         return replace(self, vectors=self.vectors[:n_questions])
 
     def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
-        """Return the vectors with those of some questions more: title, body and tags each."""
+        """Return the vectors with those of some more questions, given as title, body and tags."""
         if len(questions) == 1:
             new = self.vector(*questions[0][:2])[np.newaxis]
         else:

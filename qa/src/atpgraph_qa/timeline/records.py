@@ -249,7 +249,7 @@ class Records:
 
     @property
     def text_model(self) -> TextModel | None:
-        """What makes vectors of questions, None where words have to do."""
+        """The text model that makes vectors of questions; None to use words only."""
         return None if self.meaning is None else self.meaning.model
 
     @cached_property
