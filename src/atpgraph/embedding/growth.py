@@ -12,7 +12,7 @@ from scipy.optimize import minimize, nnls
 from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Descent, Factorization, Start, fit_panels
+from atpgraph.factorization import Descent, Factorization, Options, Start, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
@@ -225,17 +225,18 @@ def learn_changes(model: Any, growth: Growth) -> Factorization:
     """
     k = model.source_.shape[1]
     blank = np.zeros((len(growth.new), k), dtype=np.float32)
-    start = np.concatenate([model.source_, blank]), np.concatenate([model.target_, blank])
+    source, target = (np.concatenate([x, blank]) for x in (model.source_, model.target_))
     if model.zero_:
-        start[0][:, -2] += np.float32(model.zero_)
-    fit = Factorization(*start, np.zeros(0), 0, model.margin_)
+        source[:, -2] += np.float32(model.zero_)
+    fit = Factorization(source, target, np.zeros(0), 0, model.margin_)
     for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
-            fit = fit_panels(
-                growth.paths, growth.table, start=Start(fit.source, fit.target, *nodes),
-                n_components=k, descent=DESCENT, max_iter=rounds, n_jobs=model.n_jobs,
-                regularization=model.settings_.regularization, random_state=model.random_state,
+            options = Options(
+                n_components=k, regularization=model.settings_.regularization, max_iter=rounds,
+                n_jobs=model.n_jobs, random_state=model.random_state,
             )  # fmt: skip
+            start = Start(fit.source, fit.target, *nodes)
+            fit = fit_panels(growth.paths, growth.table, options, descent=DESCENT, start=start)
     return fit
 
 
