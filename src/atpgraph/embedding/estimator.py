@@ -234,7 +234,7 @@ class ATP(Estimator):
             level = levels(dag)
             table = kernel_table(self.kernel, int(level.max(initial=1)))
         with self._timed("paths"):
-            paths = collect_paths(dag, level, self.n_jobs, run.stage)
+            paths = collect_paths(dag, level, self.n_jobs)
         with self._timed("factorization"):
             fit = self._solve(paths, table, run)
         self.graph_, self.removed_, self.levels_ = graph, removed, level

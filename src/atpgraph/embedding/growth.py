@@ -88,10 +88,11 @@ class LearnedRows:
         self._source, self._target = (x.astype(np.float32, copy=False) for x in (source, target))
         self._margin, self._ridge = margin, max(regularization, _LEAST_RIDGE)
         # Paths that each node draws in a round, and each of its paths' share of them.
-        self._drawn = np.minimum(paths.sizes, Descent.draws).astype(np.float64)
-        self._share = self._drawn / np.maximum(paths.sizes, 1)
-        self._popularity = paths.popularity
-        self._uniform = 1.0 / max(int(np.count_nonzero(paths.popularity)), 1)
+        ahead = paths.sides[0]
+        self._drawn = np.minimum(ahead.sizes, Descent.draws).astype(np.float64)
+        self._share = self._drawn / np.maximum(ahead.sizes, 1)
+        self._popularity = ahead.popularity
+        self._uniform = 1.0 / max(int(np.count_nonzero(ahead.popularity)), 1)
 
     def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
         others = _NEGATIVES * len(columns) * (self._uniform + self._popularity)

@@ -189,18 +189,11 @@ class _Learning:
             self.only[at][:] = False
             self.only[at][nodes] = True
 
-    def renewed(
-        self, at: int, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
-    ) -> PanelRound:
-        """Draw what a side learns from."""
-        self.last = self.sides[at].renew(draws, rng, workers, self.last, tilted=tilted)
-        return self.last
-
     # First vectors
 
     def land(self, workers: Workers, rng: np.random.Generator) -> None:
         """Make first vectors: random ones, plus what landmarks say if they say anything."""
-        first = [self.sides[at].renew(1, rng, workers) for at in (0, 1)]
+        first = [side.renew(0, rng, workers) for side in self.sides]  # panels only, no draws
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)
         vectors = self.source, self.target
@@ -311,9 +304,9 @@ class _Learning:
         for at, side in enumerate(self.sides):
             in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
             if in_round:
-                drawn = self.renewed(at, how.draws, rng, workers, tilted)
+                self.last = side.renew(how.draws, rng, workers, self.last, tilted=tilted)
                 passes = max(how.passes, -(-how.fewest // in_round))
-                told += self.learn(at, drawn, passes, hard, workers, rng)
+                told += self.learn(at, self.last, passes, hard, workers, rng)
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
 
     def learn(
