@@ -122,7 +122,7 @@ def test_a_hook_that_failed_half_way_is_taken_again(
     edited = topic(90_001, title="Another title")
 
     def gone(*_: Any) -> None:
-        raise DatabaseGoneError("The database does not answer.")
+        raise DatabaseGoneError(503, "The database does not answer.", wait=5)
 
     with monkeypatch.context() as patched:
         patched.setattr(forum.service.engine, "append", gone)

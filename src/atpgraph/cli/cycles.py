@@ -7,7 +7,7 @@ import os
 import time
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import atpgraph
 from atpgraph.cli import options as opts
@@ -31,22 +31,18 @@ def cycles(
     graph: opts.Graph,
     reading: Reading,
     method: opts.Method = "auto",
-    every: Annotated[bool, opt("Compare all methods.", "--all")] = False,
-    truth: Annotated[
-        Path | None, opt("Edge list of the edges that should be removed, to score by.")
-    ] = None,
-    weights: Annotated[
-        bool, opt("Use weights as costs of removal, as --weight does if the method takes costs.")
-    ] = False,
-    keep: Annotated[Path | None, opt("Edge list of edges that must stay.")] = None,
-    reverse: Annotated[bool, opt("Reverse the edges instead of removing them.")] = False,
-    time_limit: Annotated[
-        float, opt("Seconds that the method minimum may take for its proof.", min=0)
-    ] = 10.0,
-    output: Annotated[Path | None, output("Write the acyclic graph to this file.")] = None,
-    removed: Annotated[
-        Path | None, opt("Write the removed edges and their scores to this file.")
-    ] = None,
+    every: bool = opt("Compare all methods.", "--all"),
+    truth: Path | None = opt("Edge list of the edges that should be removed, to score by."),
+    weights: bool = opt(
+        "Use weights as costs of removal, as --weight does if the method takes costs."
+    ),
+    keep: Path | None = opt("Edge list of edges that must stay."),
+    reverse: bool = opt("Reverse the edges instead of removing them."),
+    time_limit: float = opt(
+        "Seconds that the method minimum may take for its proof.", default=10.0, min=0
+    ),
+    output: Path | None = output("Write the acyclic graph to this file."),
+    removed: Path | None = opt("Write the removed edges and their scores to this file."),
     memory: opts.Memory = None,
     report: opts.Report = None,
     seed: opts.Seed = 0,
@@ -124,7 +120,7 @@ def _row(reason: Reason) -> list[Any]:
 def _timed(
     breaker: Any, method: str, reverse: bool, truth: IntArray | None
 ) -> tuple[CycleBreak, dict[str, Any]]:
-    """Return what a method removed and its row in the table, without the time of compiling."""
+    """Run a method; return its result and its row of the table, not counting compilation."""
     from atpgraph.util.jit import on_compilation
 
     with stage(f"breaking cycles by {method}"), on_compilation(lambda: None) as compiling:
@@ -161,9 +157,7 @@ def levels(
     out: Session,
     graph: opts.Graph,
     reading: Reading,
-    output: Annotated[
-        Path | None, output("Write a line with node and level for each node (.tsv, .csv).")
-    ] = None,
+    output: Path | None = output("Write a line with node and level for each node (.tsv, .csv)."),
     method: opts.Method = "auto",
     seed: opts.Seed = 0,
 ) -> None:

@@ -64,7 +64,7 @@ def path(out: Session, name: Name) -> None:
 def imports(
     out: Session,
     output: Output,
-    packages: Annotated[bool, opt("Write the requirements of installed packages instead.")] = False,
+    packages: bool = opt("Write the requirements of installed packages instead."),
 ) -> None:
     """Write the imports of your standard library, or which installed packages need which."""
     from atpgraph import datasets
@@ -95,12 +95,10 @@ def cycles(
     reading: Reading,
     nodes: Nodes = 1500,
     edges: Edges = 15_000,
-    planted: Annotated[int, opt("Edges that close cycles.", "--planted", "-k", min=0)] = 500,
-    max_length: Annotated[
-        int | None, opt("Close only paths of at most this many edges.", min=1)
-    ] = None,
-    dag: Annotated[Path | None, opt("Plant them in this DAG instead of a random one.")] = None,
-    truth: Annotated[Path | None, opt("Write the planted edges to this file.")] = None,
+    planted: int = opt("Edges that close cycles.", "--planted", "-k", default=500, min=0),
+    max_length: int | None = opt("Close only paths of at most this many edges.", min=1),
+    dag: Path | None = opt("Plant them in this DAG instead of a random one."),
+    truth: Path | None = opt("Write the planted edges to this file."),
     seed: Seed = 0,
 ) -> None:
     """Generate a DAG with planted edges, each of which closes a cycle."""

@@ -47,7 +47,7 @@ def info(
 
 
 def _graph(file: Path, reading: Reading) -> Described:
-    """Describe a graph and say what to try with it, read in the same way."""
+    """Describe a graph, and suggest commands that read it the same way."""
     import numpy as np
 
     from atpgraph.graph.scc import condense, cyclic_edges
@@ -160,7 +160,7 @@ def _index(file: Path) -> Described:
 
 
 def _other(file: Path) -> Described:
-    """Describe what another distribution wrote, by what its manifest says."""
+    """Describe what another distribution wrote, from its manifest."""
     from atpgraph.util.archive import parse_json
 
     for name in _MANIFESTS:

@@ -88,7 +88,7 @@ def kernel_table(kernel: Kernel, n_levels: int) -> Float64Array:
 
 
 class PanelRound(NamedTuple):
-    """What the nodes draw from in one round, by position; compiled kernels take it as it is.
+    """The samples of one round, by position, in the form that compiled kernels take.
 
     A position that reaches enough uniform columns draws from them alone: its sketch is empty and
     counts as full.

@@ -488,7 +488,7 @@ class ATP(Estimator):
         return pair_scores(self.source_, self.target_, *codes)
 
     def level_difference(self, u: Labels, v: Labels) -> Int64Array:
-        """Return the level of v minus that of u for every pair; it is positive along every path."""
+        """Return the level of v minus the level of u for every pair; positive along every path."""
         sources, targets = self._fitted().pair_codes(u, v)
         return np.asarray(self.levels_[targets].astype(np.int64) - self.levels_[sources])
 

@@ -107,7 +107,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
 
 
 def _as_current(description: dict[str, Any]) -> dict[str, Any]:
-    """Return what the file of an earlier version says in the terms of this one."""
+    """Convert the description in a file of an earlier version to the current one."""
     description = {"zero": 0.0} | description
     if description["version"] == VERSION:
         return description
@@ -136,7 +136,7 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(model: Any, format: str, output: str | os.PathLike[str]) -> list[Path]:
-    """Write the vectors of a model; returns the files written.
+    """Write the vectors of a model and return the files written.
 
     Parameters
     ----------

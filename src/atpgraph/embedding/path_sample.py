@@ -1,4 +1,4 @@
-"""Sample pairs of nodes with and without a path, to judge vectors by.
+"""Sample pairs of nodes with and without a path, for evaluating vectors.
 
 Truth comes from bit panels: one sweep over the edges of an acyclic graph tells exactly what 512
 nodes reach, at any size. Everything is sampled from both ends of the paths, so that a graph and its
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Pairs sampled from one end: some rows, and what they reach.
+    """Pairs sampled from one end: some nodes, and what they reach.
 
     Look-alikes are the sources of the hard paths with targets of other hard paths that they do not
     reach, though those are on a higher level.

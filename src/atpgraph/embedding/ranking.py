@@ -195,8 +195,9 @@ class NeighborIndex:
     precision), and a query looks into the lists whose centers have the largest inner products with
     it. Nodes without in-edges are no target of anything, and not in the index; in a taxonomy those
     are most nodes. How many lists a query looks into is chosen when the index is built: the fewest
-    that find 95 % of the ten best answers above the threshold of the model, on sampled nodes. Where
-    half of the lists would not do, every search compares all nodes instead, and a warning says so.
+    that find 95 % of the ten best answers above the threshold of the model, on sampled nodes. If
+    searching half of the lists would not be enough, every search compares all nodes, and a warning
+    says so.
 
     Built on one thread, so that the same vectors give the same index.
 

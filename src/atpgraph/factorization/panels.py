@@ -1,4 +1,4 @@
-"""Learn vectors whose scores say whether there is a path: one-sided regression over panels."""
+"""Learn vectors whose scores tell whether there is a path, by one-sided regression over panels."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
 
 
 class _Learning:
-    """Vectors being learned, those of one side at a time."""
+    """The vectors being learned, one side at a time."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Learning:
     # First vectors
 
     def land(self, workers: Workers, rng: np.random.Generator) -> None:
-        """Make first vectors: random ones, plus what landmarks say if they say anything."""
+        """Compute initial vectors: random ones, plus those from landmarks where there are any."""
         first = [side.renew(0, rng, workers) for side in self.sides]  # panels only, no draws
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)

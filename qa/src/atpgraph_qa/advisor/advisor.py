@@ -61,9 +61,9 @@ class Advisor:
         Who was welcomed since.
     embedding : mapping
         Parameters of :meth:`~atpgraph_qa.Expertise.fit` for :attr:`expertise`.
-    fitted, stored : Expertise, bytes or None
-        The expertise, or its file, which is read when it is first asked for; no bytes if it is to
-        be computed then.
+    stored : bytes or None
+        The file of :attr:`expertise`, which is read when that is first asked for; without one it
+        is computed then.
     hierarchy : Hierarchy
         Levels of people, for reasons.
     ignored : tuple
@@ -104,7 +104,6 @@ class Advisor:
     router: Router
     newcomers: tuple[Newcomer, ...] = ()
     embedding: Mapping[str, Any] = field(default_factory=dict)
-    fitted: Expertise | None = field(default=None, repr=False)
     stored: bytes | None = field(default=None, repr=False)
     hierarchy: Hierarchy = field(default_factory=Hierarchy, repr=False)
     ignored: tuple[tuple[Event, str], ...] = field(default=(), repr=False)
@@ -169,15 +168,14 @@ class Advisor:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model folder, whole or not at all; returns its path."""
-        stored = self.stored if self.fitted is None else None
-        expertise = self.expertise if stored is None else stored
+        """Write the model folder, whole or not at all, and return its path."""
+        expertise = self.expertise if self.stored is None else self.stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
 
     def merged(self) -> Self:
-        """Return the same advisor with what came since it was made in its indexes."""
+        """Return the same advisor with all events since its training added to the indexes."""
         made = replace(self, history=History(self.history.records.settled(), self.history.now))
         made.warm_up()
         return made
@@ -185,8 +183,6 @@ class Advisor:
     @cached_property
     def expertise(self) -> Expertise:
         """Difficulty of questions and expertise of people; computed when first asked for."""
-        if self.fitted is not None:
-            return self.fitted
         if self.stored:
             return read_expertise(self.stored)
         from atpgraph_qa.expertise import Expertise
@@ -270,7 +266,7 @@ class Advisor:
         return made
 
     def observe(self, events: Iterable[Event]) -> Self:
-        """Return an advisor that also knows these events; this one does not change.
+        """Return an advisor with these events added; this one does not change.
 
         The time for an event is that of copying a few numbers per person. Weights, levels and
         expertise stay as they were trained; expertise is computed anew, when it is asked for, once
@@ -301,7 +297,6 @@ class Advisor:
             history=seen.history,
             newcomers=tuple(person for person in self.newcomers if person.user not in gone),
             hierarchy=self.hierarchy.without(gone),
-            fitted=None if gone else self.fitted,
             stored=b"" if gone else self.stored,
             ignored=seen.ignored,
         )
@@ -318,7 +313,7 @@ class Advisor:
         return made
 
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
-        """Return an advisor whose confidence is corrected by what came of earlier suggestions.
+        """Return an advisor whose confidence is corrected by the outcomes of earlier suggestions.
 
         Parameters
         ----------
@@ -350,9 +345,7 @@ class Advisor:
             if code < 0 or history.n_given[code] <= MOST_ANSWERS
         )
         hierarchy = Hierarchy.of(history, self.router.random_state)
-        return replace(
-            self, history=history, hierarchy=hierarchy, newcomers=new, fitted=None, stored=None
-        )
+        return replace(self, history=history, hierarchy=hierarchy, newcomers=new, stored=None)
 
     @property
     def ranker(self) -> LocalRanker:

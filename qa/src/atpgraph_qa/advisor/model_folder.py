@@ -267,7 +267,7 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding as it is, which ranking does not need; none if absent.
+        """Return the file of the embedding unread, since ranking does not need it; None if absent.
 
         A model from which somebody was erased has none: computing it takes minutes.
         """
@@ -399,7 +399,7 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
 
 
 def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:
-    """Check what Corpus counts on: no empty columns, rows ascend, columns come by first use."""
+    """Check that no column is empty, rows ascend, and columns are in order of first use."""
     unique_names(words)
     check_pointers(indptr, len(indices))
     if len(words) != len(indptr) - 1:

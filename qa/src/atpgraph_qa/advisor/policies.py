@@ -156,7 +156,7 @@ class AskLog:
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
         """Return the ids of those asked in the last seven days, ascending, and how often.
 
-        They are counted again when somebody was asked, or an ask is more than a week ago.
+        They are recounted when somebody is asked and when an ask becomes older than a week.
         """
         with self._lock:
             if self._counts is None or now_ms >= self._counted_until:
@@ -197,7 +197,7 @@ class AskLog:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the log of a file; an empty one if there is no file yet."""
+        """Read the log in a file; return an empty one if there is no file yet."""
         file = Path(path)
         if not file.exists():
             return cls()
@@ -216,7 +216,7 @@ class AskLog:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a rule, by name or ``asked``, said about a person, and the same in words."""
+    """The verdict of a rule (its name, or ``asked``) about a person, and the same in words."""
 
     person: int
     rule: str
@@ -360,7 +360,7 @@ class Dispatcher:
         return result
 
     def _eligibility(self, query: Query, codes: Int64Array | None) -> list[tuple[str, BoolArray]]:
-        """Return what each rule that costs nothing says of people, with a phrase for it."""
+        """Return the verdicts of the cheap rules about people, with a phrase for each."""
         rule, history = self.policy, query.history
         checks = []
 
@@ -479,7 +479,7 @@ class Dispatcher:
     def _adjusted(
         self, query: Query, candidates: Int64Array, scores: Float64Array, now: int
     ) -> Float64Array:
-        """Return the scores with what people declared, and less the load of the week."""
+        """Return the scores plus what people declared, minus the load of the week."""
         rule, tags = self.policy, set(query.question.tags)
         changes: list[tuple[Int64Array, Float64Array]] = []
         if tags and rule.declared_bonus:

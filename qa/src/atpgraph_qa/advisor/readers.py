@@ -212,7 +212,7 @@ class _Reader:
 
 
 def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
-    """Return a message as JSON; `put` takes the arrays and says where each is."""
+    """Return a message as JSON; `put` stores each array and returns its place."""
 
     def plain(value: Any) -> Any:
         kind = {"@": name_of(type(value))}
@@ -341,7 +341,7 @@ def share(advisor: Advisor, folder: Path) -> None:
             out.seek(start + room * row)  # a hole: it takes no space
             return array.dtype.str, array.shape, start, room
 
-        bare = replace(advisor, history=history, fitted=None, stored=None, embedding={}, ignored=())
+        bare = replace(advisor, history=history, stored=None, embedding={}, ignored=())
         indexes = {name: getattr(records, name) for name in _INDEXES}
         own = {f.name: getattr(week, f.name) for f in fields(week) if f.name != "known"}
         written = encoded((bare, indexes, week.known.now, own), put)

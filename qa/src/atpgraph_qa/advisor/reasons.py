@@ -135,7 +135,7 @@ def _ids(query: Query, questions: Int64Array) -> tuple[int, ...]:
 
 
 def _count(count: int, what: str) -> str:
-    return f"{count} {what}" + ("s" if count > 1 else "")
+    return f"{count} {what}" + ("s" if count != 1 else "")
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
-from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, opt, output
+from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, names, opt, output
 from atpgraph_qa.cli.evaluate import (
     Ega,
     Limits,
@@ -19,7 +19,6 @@ from atpgraph_qa.cli.evaluate import (
     difficulty,
     evaluate,
     load,
-    names,
 )
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -32,10 +31,10 @@ _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 def ingest(
     out: Session,
     dump: Annotated[Path, arg("Folder of XML files, or the site's .7z file.")],
-    output: Annotated[Path, output("Folder of the site to make.")],
-    allow_bad_rows: Annotated[
-        bool, opt("Accept files that were cut off or have more than 1% unreadable rows.")
-    ] = False,
+    output: Path = output("Folder of the site to make."),
+    allow_bad_rows: bool = opt(
+        "Accept files that were cut off or have more than 1% unreadable rows."
+    ),
 ) -> None:
     """Read a data dump into a site that the other commands use.
 
@@ -86,10 +85,10 @@ def stats(
 def train(
     out: Session,
     site: SitePath,
-    output: Annotated[Path, output("Folder of the model to make.")],
+    output: Path = output("Folder of the model to make."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
-    dim: Annotated[int, opt("Number of components of a vector.", min=1)] = 64,
+    dim: int = opt("Number of components of a vector.", default=64, min=1),
     kernel: Kernel = "log",
     method: Method = "h-voting",
     text: Text = "auto",
@@ -143,32 +142,26 @@ def route(
     out: Session,
     source: SiteOrModel,
     limits: Limits,
-    title: Annotated[str, opt("Title of the question.")] = "",
-    body: Annotated[str, opt("Body of the question, plain text or HTML.")] = "",
-    tags: Annotated[str, opt("Tags separated by commas.")] = "",
-    asker: Annotated[int, opt("User id of the asker.")] = -1,
-    at: Annotated[
-        datetime.datetime | None,
-        opt("When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"),
-    ] = None,
+    title: str = opt("Title of the question.", default=""),
+    body: str = opt("Body of the question, plain text or HTML.", default=""),
+    tags: str = opt("Tags separated by commas.", default=""),
+    asker: int = opt("User id of the asker.", default=-1),
+    at: datetime.datetime | None = opt(
+        "When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"
+    ),
     top: Top = 5,
-    least: Annotated[
-        float, opt("Abstain if nobody is this likely to answer.", "--least-confidence")
-    ] = 0.01,
-    opt_out: Annotated[str, opt("User ids, separated by commas, never to ask.")] = "",
-    spread: Annotated[
-        float, opt("Log-odds lost when the times asked in a week double; see 'atp qa load'.")
-    ] = 0.0,
-    welcome: Annotated[
-        Path | None,
-        opt(
-            'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '
-            'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None, opt("File that records who was asked, for limits and --spread.")
-    ] = None,
+    least: float = opt(
+        "Abstain if nobody is this likely to answer.", "--least-confidence", default=0.01
+    ),
+    opt_out: str = opt("User ids, separated by commas, never to ask.", default=""),
+    spread: float = opt(
+        "Log-odds lost when the times asked in a week double; see 'atp qa load'.", default=0.0
+    ),
+    welcome: Path | None = opt(
+        'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '
+        'declare, or {"user": 9, "answered": [17], "accepted": [17]} by their first answers.'
+    ),
+    log: Path | None = opt("File that records who was asked, for limits and --spread."),
     seed: Seed = 0,
 ) -> None:
     """Suggest who should answer a new question, with reasons."""
@@ -214,7 +207,7 @@ def route(
 def experts(
     out: Session,
     source: SiteOrModel,
-    tag: Annotated[str | None, opt("Expertise in this tag.", show_default="overall")] = None,
+    tag: str | None = opt("Expertise in this tag.", show_default="overall"),
     top: Top = 20,
     seed: Seed = 0,
 ) -> None:

@@ -76,11 +76,12 @@ def check(out: Session, place: Server, model: Model = None) -> None:
     """Check the settings and the model."""
     shown = place.settings().shown()
     from atpgraph_qa.advisor.model_folder import ModelFolder
+    from atpgraph_qa.service.settings import as_text
 
     if model is not None:
         ModelFolder.open(model)
     rows = [
-        (section, name, _text(value))
+        (section, name, as_text(value))
         for section, values in shown.items()
         for name, value in values.items()
     ]
@@ -99,14 +100,8 @@ def require() -> None:
         raise MissingDependencyError(package, "serve", "The service", "atpgraph-qa") from None
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
 def _warn_of_age(out: Session, last_ms: int) -> None:
-    """Say that the newest post is old, and so hardly anybody may be asked."""
+    """Warn that the newest post is old, so that hardly anybody may be asked."""
     import time
 
     from atpgraph_qa.data.site import DAY_MS
@@ -207,11 +202,9 @@ def tokens(
     settings = place.settings()
     from contextlib import closing
 
-    from atpgraph.errors import InputError
     from atpgraph_qa.service import tokens as known
     from atpgraph_qa.service.database import Database as Store
     from atpgraph_qa.service.engine import now_ms
-    from atpgraph_qa.service.tables import note
 
     wanted = known.check_scopes(part.strip() for part in scopes.split(","))
     payload: dict[str, Any]
@@ -220,17 +213,16 @@ def tokens(
         store.migrate()
         with store.write() as connection:
             if revoke is not None:
-                if not known.revoke_token(connection, revoke, now_ms()):
-                    raise InputError(f"There is no token {revoke}.")
-                note(connection, now_ms(), "command line", f"revoked token {revoke}")
+                known.revoke_token(connection, revoke, now_ms(), "command line")
                 payload, said = {"revoked": revoke}, f"token {revoke} is revoked"
             elif name is None:
                 listed = known.list_tokens(connection)
                 rows = [(t["id"], t["name"], t["scopes"]) for t in listed]
                 payload, said = {"tokens": listed}, table(("number", "name", "scopes"), rows)
             else:
-                number, said = known.create_token(connection, name, wanted, now_ms())
-                note(connection, now_ms(), "command line", f"made token {number}")
+                number, said = known.create_token(
+                    connection, name, wanted, now_ms(), "command line"
+                )
                 payload = {"id": number, "name": name, "scopes": wanted, "token": said}
     out.result(payload, said)
 

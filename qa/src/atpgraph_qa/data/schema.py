@@ -1,4 +1,4 @@
-"""What a site's store holds: the tables, their columns, and which dump file each comes from.
+"""The tables in the store of a site: their columns and the dump file each comes from.
 
 One list drives parsing, validation and storage. Every time is an int64 number of milliseconds since
 1970-01-01 UTC. A missing value is NULL. No name, biography, location, link or other free text

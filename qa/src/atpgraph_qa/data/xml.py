@@ -188,7 +188,7 @@ class Rows:
         return [self._values[kind][place::step] for place in range(step)]
 
     def _read(self, piece: bytes) -> None:
-        """Read a piece as it is, else cleaned, else row by row."""
+        """Read a piece as it is; if that fails, clean it; if that fails too, read row by row."""
         if not self._add(piece):
             return
         piece = self._clean(piece)
@@ -207,7 +207,8 @@ class Rows:
                 self.broken.append(why)
 
     def _add(self, piece: bytes) -> str:
-        """Take the rows of a piece, or none; return why not, never the rows: they hold names."""
+        """Add all rows of a piece or none; return the reason, without rows, since they hold
+        names."""
         try:
             root = etree.fromstring(b"<rows>" + piece + b"</rows>", self._parser)
         except etree.XMLSyntaxError as error:

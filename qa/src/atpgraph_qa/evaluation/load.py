@@ -1,4 +1,4 @@
-"""What policies cost: the same questions routed under several of them, one after the other."""
+"""Measure what policies cost: route the same questions under each of them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def collect(
 
 
 class _Example(NamedTuple):
-    """One question: people, their features, what each stands for, and the row of the right one."""
+    """One question: people, their features and offsets, and the row of the right person."""
 
     position: int
     people: Int64Array
@@ -106,7 +106,7 @@ class _Collector:
         self.right = right_answers(history, pool, plan.voted)
 
     def run(self) -> Examples:
-        """Go through the questions by date; where time plays no part, hide them in turn."""
+        """Go through the questions by date, or hide them one at a time if time plays no part."""
         history = self.history
         chosen = np.flatnonzero(self.right >= 0)
         chosen = chosen[max(len(chosen) - self.plan.questions, 0) :]
@@ -149,7 +149,8 @@ class _Collector:
     def _sample(
         self, columns: Float32Array, active: Int64Array, right: int
     ) -> tuple[Int64Array, Float64Array]:
-        """Return places of the most promising people and some others, and what each stands for."""
+        """Return the most promising people, some others, and the log of how many each
+        represents."""
         promising = [columns[AT[name]] for name in _PROMISING]
         hard = [largest(column, self.plan.hard) for column in promising if column.any()]
         sure = np.unique(np.concatenate([*hard, [right]]))

@@ -46,7 +46,7 @@ _SEVERAL = 3  # answers that rules ask for
 
 
 class Posts(NamedTuple):
-    """What people posted before the week, in the order of :class:`WeeklyStats`.
+    """Posts from before the week, in the order of :class:`WeeklyStats`.
 
     The answers of row k are ``start[k] : start[k + 1]``, by date: `answer` is their position and
     `question` the place in `order` of what they answer. `worth` has how much each counts by age,
@@ -68,7 +68,7 @@ class Posts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WeeklyStats:
-    """What is known of people at the start of a week, a row for each.
+    """Statistics of people at the start of a week, a row for each.
 
     Rules leave out people with fewer than three answers and most who have been away for long. The
     others come first, as do the questions that they answered or asked, so that a loop over them

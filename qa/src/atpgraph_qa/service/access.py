@@ -1,4 +1,4 @@
-"""Who may do what, how often, and how large a request may be."""
+"""Tokens and rate limits of requests, and how large a request may be."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens
 
 
 class Buckets:
-    """A bucket of tokens for each caller, refilled at a rate.
+    """A rate limiter: a bucket for each caller, refilled at a rate.
 
     Examples
     --------
@@ -56,14 +56,13 @@ class Buckets:
             return 0 if level >= 1 else max(1, math.ceil((1 - level) / self.rate))
 
     def check(self, caller: Hashable) -> None:
-        """Raise a problem if a caller does too much."""
-        wait = self.take(caller)
-        if wait:
+        """Raise a problem if the caller is over the limit."""
+        if wait := self.take(caller):
             raise ProblemError(429, f"Try again in {wait} s.", wait=wait)
 
 
 class Authenticator:
-    """Check tokens and limit the rate of callers."""
+    """Checks tokens and limits the rate of callers."""
 
     def __init__(self, service: Service) -> None:
         self.service, limits = service, service.settings.limits
@@ -86,7 +85,7 @@ class Authenticator:
                 with service.database.write() as connection:
                     tokens.touch_token(connection, found.id, service.clock())
         except DatabaseGoneError:
-            # Whoever was known goes on routing meanwhile; a revoked token is not in there.
+            # Callers that were known go on routing meanwhile; a revoked token is not among them.
             if digest not in self._known:
                 raise
             return self._known[digest][0]
@@ -117,7 +116,7 @@ def service_of(request: Request) -> Service:
 
 
 def admit(request: Request, token: Token, scope: str) -> None:
-    """Admit a caller who is below the rate limit and has a scope."""
+    """Raise a problem unless a caller is below the rate limit and has a scope."""
     request.app.state.auth.rates.check(token.id)
     if not token.may(scope):
         raise ProblemError(403, f"The token lacks the scope {scope!r}.")
@@ -139,7 +138,7 @@ async def check_token(request: Request, scope: str) -> None:
 
 
 def needs(scope: str) -> Any:
-    """Return a dependency: a token with a scope."""
+    """Return a dependency that checks for a token with a scope."""
 
     async def checked(
         request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
@@ -156,41 +155,39 @@ def _caller(request: Request) -> Token:
 
 
 Serving = Annotated[Service, Depends(service_of)]
-Caller = Annotated[Token, Depends(_caller)]  # whom the route's scope let in
+Caller = Annotated[Token, Depends(_caller)]  # checked by the route's scope
 
 
 class SizeLimit:
-    """Reject requests with a body that is too large or arrives too slowly."""
+    """Rejects requests with a body that is too large or arrives too slowly."""
 
     def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
         self.app, self.most, self.seconds = app, most, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on, or reject it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         large = ProblemError(413, f"A request has at most {self.most} bytes.")
+        late = f"The body did not arrive within {self.seconds:g} seconds."
         request, body = Request(scope, receive), bytearray()
         try:
             length = request.headers.get("content-length", "0")
             if not length.isdigit() or int(length) > self.most:
                 raise large
             async with asyncio.timeout(self.seconds):
-                # Small, and so read at once: nothing is done for half a request.
+                # Small, so it is read at once: no work starts for half a request.
                 async for part in request.stream():
                     body += part
                     if len(body) > self.most:
                         raise large
         except ClientDisconnect:
             return
-        except ProblemError as problem:
-            await problem.response()(scope, receive, send)
-            return
-        except TimeoutError:
-            late = f"The body did not arrive within {self.seconds:g} seconds."
+        except (ProblemError, TimeoutError) as error:
             slow = ProblemError(408, late, {"Connection": "close"})
-            await slow.response()(scope, receive, send)
+            problem = error if isinstance(error, ProblemError) else slow
+            await problem.response()(scope, receive, send)
             return
         whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 

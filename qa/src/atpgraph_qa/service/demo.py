@@ -13,6 +13,7 @@ import numpy as np
 from atpgraph.util.random import generator
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.advisor.people import Person
+from atpgraph_qa.advisor.policies import HOUR_MS
 from atpgraph_qa.data.ingest import ingest
 from atpgraph_qa.data.site import DAY_MS, Site
 from atpgraph_qa.service.engine import now_ms
@@ -27,7 +28,6 @@ USERS, QUESTIONS, TOPICS, YEARS = 120, 600, 5, 1.0
 PAST_DAYS, PAST = 14, 160  # questions that came in before the visitor
 _FIRST_USER = 2  # as in the dumps of simulated communities
 _FIRST_ID = 1_000_000  # of posts that are not in the dump
-_HOUR_MS = 3_600_000
 
 
 def make_community() -> Community:
@@ -78,7 +78,7 @@ def fill_past(service: Service, community: Community) -> None:
     dated: list[Event] = []
     for number, events in enumerate(itertools.islice(live(community), PAST)):
         at = now - PAST_DAYS * DAY_MS + number * PAST_DAYS * DAY_MS // PAST
-        dated += [replace(e, at_ms=at + 2 * turn * _HOUR_MS) for turn, e in enumerate(events)]
+        dated += [replace(e, at_ms=at + 2 * turn * HOUR_MS) for turn, e in enumerate(events)]
     real = engine.clock
     try:
         for event in sorted(dated, key=lambda event: event.at_ms):

@@ -1,8 +1,8 @@
-"""The engine: takes events in order, keeps the advisor up to date, and routes questions.
+"""The engine: applies events in order, keeps the advisor up to date, and routes questions.
 
-Everything that lasts happens in a transaction that also says up to which event it is done; the
-advisor in memory is exchanged afterwards. So a crash at any moment leaves either all of an event's
-effects or none, and the event is applied when the process is back.
+All effects of an event are stored in one transaction, together with its number; the advisor in
+memory is exchanged afterwards. So a crash at any moment leaves either all effects or none, and the
+event is applied after the restart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import Float64Array, Int64Array
@@ -60,11 +60,11 @@ def now_ms() -> int:
 
 
 class RankingLimiter:
-    """Runs rankings for callers, one a core, and refuses them once `most` are waiting.
+    """Ranks for callers, one question per core, and rejects them while `most` are under way.
 
-    The threads are not those of other requests: however many questions are waiting, events are
-    stored and pages are served. Questions that came as events are ranked by another thread, which
-    lets callers go first for a while.
+    It has threads of its own, so that events are stored and pages are served however many questions
+    wait. Questions that came as events are ranked by another thread, which lets callers go first
+    for a while.
     """
 
     def __init__(self, most: int) -> None:
@@ -87,7 +87,7 @@ class RankingLimiter:
                 self._changed.notify_all()
 
     def wait_for_callers(self, seconds: float) -> None:
-        """Wait while there are callers, but at most this many seconds."""
+        """Wait until there are no callers, but at most this many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self.under_way, seconds)
 
@@ -98,10 +98,10 @@ class RankingLimiter:
 
 @dataclass(frozen=True)
 class Advice:
-    """The people to ask, and what the rules decided.
+    """The people to ask, and the decisions of the rules.
 
-    `ranking` (person and confidence) are the best whatever the caps say, `baseline` is a trivial
-    ranking to compare with; both only if they are to be kept.
+    For reports, `ranking` has the best people regardless of caps, with their confidence, and
+    `baseline` a trivial ranking to compare with.
     """
 
     found: Suggestions
@@ -125,13 +125,13 @@ class _Recorder(Dispatcher):
 
 
 class Engine:
-    """What the service knows and does; one for each process, on a database it is in charge of."""
+    """The advisor, what people set and who was asked, kept up to date with a database."""
 
     def __init__(
         self, database: Database, settings: Settings, clock: Callable[[], int] = now_ms
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.lock = threading.RLock()  # held by whoever changes what the service knows
+        self.lock = threading.RLock()  # held while the state changes
         self.new_events = threading.Event()
         self.limiter = RankingLimiter(settings.limits.queue_routes)
         self.advisor: Advisor | None = None
@@ -144,7 +144,7 @@ class Engine:
         with database.write() as connection:
             self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
             self.directory = Directory(map(_person, tables.find(connection, select(tables.people))))
-            # The mode that was switched to counts unless the settings name another one since.
+            # The mode set on the page is valid until the settings change.
             kept, _, given = get_meta(connection, "mode").partition(" ")
             self.mode = kept if given == settings.policy.mode else settings.policy.mode
             self.asks = self._load_asks(connection)
@@ -163,9 +163,9 @@ class Engine:
             self.asks = self._load_asks(connection)
 
     def _load_asks(self, connection: Connection) -> AskLog:
-        """Return the asks of the last weeks; those of shadow mode count only while in it.
+        """Return the asks of the last weeks; those of shadow mode only while in it.
 
-        Its report shows what would have happened, with the caps that would have held.
+        There, caps have to work as they would if people had been asked.
         """
         t = tables.asks.c
         query = select(t.person, t.at_ms).where(t.at_ms > self.clock() - 8 * WEEK_MS)
@@ -175,11 +175,11 @@ class Engine:
         return log
 
     def start_from(self, advisor: Advisor, model: str, seq: int) -> None:
-        """Start from a snapshot: bring it up to what was applied before, without new effects."""
+        """Start from a snapshot and the events that were applied since, without new effects."""
         with self.database.read() as connection:
             applied = int(get_meta(connection, APPLIED, "0"))
-        self.exchange(self._continued(advisor, seq, applied))
-        self.model, self.seq = model, max(seq, applied)
+        self.advisor, self.model = self._continued(advisor, seq, applied), model
+        self.seq = max(seq, applied)
         self.let_time_pass()
         self.place_newcomers()
         if self.settings.server.readers:
@@ -197,18 +197,12 @@ class Engine:
             seq = rows[-1].seq
 
     def let_time_pass(self) -> None:
-        """Let what became known at midnight count: votes of the day before, a new week."""
+        """Count what becomes known at midnight: votes of the day before, a new week."""
         midnight = self.clock() // DAY_MS * DAY_MS
         with self.lock:
             before = self.current()
             if before.history.now < midnight:
-                self._warm_exchange(before.later(midnight), Advisor.later, midnight)
-
-    def _warm_exchange(self, advisor: Advisor, *change: Any) -> None:
-        """Switch to another advisor, ready for questions."""
-        if advisor.week_ms != self.current().week_ms:
-            advisor.warm_up()  # here, not when the next caller asks
-        self.exchange(advisor, *change)
+                self.exchange(before.later(midnight), Advisor.later, midnight)
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
         """Continue with an advisor whose indexes have the events up to a number."""
@@ -223,6 +217,8 @@ class Engine:
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
     ) -> None:
         """Switch to another advisor: the result of a function of the current one, or a new one."""
+        if advisor.week_ms != self.current().week_ms:
+            advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
             if function is None:
                 self.readers.restart(advisor)
@@ -243,7 +239,7 @@ class Engine:
         return self.advisor
 
     def place_newcomers(self) -> None:
-        """Place those who declared what they know and have hardly answered yet."""
+        """Place people who declared topics and have not answered yet."""
         with self.lock:
             advisor = self.current()
             history, declared = advisor.history, self.directory.declaring()
@@ -262,31 +258,24 @@ class Engine:
 
     def save_person(self, person: Person, who: str = "") -> None:
         """Store a person's settings; `who` changed it, for the audit log."""
+        values = asdict(person)
+        values |= {"member_of": values.pop("groups"), "updated_ms": self.clock()}
         with self.database.write() as connection:
-            _save_person(connection, person, self.clock())
+            tables.save(connection, tables.people, **values)
             if who:
                 tables.note(connection, self.clock(), who, "changed a person", person.id)
         self.directory.put(person)
 
-    def learn_names(self, connection: Connection, names: Any) -> list[Person]:
-        """Store names and groups that came with an event; return who changed."""
-        changed = []
-        for user, (handle, groups) in names.items():
-            old = self.directory[user]
-            new = replace(
-                old, handle=handle, groups=old.groups if groups is None else tuple(groups)
-            )
-            if new != old and user not in self.forgotten_people:
-                _save_person(connection, new, self.clock())
-                changed.append(new)
-        return changed
-
-    def dispatcher(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
-        """Return the rules as they hold now."""
+    def _rules(self, policy: Policy | None = None, skip: Collection[int] = ()) -> _Recorder:
         return _Recorder(
             policy or self.settings.policy.policy(), self.asks, self.directory, skip=skip,
             now_ms=self.clock(), remember=False,
         )  # fmt: skip
+
+    def why_not(self, person: int) -> str:
+        """Return why a person may not be asked now, '' if they may."""
+        no = self._rules().why_not(self.directory[person], self.clock())
+        return "" if no is None else no.text
 
     def route(
         self, question: Question, *, top: int | None = None, keep: bool = False,
@@ -294,16 +283,11 @@ class Engine:
     ) -> Advice:  # fmt: skip
         """Return the people to ask about a question now; nothing is stored.
 
-        Parameters
-        ----------
-        keep : bool
-            Whether to compute what reports need: the best whatever the caps say, and a baseline.
-        skip : collection of int
-            Who was asked before.
+        With `keep`, also compute what reports need. `skip` were asked before.
         """
         advisor = advisor or self.current()
         rules, now = self.settings.policy, self.clock()
-        dispatcher = self.dispatcher(policy, skip)
+        dispatcher = self._rules(policy, skip)
         if now >= advisor.history.last_ms:
             question = replace(question, at=datetime.fromtimestamp(now / 1000, UTC))
         with contextlib.ExitStack() as stack:
@@ -358,7 +342,8 @@ class Engine:
             self.let_time_pass()
             with self.database.read() as connection:
                 rows = events.after(connection, self.seq, limit)
-                self.waiting = events.last_seq(connection) - self.seq
+                newest = connection.execute(select(func.max(tables.events.c.seq))).scalar()
+                self.waiting = (newest or 0) - self.seq
             for part in _parts(rows):
                 self._apply(part)
             return len(rows)
@@ -371,14 +356,14 @@ class Engine:
         with self.database.write(acting=True) as connection:
             for row in rows:
                 if row.seq in refused:
-                    events.refuse(connection, row.seq, refused[row.seq])
+                    tables.change(connection, tables.events, row.seq, refused=refused[row.seq])
                 else:
                     self._project(connection, row)
                     events.revive(self.database, connection, row.event, self.clock())
             if work is not None:
                 asked = work(connection)
             put_meta(connection, APPLIED, rows[-1].seq)
-        self._warm_exchange(advisor, *change)
+        self.exchange(advisor, *change)
         self.seq = rows[-1].seq
         self.asks.record_all(asked)
         for seq in refused:
@@ -405,7 +390,7 @@ class Engine:
         return after, refused, (Advisor.observe, dated)
 
     def recalibrate(self) -> None:
-        """Correct the stated confidence by what came of the suggestions of the last days."""
+        """Correct the stated confidence by the outcomes of the last days."""
         today = self.clock() // DAY_MS
         with self.database.read() as connection:
             since = int(get_meta(connection, CALIBRATED, "0"))
@@ -413,12 +398,12 @@ class Engine:
         if len(stated) < LEAST_OUTCOMES:
             return
         with self.lock, self.database.write(acting=True) as connection:
-            # Statements of today may be of either calibration.
+            # Today's suggestions may use either calibration.
             put_meta(connection, CALIBRATED, today + 1)
             self.advisor = self.current().recalibrate(stated, happened)
 
     def _project(self, connection: Connection, row: Stored) -> None:
-        """Keep what the pages and reports need to know of an event."""
+        """Store what pages and reports need to know of an event."""
         event, now = row.event, self.clock()
         match event:
             case Asked():
@@ -476,18 +461,12 @@ def _person(row: tables.Row) -> Person:
     return Person(groups=row.pop("member_of"), **row)
 
 
-def _save_person(connection: Connection, person: Person, now: int) -> None:
-    values = asdict(person)
-    values["member_of"] = values.pop("groups")
-    tables.save(connection, tables.people, **values, updated_ms=now)
-
-
 def _date(moment_ms: int) -> str:
     return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _nobody(decisions: Sequence[Decision]) -> str:
-    """Return in words why none of the best may be asked."""
+    """Return a sentence that says why none of the best may be asked."""
     words = {
         "opted-out": "do not want to be asked", "away": "are away", "holiday": "have a holiday",
         "weekday": "are not asked on this day of the week", "hours": "are outside their hours",
@@ -500,7 +479,7 @@ def _nobody(decisions: Sequence[Decision]) -> str:
 
 
 def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int]:
-    """Return the trivial ranking to compare with: who gave most answers in the last month."""
+    """Return the people with most answers in the last month, a trivial ranking to compare with."""
     history = query.history
     since = int(np.searchsorted(history.answers.given_ms, query.asked_ms - days * DAY_MS))
     owner = history.answers.owner[since:]
@@ -513,10 +492,10 @@ def most_active(query: Query, count: int, days: int = BASELINE_DAYS) -> list[int
 
 
 def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
-    """Return the events with dates that never go back.
+    """Return the events with dates that never decrease.
 
-    What comes late counts from when it came, however many events are taken at once: so a restart,
-    which takes thousands, ends where one after another did.
+    A late event is dated when it came. This does not depend on how many events are applied at
+    once, so a restart, which applies thousands, gives the same history.
     """
     result: list[Event] = []
     for event in given:
@@ -530,8 +509,8 @@ def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
 def _parts(rows: Sequence[Stored], *, together: bool = False) -> list[list[Stored]]:
     """Split events into parts that are applied at once.
 
-    Questions come one by one, unless `together`, since each is routed by what was known before;
-    so do changes of a question.
+    Changes of a question are applied alone. So are questions unless `together`, because each is
+    routed by what was known before.
     """
     parts: list[list[Stored]] = []
     alone_before = True

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +11,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Text, case, func, or_, select, type_coerce, update
 
-from atpgraph.embedding.estimator import ATP
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import NOBODY
-from atpgraph_qa.expertise import Expertise
 from atpgraph_qa.service import tables as db
 from atpgraph_qa.service.events import ForgottenPeople
 from atpgraph_qa.timeline.corpus import Corpus, words
@@ -202,20 +198,17 @@ def forget_in_history(advisor: Advisor, user: int, handle: str = "") -> Advisor:
     """Return an advisor that does not know a person.
 
     Their posts stay without an owner, so that the actions of others keep their meaning; titles,
-    words and vectors of their questions are deleted, and ``@handle`` in the titles of others. In
-    the embedded graph their node stays under a number drawn at random.
+    words and vectors of their questions are deleted, and ``@handle`` in the titles of others.
     """
     records = advisor.history.records
     code = int(records.codes([user])[0])
     if code < 0 and not handle:
         return advisor
-    asked, made, fitted = np.zeros(0, np.int64), advisor, advisor.fitted
+    asked, made = np.zeros(0, np.int64), advisor
     if code >= 0:
         asked = np.flatnonzero(records.questions.asker == code)
         made = advisor.observe([Forgotten(user)])
-    if fitted is not None:
-        fitted = Expertise.from_model(_renamed(fitted.model, user))
-    return replace(erase_questions(made, asked, handle), fitted=fitted)
+    return erase_questions(made, asked, handle)
 
 
 def erase_questions(advisor: Advisor, places: Int64Array, handle: str = "") -> Advisor:
@@ -269,11 +262,3 @@ def _without_words(corpus: Corpus, places: Int64Array, names: Sequence[str]) -> 
         if code < len(number) and number[code] >= 0
     }
     return Corpus(vocabulary, cleaned[:, order])
-
-
-def _renamed(model: ATP, user: int) -> ATP:
-    labels = model.graph_.labels.copy()
-    labels[labels == f"user:{user}"] = f"user:{2**61 + secrets.randbelow(2**60)}"
-    made = copy.copy(model)
-    made.graph_ = replace(model.graph_, labels=labels)
-    return made

@@ -1,7 +1,7 @@
-"""Messages on their way out, and how they are sent.
+"""The outbox: messages to other sites, and how they are sent.
 
-A message is written in the same transaction as what it is about. It goes to a checked address, with
-a deadline, and again if that failed.
+A message is stored in the same transaction as what it is about. It is sent to a checked address,
+with a deadline, and again if that failed.
 """
 
 from __future__ import annotations
@@ -62,19 +62,6 @@ def enqueue(
     )  # fmt: skip
 
 
-def claim(connection: Connection, now_ms: int, limit: int = 20) -> list[Message]:
-    """Take messages that are due; they are ``sending`` until :func:`settle`."""
-    t = _messages.c
-    query = select(t.id, t.suggestion, t.adapter, t.payload, t.attempts).where(
-        t.state == "waiting", t.next_ms <= now_ms, t.adapter.not_in(select(_off.c.adapter))
-    )
-    query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
-    messages = [Message(**row) for row in find(connection, query)]
-    which = t.id.in_([message.id for message in messages])
-    change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
-    return messages
-
-
 def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: int) -> str:
     """Record an attempt; return the new state: sent, waiting (for another attempt) or dead."""
     state, next_ms = "sent", now_ms
@@ -94,21 +81,6 @@ def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: i
         why = "The receiver is gone."
         save(connection, _off, adapter=message.adapter, since_ms=now_ms, why=why)
     return state
-
-
-def recover(connection: Connection, repeatable: set[str], now_ms: int) -> tuple[int, int]:
-    """Decide about what was being sent at a crash, and may have arrived or not.
-
-    A receiver that knows a message by its id gets it again. Where it would appear twice, it is
-    left as ``uncertain`` for somebody to decide. Returns how many of each. An attempt that ended
-    with the process does not count: crashes would make the pauses long.
-    """
-    sending, again = _messages.c.state == "sending", _messages.c.adapter.in_(repeatable)
-    values = {"next_ms": now_ms, "attempts": _messages.c.attempts - 1}
-    return (
-        change(connection, _messages, sending & again, state="waiting", **values),
-        change(connection, _messages, sending, state="uncertain", **values),
-    )
 
 
 def cancel(connection: Connection, question: int) -> None:
@@ -146,7 +118,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address is one that anybody can reach.
+    """Return whether anybody on the internet can reach an address.
 
     Examples
     --------
@@ -200,24 +172,40 @@ class Sender:
         self._answered: list[tuple[Message, Outcome]] = []
 
     def recover(self) -> None:
-        """Decide about messages that were being sent when the process ended."""
+        """Decide about messages that were being sent at a crash, and may have arrived or not.
+
+        A receiver that knows a message by its id gets it again. Where it would appear twice, it is
+        left as ``uncertain`` for somebody to decide. The attempt does not count: crashes would make
+        the pauses long.
+        """
         safe = {name for name, adapter in self.adapters.items() if adapter.repeatable}
+        sending, repeatable = _messages.c.state == "sending", _messages.c.adapter.in_(safe)
+        values = {"next_ms": self.clock(), "attempts": _messages.c.attempts - 1}
         with self.database.write(acting=True) as connection:
-            again, unsure = recover(connection, safe, self.clock())
+            again = change(connection, _messages, sending & repeatable, state="waiting", **values)
+            unsure = change(connection, _messages, sending, state="uncertain", **values)
         if again or unsure:
             LOG.warning("recovered", extra={"facts": {"again": again, "uncertain": unsure}})
 
     def run(self, limit: int = 20) -> int:
-        """Send what is due, several at once; return how many attempts."""
-        self._settle()  # what could not be written down while the database was gone
+        """Send the messages that are due, several at once; return the number of attempts."""
+        self._settle()  # what could not be recorded while the database was gone
+        t = _messages.c
+        due = (t.state == "waiting") & (t.next_ms <= self.clock())
+        query = select(t.id, t.suggestion, t.adapter, t.payload, t.attempts).where(
+            due, t.adapter.not_in(select(_off.c.adapter))
+        )
+        query = query.order_by(t.next_ms).limit(limit).with_for_update(skip_locked=True)
         with self.database.write(acting=True) as connection:
-            messages = claim(connection, self.clock(), limit)
+            messages = [Message(**row) for row in find(connection, query)]
+            which = t.id.in_([message.id for message in messages])
+            change(connection, _messages, which, state="sending", attempts=t.attempts + 1)
         if messages:
             asyncio.run(self._send_all(messages))
         return len(messages)
 
     async def _send_all(self, messages: list[Message]) -> None:
-        """Send, and write down each answer as soon as it is there.
+        """Send messages, and record each answer as soon as it comes.
 
         A message goes out twice only if the process ends between the two, so all answers that came
         during one transaction share the next.
@@ -233,13 +221,13 @@ class Sender:
         started = time.monotonic()
         try:
             outcome = await self._attempt(message)
-        except Exception as error:  # a bug must not leave the others of its batch in between
+        except Exception as error:  # a bug must not leave the rest of its batch unsettled
             LOG.exception("bug", extra={"facts": {"kind": type(error).__name__}})
             outcome = Outcome(None, f"A bug ({type(error).__name__}).")
         return message, replace(outcome, took_ms=round(1000 * (time.monotonic() - started)))
 
     def _settle(self) -> None:
-        """Write down what became of messages; kept for later if the database does not answer."""
+        """Record the outcome of messages; they are kept for later if the database is gone."""
         settled = list(self._answered)
         if not settled:
             return
@@ -294,4 +282,4 @@ class Sender:
                 extensions={"sni_hostname": host},
             ) as response,
         ):  # fmt: skip
-            return response.status_code  # what the receiver says besides is nothing to us
+            return response.status_code  # the body of the answer does not matter

@@ -1,4 +1,4 @@
-"""The pages for moderators. What they do is done by the functions of the API."""
+"""The pages for moderators; they call the functions of the API."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
@@ -41,7 +42,7 @@ Find = Annotated[str, Query(max_length=100)]
 
 
 def logged_in(request: Request) -> Token:
-    """Return whose session it is."""
+    """Return the token behind a session."""
     service, secret = service_of(request), request.cookies.get(COOKIE, "")
     if not secret:
         return GUEST
@@ -51,7 +52,7 @@ def logged_in(request: Request) -> Token:
 
 @dataclass
 class Visit:
-    """A request to a page: who is logged in, what their form says, and what was wrong with it."""
+    """A request to a page: who is logged in, the form they sent, and what is wrong with it."""
 
     request: Request
     service: Service
@@ -65,50 +66,44 @@ class Visit:
         return self.form.get(name, "").strip()
 
     def listed(self, name: str) -> list[str]:
-        """Return the parts of a field with commas in between."""
+        """Return the values of a field that are separated by commas."""
         return [part.strip() for part in self.text(name).split(",") if part.strip()]
 
     def show(self, name: str, **values: Any) -> Response:
-        """Return a page; after a form that was wrong, with why and what was typed."""
+        """Return a page; after a wrong form, with the reason and what was typed."""
         typed = self.form if self.wrong else {}
         values = {"typed": typed, "wrong": self.wrong, **values}
         return render(self.request, name, self.who, self.status, **values)
 
-
-async def _read_form(visit: Visit) -> None:
-    """Read a form; whoever is logged in must have sent it from a page of ours."""
-    headers = visit.request.headers
-    origin = headers.get("origin")
-    if origin and urlsplit(origin).netloc != headers.get("host"):
-        raise ProblemError(403, "The form comes from another site.")
-    raw = (await visit.request.body()).decode("utf-8", "replace")
-    try:
-        parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
-    except ValueError:
-        raise ProblemError(422, "The form has more than 50 fields.") from None
-    visit.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
-    given, expected = visit.form.get("csrf", ""), visit.who.csrf
-    if visit.who != GUEST and not hmac.compare_digest(given.encode(), expected.encode()):
-        raise ProblemError(403, "The form is too old: load the page again.")
+    async def read_form(self) -> None:
+        """Read a form; a visitor who is logged in must have sent it from one of our pages."""
+        headers = self.request.headers
+        origin = headers.get("origin")
+        if origin and urlsplit(origin).netloc != headers.get("host"):
+            raise ProblemError(403, "The form comes from another site.")
+        raw = (await self.request.body()).decode("utf-8", "replace")
+        try:
+            parsed = parse_qs(raw, keep_blank_values=True, max_num_fields=50)
+        except ValueError:
+            raise ProblemError(422, "The form has more than 50 fields.") from None
+        self.form = {name: schemas.printable(values[0]) for name, values in parsed.items()}
+        given, expected = self.form.get("csrf", ""), self.who.csrf
+        if self.who != GUEST and not hmac.compare_digest(given.encode(), expected.encode()):
+            raise ProblemError(403, "The form is too old: load the page again.")
 
 
 def _visitor(scope: str) -> Any:
-    """Return a dependency: the visit, of somebody with a scope if one is needed."""
+    """Return a dependency that returns the visit of somebody with a scope, if one is needed."""
 
-    def admitted(request: Request) -> Visit:
+    async def checked(request: Request) -> Visit:
         visit = Visit(request, service_of(request))
         if scope:
-            visit.who = logged_in(request)
+            visit.who = await run_in_threadpool(logged_in, request)
             if visit.who == GUEST:
                 raise ProblemError(401, "Log in first.")
             admit(request, visit.who, scope)
-        return visit
-
-    visitor: Any = Depends(admitted)  # a name of this function means nothing in an annotation
-
-    async def checked(visit: Visit = visitor) -> Visit:
-        if visit.request.method == "POST":
-            await _read_form(visit)
+        if request.method == "POST":
+            await visit.read_form()
         return visit
 
     checked.scope = scope  # type: ignore[attr-defined]
@@ -123,7 +118,7 @@ Admin = Annotated[Visit, _visitor("admin")]
 
 
 def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
-    """Return a decorator for what a form does; what cannot be done shows `page` again."""
+    """Return a decorator for form actions that shows `page` again if the action fails."""
 
     def decorate(action: Callable[..., Response]) -> Callable[..., Response]:
         @wraps(action)
@@ -144,7 +139,7 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
 
 
 def back(path: str, said: str = "") -> Response:
-    """Go on to a page after an action."""
+    """Redirect to a page after an action."""
     return RedirectResponse(f"{path}?said={said}" if said else path, 303, HEADERS)
 
 
@@ -158,7 +153,7 @@ def login_page(visit: Guest) -> Response:
 
 @router.post("/login")
 def login(visit: Guest) -> Response:
-    """Log in: exchange a token for a cookie."""
+    """Exchange a token for a cookie."""
     service, request = visit.service, visit.request
     try:
         token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
@@ -201,9 +196,9 @@ def inbox(visit: Reader, show: str = "open", cursor: Cursor = "") -> Response:
             connection, 20, cursor, state=FILTERS[show][1], latest=True
         )
         cards = [_card(visit.service, connection, row) for row in rows]
-    filters = [(name, label) for name, (label, _) in FILTERS.items()]
-    values = {"show": show, "filters": filters, "newest": _newest(visit.service)}
-    return visit.show("inbox.html", cards=cards, cursor=further, **values)
+        newest = suggestions.newest(connection)
+    values = {"show": show, "filters": FILTERS, "newest": newest, "cursor": further}
+    return visit.show("inbox.html", cards=cards, **values)
 
 
 def _card(service: Service, connection: Connection, row: Row | None) -> Row:
@@ -213,21 +208,15 @@ def _card(service: Service, connection: Connection, row: Row | None) -> Row:
     return {**card, "earlier": [other for other in made if other["round"] < card["round"]]}
 
 
-def _newest(service: Service) -> int:
-    with service.database.read() as connection:
-        rows, _ = suggestions.list_suggestions(connection, 1)
-    return int(rows[0]["id"]) if rows else 0
-
-
 @router.get("/inbox/newest")
 def newest(visit: Reader) -> Response:
-    """Return the number of the newest suggestion, so that an open page can notice it."""
-    return JSONResponse({"newest": _newest(visit.service)})
+    """Return the id of the newest suggestion, so that an open page can notice it."""
+    with visit.service.database.read() as connection:
+        return JSONResponse({"newest": suggestions.newest(connection)})
 
 
 @router.get("/inbox/{suggestion}")
 def one_suggestion(visit: Reader, suggestion: RowId) -> Response:
-    """Show a suggestion with every decision."""
     with visit.service.database.read() as connection:
         row = suggestions.get_suggestion(connection, suggestion)
         return visit.show("suggestion.html", s=_card(visit.service, connection, row))
@@ -245,7 +234,7 @@ def feedback(visit: Writer, suggestion: RowId) -> Response:
 
 
 def _named_person(visit: Visit) -> int | None:
-    """Return the person that was named, by name or id."""
+    """Return the person whose name or id was typed."""
     given = visit.text("person").lstrip("@")
     if not given:
         return None
@@ -253,17 +242,17 @@ def _named_person(visit: Visit) -> int | None:
     same = [person for person in found if person.handle.casefold() == given.casefold()]
     if len(same) == 1 or len(found) == 1:
         return (same or found)[0].id
-    if not found and given.isascii() and given.isdigit() and len(given) < 17:
-        return int(given)
     if found:
         names = ", ".join(person.handle for person in found[:5])
-        raise InputError(f"Several people fit {given!r}: {names}. Give the full name.")
-    raise InputError(f"There is nobody called {given!r} here.")
+        raise InputError(f"Several people fit {given!r}: {names}. Type the full name.")
+    number = routes.as_id(given)
+    if number is None:
+        raise InputError(f"There is nobody called {given!r}.")
+    return number
 
 
 @router.get("/people")
 def people(visit: Reader, find: Find = "", cursor: Cursor = "") -> Response:
-    """People who were asked or set something; anybody by name or id."""
     page = routes.people(visit.service, 50, cursor, find)
     items = sorted(page.items, key=lambda person: -person.asked_week)
     return visit.show("people.html", people=items, find=find, cursor=page.cursor)
@@ -278,15 +267,13 @@ def find_people(visit: Reader, q: Find = "") -> Response:
 
 @router.get("/people/{person}")
 def one_person(visit: Reader, person: PersonId) -> Response:
-    """Show a person and their settings."""
     return visit.show("person.html", p=routes.get_person(visit.service, person))
 
 
 @router.post("/people/{person}")
 @keeps_typed(one_person)
 def change_person(visit: Writer, person: PersonId) -> Response:
-    """Store what the form says."""
-    routes.get_person(visit.service, person)  # nobody is made up here
+    routes.get_person(visit.service, person)  # raises an error for an unknown id
     given: Row = {
         "opted_out": "opted_out" in visit.form,
         "capacity": visit.text("capacity") or None,
@@ -308,7 +295,7 @@ def forget(visit: Admin, person: PersonId) -> Response:
 @router.get("/opt-out/{person}/{code}")
 @router.post("/opt-out/{person}/{code}")
 def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
-    """Show the page behind the link in a message; the link is the secret, so no login."""
+    """Show the page behind the link in a message; the link itself is the secret, so no login."""
     expected = visit.service.suggester.opt_out_code(person)
     if not hmac.compare_digest(code.encode(), expected.encode()):
         visit.request.app.state.auth.failures.take(client_of(visit.request))
@@ -323,7 +310,6 @@ def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
 
 @router.get("/quality")
 def quality_page(visit: Reader) -> Response:
-    """Show the charts of quality."""
     service = visit.service
     found = routes.get_quality(service, DAYS)
     ids, asked = service.engine.asks.week(service.clock())
@@ -334,7 +320,6 @@ def quality_page(visit: Reader) -> Response:
 
 @router.get("/shadow")
 def shadow(visit: Reader) -> Response:
-    """Show what would have happened."""
     service = visit.service
     found, since = routes.get_quality(service, DAYS, True), service.clock() - DAYS * DAY_MS
     with service.database.read() as connection:
@@ -344,7 +329,6 @@ def shadow(visit: Reader) -> Response:
 
 @router.get("/tags")
 def tags_page(visit: Reader) -> Response:
-    """Show topics without experts."""
     return visit.show("tags.html", tags=routes.get_tags(visit.service))
 
 
@@ -355,7 +339,6 @@ def try_page(visit: Router) -> Response:
 
 @router.post("/try")
 async def try_question(visit: Router) -> Response:
-    """Whom to ask."""
     advice = None
     try:
         texts = {name: visit.form.get(name, "") for name in ("title", "body")}
@@ -371,16 +354,17 @@ async def try_question(visit: Router) -> Response:
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    """Show mode, settings, tokens, messages, models, and who did what."""
     return _settings(visit)
 
 
 def _settings(visit: Visit, made: str = "") -> Response:
+    """Show mode, settings, tokens, messages, models, and who did what."""
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
         "settings": service.settings.shown(), "made": made, "scopes": SCOPES,
-        "help": {f"{item.section}.{item.name}": item.help for item in service.settings.items()},
+        "help": {f"{part}.{name}": about.description
+                 for part, name, about, _ in service.settings.items()},
         "tokens": routes.list_tokens(service), "off": sent.switched_off,
         "messages": sent.items[:30], "models": found.trained[:5], "learning": found.learning,
         "audit": routes.get_audit(service, 50),
@@ -391,7 +375,6 @@ def _settings(visit: Visit, made: str = "") -> Response:
 @router.post("/settings/mode")
 @keeps_typed(_settings)
 def switch_mode(visit: Admin) -> Response:
-    """Switch between trial run, approve and automatic."""
     given = schemas.ModeIn.model_validate({"mode": visit.form.get("mode")})
     routes.set_mode(visit.service, given, visit.who)
     return back("/settings", "mode")
@@ -426,13 +409,13 @@ def redeliver(visit: Admin, message: MessageId) -> Response:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application, and answer problems."""
+    """Add the pages to an application, and handle errors."""
     app.include_router(router)
 
     def error_page(request: Request, error: ProblemError) -> Response:
         if error.status == 401:
             return back("/login")
-        with contextlib.suppress(AtpError):  # it may be the database that is gone
+        with contextlib.suppress(AtpError):  # the error may be that the database is gone
             shown = {"title": error.title, "wrong": error.detail}
             page = render(request, "error.html", logged_in(request), error.status, **shown)
             page.headers.update(error.headers)

@@ -1,4 +1,4 @@
-"""The application: how it is served until told to stop, its figures for Prometheus, and its log."""
+"""The application, its metrics for Prometheus, its log, and the server that runs it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ServiceMetrics:
         )  # fmt: skip
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures."""
+        """Yield the metrics."""
         service, engine = self.service, self.service.engine
         yield InfoMetricFamily("atp", "The program.", {"version": __version__})
         gauges = {
@@ -87,7 +87,7 @@ class ServiceMetrics:
 
 
 class Watch:
-    """Counts and logs requests by the pattern of their route: paths may hold ids of people."""
+    """Counts and logs requests by the pattern of their route, since paths may hold user ids."""
 
     def __init__(self, app: ASGIApp, requests: Histogram, logged: bool) -> None:
         self.app, self.requests, self.logged = app, requests, logged
@@ -121,7 +121,7 @@ class Watch:
 
 
 class JsonLines(logging.Formatter):
-    """A record as a JSON object: time, level, what, and its facts, without personal data."""
+    """Formats a record as a JSON object: time, level, what, and facts, without personal data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
@@ -132,7 +132,7 @@ class JsonLines(logging.Formatter):
             "what": record.getMessage(),
         }
         if record.exc_info and record.exc_info[2] is not None:
-            # Places only: the message of an error may quote what somebody wrote.
+            # Only the places: the message of an error may quote what somebody wrote.
             frames = traceback.extract_tb(record.exc_info[2])[-5:]
             line["trace"] = [f"{frame.name}:{frame.lineno}" for frame in frames]
         return json.dumps(line, default=str)
@@ -149,14 +149,14 @@ def set_up_log(level: str) -> None:
         logger.propagate = False
 
 
-# A route lets go of the interpreter a hundred times, and has to wait for it so long each time.
+# A route releases the interpreter lock a hundred times, and may wait this long for it each time.
 _SWITCH_S = 0.001
-_ABOUT = """Who should answer a question of a community.
+_ABOUT = """Find the people of a community who can answer a question.
 
-Events of the site come in under `questions`, `edits`, `closures`, `answers`, `acceptances` and
-`votes`, or by signed hooks; suggestions come out under `suggestions`, by webhooks, or on the page
-at `/`. Errors are problem details (RFC 9457). Every route but health needs a token with the scope
-it names."""
+Send events of the site to `questions`, `edits`, `closures`, `answers`, `acceptances` and `votes`,
+or as signed hooks. Read suggestions from `suggestions`, from webhooks, or on the page at `/`.
+Errors are problem details (RFC 9457). Every route but health needs a token with the scope that it
+names."""
 
 
 def create_app(service: Service, *, background: bool = True) -> FastAPI:
@@ -199,21 +199,21 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    watched = {"requests": app.state.metrics.requests, "logged": service.settings.log.requests}
-    app.add_middleware(Watch, **watched)
+    requests, logged = app.state.metrics.requests, service.settings.log.requests
+    app.add_middleware(Watch, requests=requests, logged=logged)
     return app
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio switches off the wait for full packets only where the protocol is named: without it an
-    # answer, whose head and body are two writes, waits 40 ms for the other side.
+    # asyncio sets TCP_NODELAY only if the protocol is named; without it the body of an answer,
+    # which is written after the head, waits 40 ms for the other side.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen(2048)  # whoever reads the address may connect at once, and waits
+        made.listen(2048)  # clients may connect as soon as they know the address
     except (OSError, OverflowError) as error:
         made.close()
         why = getattr(error, "strerror", None) or error
@@ -228,10 +228,10 @@ def address_of(bound: socket.socket) -> str:
 
 
 def limited_protocol(limits: Limits) -> type[H11Protocol]:
-    """Return an HTTP protocol that closes connections which are too many or too slow.
+    """Return an HTTP protocol that closes connections that are too many or too slow.
 
     Uvicorn has no deadline for headers: a client that sends half of them would keep its
-    connection for ever.
+    connection forever.
     """
 
     class LimitedProtocol(H11Protocol):
@@ -270,7 +270,7 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
 
 
 def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
-    """Return how the application is served."""
+    """Return Uvicorn's configuration."""
     server = service.settings.server
     return uvicorn.Config(
         app,
@@ -282,7 +282,7 @@ def config_of(service: Service, app: FastAPI) -> uvicorn.Config:
         proxy_headers=server.behind_proxy,
         forwarded_allow_ips=list(server.trusted_proxies),
         timeout_graceful_shutdown=20,
-        timeout_keep_alive=75,  # callers should close first: we might cut off a request
+        timeout_keep_alive=75,  # callers should close first, or a request may be cut off
     )
 
 
@@ -293,7 +293,7 @@ def serve(
     set_up_log(service.settings.log.level)
     app = create_app(service)
     gc.collect()
-    gc.freeze()  # the history stays: to look through it for garbage takes tenths of a second
+    gc.freeze()  # scanning the history, which stays, would take tenths of a second each time
     sys.setswitchinterval(_SWITCH_S)
     server = uvicorn.Server(config_of(service, app))
     if started is not None:

@@ -10,7 +10,7 @@ import os
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +23,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook
 
@@ -90,7 +91,7 @@ def _is(default: Any, text: str, **more: Any) -> Any:
 
 
 def _secret(default: Any, text: str) -> Any:
-    return Field(default, description=text, json_schema_extra={"secret": True}, repr=False)
+    return _is(default, text, json_schema_extra={"secret": True}, repr=False)
 
 
 class Section(BaseModel):
@@ -261,18 +262,6 @@ class Logs(Section):
     requests: bool = _is(True, "One line for each request.")
 
 
-@dataclass(frozen=True)
-class Item:
-    """A setting as documentation and pages show it."""
-
-    section: str
-    name: str
-    help: str
-    secret: bool
-    default: Any
-    value: Any
-
-
 class Settings(BaseSettings):
     """All settings, section by section.
 
@@ -298,9 +287,8 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: Any, init_settings: Any, env_settings: Any, dotenv_settings: Any,
-        file_secret_settings: Any,
-    ) -> tuple[Any, ...]:  # fmt: skip
+        cls, settings_cls: Any, init_settings: Any, env_settings: Any, *_: Any, **__: Any
+    ) -> tuple[Any, ...]:
         """Rank the environment above the file, which is given to the constructor."""
         return env_settings, init_settings
 
@@ -313,7 +301,8 @@ class Settings(BaseSettings):
                 raise unknown_name(f"section in {file}", name, list(cls.model_fields))
             if not isinstance(values, dict):
                 raise InputError(f"{file}: [{name}] is a section, not a value.")
-        known = {f"{PREFIX}{section}_{name}".upper() for section, name, _ in _declared()}
+        default = cls.model_construct()
+        known = {f"{PREFIX}{section}_{name}".upper() for section, name, *_ in default.items()}
         known.add(f"{PREFIX}POLICY_SHADOW")  # until the next release
         for name in os.environ:
             if name.startswith(PREFIX) and name.upper() not in known:
@@ -332,42 +321,46 @@ class Settings(BaseSettings):
             raise _sentence(error, source, section) from None
         return self.model_copy(update={section: new})
 
-    def items(self) -> Iterator[Item]:
-        """Yield every setting."""
-        for section, name, about in _declared():
-            value = getattr(getattr(self, section), name)
-            secret = bool(about.json_schema_extra)
-            yield Item(section, name, about.description, secret, about.default, value)
+    def items(self) -> Iterator[tuple[str, str, FieldInfo, Any]]:
+        """Yield section, name, declaration and value of every setting."""
+        for section, values in self:
+            for name, about in type(values).model_fields.items():
+                yield section, name, about, getattr(values, name)
 
     def shown(self) -> dict[str, dict[str, Any]]:
         """Return plain values, with secrets hidden."""
         result: dict[str, dict[str, Any]] = {}
-        for item in self.items():
-            plain = list(item.value) if isinstance(item.value, tuple) else item.value
-            hidden = item.secret and item.value
-            result.setdefault(item.section, {})[item.name] = "(set)" if hidden else plain
+        for section, name, about, value in self.items():
+            plain = list(value) if isinstance(value, tuple) else value
+            result.setdefault(section, {})[name] = "(set)" if value and is_secret(about) else plain
         return result
 
 
-def _declared() -> Iterator[tuple[str, str, Any]]:
-    for section, about in Settings.model_fields.items():
-        kind: Any = about.annotation
-        for name, described in kind.model_fields.items():
-            yield section, name, described
+def as_text(value: object) -> str:
+    """Return the value of a setting as it would be typed; – for an empty one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "–"
+
+
+def is_secret(about: FieldInfo) -> bool:
+    """Return whether the value of a setting must not be shown."""
+    return bool(about.json_schema_extra)
 
 
 def _sentence(error: ValidationError, source: str, section: str = "") -> InputError:
     """Return one sentence about the first thing wrong."""
     first = error.errors()[0]
     place = [part for part in (section, *map(str, first["loc"])) if part and not part.isdigit()]
-    known = {name: about for part, name, about in _declared() if part == place[0]}
+    kind: Any = Settings.model_fields[place[0]].annotation
+    known: dict[str, FieldInfo] = kind.model_fields
     if first["type"] == "extra_forbidden":
         return unknown_name(f"setting in {source}, [{place[0]}]", place[-1], list(known))
     said = first["msg"].removeprefix("Value error, ").rstrip(".")
     variable = f"{PREFIX}{'_'.join(place[:2])}".upper()
     where = variable if variable in os.environ else f"{source}: {'.'.join(place)}"
     about = known.get(place[-1])
-    shown = about is not None and not about.json_schema_extra and "not '" not in said
+    shown = about is not None and not is_secret(about) and "not '" not in said
     value = f", not {first['input']!r}" if shown else ""
     return InputError(f"{where}: {said[:1].lower()}{said[1:]}{value}.")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Text, or_, select, type_coerce
+from sqlalchemy import Connection, Text, func, or_, select, type_coerce
 
 from atpgraph.util.arrays import BoolArray, Float64Array
 from atpgraph_qa.data.site import DAY_MS
@@ -23,25 +23,22 @@ _ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body"
 
 def add_suggestion(connection: Connection, **values: Any) -> int | None:
     """Insert a suggestion; return its id, None if this question has one of this round."""
-    number: int | None = db.add(connection, db.suggestions, **values, asked=len(values["people"]))
+    number: int | None = db.add(connection, db.suggestions, **values)
     if number is not None:
-        _note_quotes(connection, number, values["people"])
+        change_suggestion(connection, number, people=values["people"])
     return number
 
 
 def change_suggestion(connection: Connection, suggestion: int, **values: Any) -> None:
-    """Change columns of a suggestion."""
+    """Change columns of a suggestion, and note which questions it quotes."""
     if "people" in values:
-        values["asked"] = len(values["people"])
+        people = values["people"]
+        values["asked"] = len(people)
         db.remove(connection, db.quotes, db.quotes.c.suggestion == suggestion)
-        _note_quotes(connection, suggestion, values["people"])
+        quoted = {q for person in people for why in person["reasons"] for q in why["questions"]}
+        for question in sorted(quoted):
+            db.add(connection, db.quotes, question=question, suggestion=suggestion)
     db.change(connection, db.suggestions, suggestion, **values)
-
-
-def _note_quotes(connection: Connection, suggestion: int, people: Sequence[Row]) -> None:
-    quoted = {q for person in people for reason in person["reasons"] for q in reason["questions"]}
-    for question in sorted(quoted):
-        db.add(connection, db.quotes, question=question, suggestion=suggestion)
 
 
 def get_suggestion(connection: Connection, suggestion: int) -> Row | None:
@@ -88,6 +85,11 @@ def list_suggestions(
     return rows[:limit], str(rows[limit - 1]["id"]) if more else ""
 
 
+def newest(connection: Connection) -> int:
+    """Return the id of the newest suggestion, 0 if there is none."""
+    return connection.execute(select(func.max(db.suggestions.c.id))).scalar() or 0
+
+
 def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int) -> int:
     """Close open suggestions; return how many."""
     values = {"state": state, "changed_ms": now_ms, "escalate_ms": None}
@@ -100,17 +102,12 @@ def resolve(connection: Connection, question: int, person: int | None, now_ms: i
         if row["round"] == 0:
             _calibrate(connection, row, person)
         change_suggestion(
-            connection,
-            row["id"],
-            state="answered" if row["state"] in OPEN else row["state"],
-            changed_ms=now_ms,
-            escalate_ms=None,
-            outcome=person,
+            connection, row["id"], state="answered" if row["state"] in OPEN else row["state"],
+            changed_ms=now_ms, escalate_ms=None, outcome=person, resolved_ms=now_ms,
             place=_place([entry["person"] for entry in row["ranking"]], person),
             baseline_place=_place(row["baseline"], person),
             asked_answered=any(entry["user"] == person for entry in row["people"]),
-            resolved_ms=now_ms,
-        )
+        )  # fmt: skip
 
 
 def _calibrate(connection: Connection, row: Row, person: int | None) -> None:

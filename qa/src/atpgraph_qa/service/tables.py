@@ -1,6 +1,6 @@
-"""The tables as queries see them, and the few statements on rows that everything else is made of.
+"""The tables for SQLAlchemy, and the few statements on rows that other modules use.
 
-The numbered SQL files of ``migrations/`` make the tables. Times are milliseconds since 1970.
+The numbered SQL files in ``migrations/`` create the tables. Times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -33,36 +33,30 @@ Row = dict[str, Any]
 
 
 class Json(TypeDecorator[Any]):
-    """Lists and objects, stored as text in one form, so that the database can look for parts."""
+    """Lists and objects, stored as text in one form, so that the database can search for parts."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
-        """Return the text; what is text already comes from a backup of 0.2."""
+        """Return the text; a value that is text already comes from a backup of 0.2."""
         return value if value is None or isinstance(value, str) else json.dumps(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Any:
-        """Return what the text means."""
+        """Return the list or object."""
         return None if value is None else json.loads(value)
 
 
-class Who(TypeDecorator[int]):
-    """Somebody, who goes from here when they are forgotten."""
-
-    impl = BigInteger
-    cache_ok = True
+class Who(BigInteger):
+    """A user id, which is removed when the person is forgotten."""
 
 
-class Words(TypeDecorator[str]):
-    """What people wrote, which may mention somebody."""
-
-    impl = Text
-    cache_ok = True
+class Words(Text):
+    """Text that people wrote, which may mention somebody."""
 
 
 class JsonWords(Json):
-    """What people wrote, within lists and objects."""
+    """Text that people wrote, within lists and objects."""
 
     cache_ok = True
 
@@ -150,7 +144,7 @@ def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that knows ON CONFLICT, which both databases write in their own way."""
+    """Return an INSERT with the database's own form of ON CONFLICT."""
     return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
 
 
@@ -170,7 +164,7 @@ def save(connection: Connection, table: Table, **values: Any) -> None:
 
 def change(connection: Connection, table: Table, which: Any, **values: Any) -> int:
     """Set values in some rows (`which` is a condition or a key); return how many."""
-    if not values:  # an UPDATE of nothing is no SQL
+    if not values:  # UPDATE without columns is not valid SQL
         return 0
     made = update(table).where(_where(table, which)).values(**values)
     return int(connection.execute(made).rowcount)
@@ -193,27 +187,27 @@ def remove(connection: Connection, table: Table, which: Any) -> int:
 
 
 def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:
-    """Return whether a request with a digest did not come before; one without is new.
+    """Return whether no request with this digest came before; an empty digest is always new.
 
-    That it came is remembered for a day, or with `keep` for ever.
+    The digest is remembered for a day, or with `keep` forever.
     """
     values = {"digest": digest, "at_ms": now_ms, "keep": keep}
     return not digest or add(connection, seen, **values) is not None
 
 
 def get_meta(connection: Connection, name: str, default: str = "") -> str:
-    """Return a value of the table of small things."""
+    """Return a value of the table ``meta``."""
     row = find_one(connection, meta, name)
     return default if row is None else str(row["value"])
 
 
 def put_meta(connection: Connection, name: str, value: object) -> None:
-    """Set a value of the table of small things."""
+    """Set a value of the table ``meta``."""
     save(connection, meta, name=name, value=str(value))
 
 
 def note(
     connection: Connection, now_ms: int, who: str, what: str, person: int | None = None
 ) -> None:
-    """Append to the audit log; `person` is whom it is about, so that it goes with them."""
+    """Append to the audit log; `person` is removed from the entry when they are forgotten."""
     add(connection, audit, at_ms=now_ms, who=who, what=what, person=person)

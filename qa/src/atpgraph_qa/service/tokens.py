@@ -1,4 +1,4 @@
-"""Tokens and logins: random, stored as digests, with scopes."""
+"""Tokens and sessions: random, with scopes; only digests are stored."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from atpgraph.errors import InputError
-from atpgraph_qa.service.tables import Row, add, change, find, remove, sessions, tokens
+from atpgraph_qa.advisor.policies import HOUR_MS
+from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.tables import Row, add, change, find, note, remove, sessions, tokens
 
 SCOPES = ("read", "route", "write", "admin")
-HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
 class Token:
-    """Who calls, and what they may do; `csrf` is for logins on the page."""
+    """A caller and their scopes; `csrf` protects forms of a session."""
 
     id: int
     name: str
@@ -31,7 +32,7 @@ class Token:
         return scope in self.scopes or "admin" in self.scopes
 
     def digest(self, call: str, key: str) -> str:
-        """Return what stands for a key that this token sent with a call; empty for none."""
+        """Return the digest of a key that this token sent with a call; empty for no key."""
         return digest(f"{self.id} {call} {key}") if key else ""
 
     def __str__(self) -> str:
@@ -42,12 +43,12 @@ GUEST = Token(0, "", frozenset())  # nobody is logged in
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token: enough to know it again, not enough to use it."""
+    """Return what is stored of a token, which is enough to recognize it but not to use it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def check_scopes(scopes: Iterable[str]) -> list[str]:
-    """Return the scopes in order, or raise one sentence."""
+    """Return the scopes in order, or raise an error if one is unknown."""
     given = set(scopes)
     if not given or not given <= set(SCOPES):
         raise InputError(f"Scopes are some of {', '.join(SCOPES)}.")
@@ -55,12 +56,15 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def create_token(
-    connection: Connection, name: str, scopes: Iterable[str], now_ms: int
+    connection: Connection, name: str, scopes: Iterable[str], now_ms: int, who: str = ""
 ) -> tuple[int, str]:
-    """Make a token; return its id, and the token itself, which is not kept."""
+    """Make a token; return its id, and the token itself, which is not stored."""
     secret, wanted = f"atp_{secrets.token_urlsafe(32)}", " ".join(check_scopes(scopes))
     values = {"name": name, "digest": digest(secret), "scopes": wanted, "created_ms": now_ms}
-    return add(connection, tokens, **values), secret
+    number = add(connection, tokens, **values)
+    if who:
+        note(connection, now_ms, who, f"made token {number}")
+    return number, secret
 
 
 def find_token(connection: Connection, secret: str) -> Token | None:
@@ -69,7 +73,7 @@ def find_token(connection: Connection, secret: str) -> Token | None:
 
 
 def touch_token(connection: Connection, token: int, now_ms: int) -> None:
-    """Remember that a token was used, to the hour: more would be a record of habits."""
+    """Record the hour in which a token was used; minutes would tell about people's habits."""
     hour = now_ms // HOUR_MS * HOUR_MS
     which = (tokens.c.id == token) & (func.coalesce(tokens.c.used_ms, 0) < hour)
     change(connection, tokens, which, used_ms=hour)
@@ -82,15 +86,17 @@ def list_tokens(connection: Connection) -> list[Row]:
     return find(connection, query.order_by(t.id))
 
 
-def revoke_token(connection: Connection, token: int, now_ms: int) -> bool:
-    """Make a token and its logins useless; return False if there is none."""
+def revoke_token(connection: Connection, token: int, now_ms: int, who: str) -> None:
+    """Revoke a token and its sessions."""
     remove(connection, sessions, sessions.c.token == token)
     which = (tokens.c.id == token) & tokens.c.revoked_ms.is_(None)
-    return bool(change(connection, tokens, which, revoked_ms=now_ms))
+    if not change(connection, tokens, which, revoked_ms=now_ms):
+        raise ProblemError(404, f"There is no token {token}.")
+    note(connection, now_ms, who, f"revoked token {token}")
 
 
 def create_session(connection: Connection, token: int, expires_ms: int, now_ms: int) -> str:
-    """Log in; return what the cookie holds."""
+    """Log in; return the content of the cookie."""
     secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
     remove(connection, sessions, sessions.c.expires_ms < now_ms)
     values = {"digest": digest(secret), "token": token, "csrf": csrf, "expires_ms": expires_ms}
@@ -99,7 +105,7 @@ def create_session(connection: Connection, token: int, expires_ms: int, now_ms: 
 
 
 def find_session(connection: Connection, secret: str, now_ms: int) -> Token:
-    """Return who is logged in, or the guest."""
+    """Return the token of whoever is logged in, or the guest."""
     query = select(tokens, sessions.c.csrf).join(sessions, sessions.c.token == tokens.c.id)
     mine = (sessions.c.digest == digest(secret)) & (sessions.c.expires_ms > now_ms)
     return _token(connection, query.where(mine)) or GUEST

@@ -225,7 +225,7 @@ class Corpus:
         return norm
 
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
-        """Return what a match of each term is worth: its weight times its rarity.
+        """Return the value of a match of each term: its weight times its rarity.
 
         Their sum is about the BM25 score of a question of mean length with the very same words.
         """
@@ -318,5 +318,5 @@ def add_matches(
 
 @kernel
 def damped(count: np.float32, norm: np.float32) -> np.float32:
-    """Return what a count adds to BM25 in a question whose length gives `norm`."""
+    """Return the BM25 contribution of a count in a question whose length gives `norm`."""
     return count * np.float32(_K1 + 1.0) / (count + norm)

@@ -1,4 +1,4 @@
-"""What was known of a site at a moment: the only thing a routing method gets to see."""
+"""The data of a site as of a moment; a routing method sees nothing else."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Query:
 
     @cached_property
     def vector(self) -> Int8Array | None:
-        """What the question is about; None where words have to do."""
+        """The vector of the question; None without a text model."""
         meaning, question = self.history.records.meaning, self.question
         if meaning is None:
             return None
@@ -165,7 +165,7 @@ class Query:
 
     @cached_property
     def worth(self) -> Float64Array:
-        """What a match of each of the terms is worth."""
+        """The value of a match of each term."""
         return self.history.corpus.worth(self.terms, self.history.questions.present)
 
     @cached_property
@@ -217,7 +217,7 @@ def candidates(query: Query, pool: Pool, active_days: float | None = None) -> In
 
 @kernel
 def add_share(questions: Int64Array, worth: np.float32, share: Float32Array) -> None:
-    """Add what a tag is worth to the questions that have it."""
+    """Add the value of a tag to the questions that have it."""
     for question in questions:
         share[question] += worth
 

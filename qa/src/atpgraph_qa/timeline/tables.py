@@ -13,10 +13,11 @@ from threading import Lock
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from atpgraph.util.arrays import AnyArray, BoolArray, Int64Array
 from atpgraph.util.jit import kernel
-from atpgraph_qa.data.site import Rows
+from atpgraph_qa.data.site import Rows, find_ids
 
 A = TypeVar("A", bound=AnyArray)
 _SPARSE_IDS = 64  # a table of positions by id may be this much longer than the list of ids
@@ -106,16 +107,6 @@ class AnswerTable(Table):
     question: Int64Array
     owner: Int64Array
     id: Int64Array
-
-
-@dataclass(frozen=True, eq=False)
-class NewAnswers(Table):
-    """Answers to add to a timeline, by user id and position of the question."""
-
-    user: Int64Array
-    question: Int64Array
-    given_ms: Int64Array
-    accepted: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,28 +228,27 @@ def group(keys: Int64Array, indptr: Int64Array, positions: Int64Array) -> None:
 
 
 class Ids:
-    """Positions by id of a column in which no id is twice."""
+    """Positions by id: an index of the first part of a column, whose later part is looked through.
+
+    No id is twice in the column.
+    """
 
     def __init__(self, ids: Int64Array) -> None:
-        order = np.argsort(ids, kind="stable")
-        self._sorted, self._order, top = ids[order], order, int(ids.max(initial=0))
+        self.ids, top = ids, int(ids.max(initial=0))
         self._table: Int64Array | None = None
         if top <= _SPARSE_IDS * len(ids) + 1_000_000:
             self._table = np.full(top + 2, -1, dtype=np.int64)
             self._table[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
 
-    def find(self, wanted: Int64Array) -> Int64Array:
-        """Return the positions of ids, −1 for ids that do not occur."""
+    def find(self, wanted: npt.ArrayLike, column: Int64Array) -> Int64Array:
+        """Return the positions of ids in the column as it is now, −1 for ids that do not occur."""
+        wanted, size = np.asarray(wanted, dtype=np.int64), len(self.ids)
         if self._table is not None:
             there = (wanted >= 0) & (wanted < len(self._table) - 1)
-            return self._table[np.where(there, wanted, -1)]
-        found = codes_of(self._sorted, wanted)
-        return np.where(found >= 0, self._order[found], -1) if len(self._order) else found
-
-
-def codes_of(ids: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return positions among ascending ids, −1 for ids that do not occur."""
-    if not len(ids):
-        return np.full(wanted.shape, -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return np.where(ids[place] == wanted, place, -1).astype(np.int64)
+            found = self._table[np.where(there, wanted, -1)]
+        else:
+            found = find_ids(self.ids, wanted)
+        if len(column) > size:
+            late = find_ids(column[size:], wanted)
+            found = np.where(late >= 0, size + late, found)
+        return found

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from atpgraph.errors import InputError
 from atpgraph_qa.service.adapters import base
 from atpgraph_qa.service.events import Arrival, Closed, Edited, Reopened, TopicChange
 from atpgraph_qa.service.problems import ProblemError
-from atpgraph_qa.timeline.events import Accepted, Answered, Voted
+from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
 _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
 
@@ -66,10 +65,10 @@ class Discourse(base.Adapter):
     def _answer(self, post: base.Given) -> int:
         return post.id() + self.hooks.discourse_post_offset
 
-    def _part(self, topic: int, at_ms: int, asker: int, **values: Any) -> base.TopicPart:
+    def _part(self, part: Asked) -> Arrival:
         forum = (self.hooks.discourse_instance or self.out.discourse_url).rstrip("/")
-        url = {"url": f"{forum}/t/{topic}"} if forum else {}
-        return base.TopicPart(topic, at_ms, asker, values, {"source": "discourse", **url})
+        url = {"url": f"{forum}/t/{part.id}"} if forum else {}
+        return Arrival.of(part, origin={"source": "discourse", **url})
 
     def _changed(self, given: base.Given, event: TopicChange) -> base.Incoming:
         # No time is signed: an old message must not bring back an old state.
@@ -92,8 +91,8 @@ class Discourse(base.Adapter):
                 by = topic.part("created_by")
                 asker = topic.number("user_id", by.number("id"))
                 moment = topic.moment("created_at", now_ms)
-                part = self._part(number, moment, asker, title=title, tags=tags)
-                return base.Incoming(topic_parts=[part], names=_named(by, asker))
+                part = Asked(number, title, tags=tags, asker=asker, at_ms=moment)
+                return base.Incoming(topic_parts=[self._part(part)], names=_named(by, asker))
         return base.Incoming()
 
     def _post(self, event: str, post: base.Given, now_ms: int) -> base.Incoming:
@@ -109,8 +108,8 @@ class Discourse(base.Adapter):
             return base.Incoming()  # a small action or a whisper
         at_ms, names = post.moment("created_at", now_ms), _named(post, user)
         if first == 1:
-            part = self._part(topic, at_ms, user, body=body, **title)
-            return base.Incoming(topic_parts=[part], names=names)
+            part = Asked(topic, body=body, asker=user, at_ms=at_ms, **title)
+            return base.Incoming(topic_parts=[self._part(part)], names=names)
         answered = Answered(self._answer(post), topic, user, at_ms)
         return base.Incoming(events=[Arrival.of(answered)], names=names)
 
