@@ -294,15 +294,13 @@ def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float6
     theta = topics[history.answers.question]
     owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
     known, n = owner >= 0, history.n_users
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
     interest = np.full((n, topics.shape[1]), 1e-3)
     np.add.at(interest, owner[known], theta[known])
     edge = known & (asker >= 0) & (asker != owner)
     standing = np.zeros_like(interest)
     for z in range(topics.shape[1]):
         flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
-        standing[:, z] = _pagerank(flow, interest[:, z] * seen)
+        standing[:, z] = _pagerank(flow, interest[:, z] * history.posted)
     return interest / interest.sum(axis=1, keepdims=True), standing
 
 

@@ -175,6 +175,13 @@ class History:
         """When every user last answered, 0 for never."""
         return self.counts.last_answer_ms
 
+    @property
+    def posted(self) -> BoolArray:
+        """For every user, whether they have asked or answered so far."""
+        found = self.n_given > 0
+        found[self.questions.asker[self.questions.asker >= 0]] = True
+        return found
+
     @cached_property
     def answer_votes(self) -> Float64Array:
         """Votes for every answer, up minus down, as far as dated votes tell."""
