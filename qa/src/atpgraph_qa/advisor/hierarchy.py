@@ -46,13 +46,13 @@ class Hierarchy:
         return cls(users[order], level[order], int(height.max()))
 
     def level_of(self, user: int) -> int:
-        """Level of a user by id, 0 for those not in it."""
+        """Return the level of a user by id, 0 for those not in it."""
         place = int(np.searchsorted(self.users, user))
         there = place < len(self.users) and self.users[place] == user
         return int(self.level[place]) if there else 0
 
     def without(self, users: Iterable[int]) -> Self:
-        """Return the same without some people."""
+        """Return the hierarchy without some people."""
         gone = np.fromiter(users, dtype=np.int64)
         if not len(gone):
             return self

@@ -199,7 +199,7 @@ class ModelFolder:
         return replace(plain, records=replace(plain.records, meaning=meaning))
 
     def _timeline(self) -> History:
-        """Return the same without its vectors, which need the text model."""
+        """Return the history without its vectors, which need the text model."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
             return History(_records(arrays), int(description["now"]))

@@ -61,7 +61,7 @@ class Suggestions:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -133,7 +133,7 @@ def suggest(
 
 
 def _doubt(learnt: bool, best: float, least: float) -> str:
-    """Why the list should not be trusted; empty if it may be."""
+    """Return why the list should not be trusted; empty if it may be."""
     if not learnt:
         return (
             "There is no accepted answer to learn from: people are ranked by the similar questions "

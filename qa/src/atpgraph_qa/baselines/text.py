@@ -198,7 +198,7 @@ def _unit(vector: Any) -> Float64Array:
 
 
 class Profile(UserScore):
-    """Cosine (times a constant) of the question and the sum of the questions a person answered."""
+    """Rank by the cosine of the question and the sum of the questions a person answered."""
 
     space: ClassVar[type[TextSpace]]
 
@@ -310,7 +310,7 @@ def _entropy(shares: Float64Array) -> Float64Array:
 
 
 def _pagerank(flow: Any, restart: Float64Array) -> Float64Array:
-    """Power iteration; column j of `flow` says where j's weight goes."""
+    """Return PageRank by power iteration; column j of `flow` says where j's weight goes."""
     restart = restart / max(float(restart.sum()), 1e-300)
     out = np.asarray(flow.sum(axis=0)).reshape(-1)
     rank = restart

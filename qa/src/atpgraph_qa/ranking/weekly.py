@@ -274,7 +274,7 @@ def first_and_last(
 
 
 def _hours(known: History) -> Float64Array:
-    """Logarithm of the share of answers around each hour of the day."""
+    """Return the logarithm of the share of answers around each hour of the day."""
     seen = known.answers.owner >= 0
     hour = (known.answers.given_ms[seen] // _HOUR) % 24
     cells = np.bincount(known.answers.owner[seen] * 24 + hour, minlength=known.n_users * 24)
@@ -286,7 +286,7 @@ def _hours(known: History) -> Float64Array:
 
 
 def _profiles(history: History) -> Float32Array:
-    """Mean vectors of what people answered."""
+    """Return the mean vectors of what people answered."""
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
         return np.zeros((history.n_users, 0), dtype=np.float32)

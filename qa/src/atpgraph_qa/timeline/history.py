@@ -57,7 +57,7 @@ class History:
         return replace(made, carried=self.counts.until(made))
 
     def without(self, positions: npt.ArrayLike) -> History:
-        """Return the same, but for these questions and what belongs to them."""
+        """Return the history without these questions and what belongs to them."""
         return History(self.records.without(positions), self.now)
 
     @cached_property
