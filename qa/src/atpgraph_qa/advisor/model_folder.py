@@ -47,8 +47,8 @@ from atpgraph.util.archive import (
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, check_folder
 from atpgraph_qa._version import __version__
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.newcomers import newcomer_from_json
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.data.site import QuestionTags, Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.text.choice import DENSE, STATIC, text_model

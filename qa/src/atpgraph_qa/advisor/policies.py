@@ -352,12 +352,12 @@ class Dispatcher:
             return found
 
         if rule.least_answers:
-            enough = np.append(history.n_given, 0) >= rule.least_answers
+            enough = np.append(history.n_given >= rule.least_answers, False)
             enough |= among([person.id for person in self.people.declaring()])
             checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            active = np.append(history.last_answer_ms, 0) > oldest
+            active = np.append(history.last_answer_ms > oldest, oldest < 0)
             checks.append((f"have not answered for {rule.inactive_days:g} days", active))
         if rule.groups:
             members = among(self.people.members(rule.groups))

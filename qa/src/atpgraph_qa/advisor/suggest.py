@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
-from atpgraph_qa.advisor.reasons import Reason, explain
+from atpgraph_qa.advisor.reasons import Hierarchy, Reason, explain
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.query import Query, by_id
 

@@ -88,10 +88,6 @@ class WeeklyStats:
     vectors: Int8Array  # of the questions in the order of Posts.order; none for words alone
     posts: Posts
 
-    def rows(self, codes: Int64Array) -> Int64Array:
-        """Return the rows of some users."""
-        return self.row[np.minimum(codes, len(self.row) - 1)]
-
 
 WEEKS = "weekly statistics"
 
