@@ -316,7 +316,8 @@ def _odd_weight(text: bytes | bytearray) -> str:
 
 
 def _not_text(text: bytearray, where: int) -> str:
-    return f"not UTF-8 text (byte 0x{text[where]:02x}); give a text file with one edge per line"
+    remedy = "save it as UTF-8" if text[where] else "give a text file with one edge per line"
+    return f"not UTF-8 text (byte 0x{text[where]:02x}); {remedy}"
 
 
 def _last_line(buffer: bytearray) -> int:

@@ -130,7 +130,7 @@ class DiGraph:
             raise InputError(f"An edge has a node index outside 0 … {n - 1}.")
         values: Float64Array | None = None
         if weights is not None:
-            values = np.asarray(weights, dtype=np.float64).reshape(-1)
+            values = weight_array(weights)
             if len(values) != len(source):
                 raise InputError(f"{len(source)} edges but {len(values)} weights.")
             bad = np.flatnonzero(~np.isfinite(values))
@@ -335,8 +335,11 @@ class DiGraph:
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
         code_of = self._code_of
-        names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-        return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        names = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        try:
+            return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        except TypeError as error:
+            raise InputError(f"A node label must be hashable: {error}.") from None
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
         """Return the indices of the edges between pairs of node indices, −1 for missing ones."""
@@ -506,6 +509,14 @@ def check_labels(labels: AnyArray) -> None:
         # pandas.NA compares to neither True nor False; a NaN differs from itself.
         if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
             raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
+
+
+def weight_array(values: npt.ArrayLike) -> Float64Array:
+    """Return weights as an array of floats, or raise an InputError."""
+    try:
+        return np.asarray(values, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The weights are not all numbers: {error}.") from None
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
