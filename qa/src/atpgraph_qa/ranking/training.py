@@ -149,7 +149,7 @@ class _Collector:
     def _sample(
         self, columns: Float32Array, active: Int64Array, right: int
     ) -> tuple[Int64Array, Float64Array]:
-        """Return the most promising people, some others, and the log of how many each
+        """Return the most promising people, some others, and the log of the number each
         represents."""
         promising = [columns[AT[name]] for name in _PROMISING]
         hard = [largest(column, self.plan.hard) for column in promising if column.any()]
