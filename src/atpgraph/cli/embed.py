@@ -60,7 +60,7 @@ def embed(
     if output is not None:
         check_writable(output)
     elif not estimate:
-        raise InputError("Name the model file with --output, or use --estimate.")
+        raise InputError("Name the model file: --output FILE; or --estimate.")
     model = atpgraph.ATP(
         dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
         zero_weight=value("--zero-weight", zero_weight, _penalty, "numbers from 0 to 1, or auto"),

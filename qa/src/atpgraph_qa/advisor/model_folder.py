@@ -168,17 +168,10 @@ def write_model(
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model folder whose parts are read when they are asked for.
-
-    Attributes
-    ----------
-    path : Path
-    manifest : dict
-        The content of ``model.json``.
-    """
+    """A model folder whose parts are read when they are asked for."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # the content of model.json
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
