@@ -113,8 +113,9 @@ def _erase_lists(connection: Connection, user: int, quoted: set[int], about: set
     """Remove a user, and reasons that quote some questions, from suggestions; return how many.
 
     In rankings nobody comes in their place. Thousands of suggestions may rank somebody, so the
-    database replaces them: lists are the text that JSON makes of them, which has one form, and what
-    surrounds an id is not found in a text within it, where quotation marks have backslashes.
+    database replaces the ids as text. This is safe because lists are stored as JSON in one fixed
+    form, and what surrounds an id cannot occur inside a JSON text, where quotation marks are
+    escaped.
     """
     t = db.suggestions.c
     text = {name: type_coerce(t[name], Text) for name in ("people", "notes", *_RANKINGS)}

@@ -151,7 +151,7 @@ class Rules(Section):
         "once. It can be switched on the page; then the page counts until this setting changes.",
     )
     people: AtLeastOne = _is(2, "At most this many people a question.")
-    least_confidence: NotNegative = _is(0.01, "Ask nobody if the best confidence is below.")
+    least_confidence: NotNegative = _is(0.01, "Ask nobody if no confidence reaches this value.")
     groups: Texts = _is((), "Ask only members of these groups; empty: everybody.")
     least_answers: int = _is(3, "Ask only people who gave this many answers, or who declared.")
     inactive_days: Positive = _is(180.0, "Never ask who has not answered for so long.")
@@ -211,7 +211,7 @@ class Hooks(Section):
         30.0, "How long to wait for the other half of a new topic (its tags or its text)."
     )
     discourse_post_offset: int = _is(
-        10**9, "Added to numbers of posts, as the tutorial's import does; 0 if yours did not."
+        10**9, "Offset added to post numbers, as in the import of the tutorial; 0 for none."
     )
     generic_secrets: Keys = _secret((), "whsec_… keys of signed events.")
     slack_secret: str = _secret("", "Signing secret of the Slack app.")
