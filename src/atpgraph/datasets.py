@@ -139,7 +139,7 @@ def available() -> list[str]:
 
 
 def path(name: str) -> Path:
-    """Return the file of a dataset on this machine; an InputError says how to get a missing one."""
+    """Return the file of a dataset; the InputError for a missing one says how to get it."""
     dataset = _with_file(name)
     file = _local(dataset)
     if file is None:

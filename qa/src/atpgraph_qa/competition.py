@@ -197,7 +197,7 @@ def _gain(
 
 
 def site_statistics(site: Site, competition: Competition | None = None) -> dict[str, int]:
-    """Count what a site has, as in the paper's second table, and more.
+    """Count the posts, users and edges of a site, as the paper's second table does, and more.
 
     The competition graph is the one without expertise gain unless another is given; ``first_ms``
     and ``last_ms`` are the times of the first and the last post.

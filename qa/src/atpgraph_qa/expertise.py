@@ -114,7 +114,7 @@ class Expertise:
         return at(self.position, self.competition.user_nodes(users))
 
     def harder(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.int8]:
-        """Say which of two questions is harder, by id: 1 the first, −1 the second, 0 unknown."""
+        """Compare two questions by id: 1 if the first is harder, −1 if the second, 0 if unknown."""
         difference = self.difficulty(first) - self.difficulty(second)
         return np.sign(np.nan_to_num(difference)).astype(np.int8)
 

@@ -1,4 +1,4 @@
-"""What all commands share: output, progress and errors.
+"""Output, progress and errors of all commands.
 
 Results go to standard output, everything else to standard error. See the package docstring for
 how a command uses this.
@@ -56,8 +56,9 @@ class Session:
         """Set the result: `payload` with ``--json``, else the lines and tables in `shown`.
 
         It is printed when the session ends, after the progress bars are gone: on standard output,
-        or on standard error where a file went to standard output ("-"). A page with the same lines
-        and tables, or what `render` returns for the typed command, goes into the folder `report`.
+        or on standard error where a file went to standard output ("-"). If `report` is a folder, a
+        page with the same lines and tables is written there, or the page that `render` returns for
+        the typed command.
         """
         if report is not None:
             from atpgraph.report import page_of_tables, write_index

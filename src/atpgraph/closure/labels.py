@@ -34,7 +34,7 @@ _CHUNK = 50_000  # pairs between two looks at Ctrl-C
 
 
 class LabelArrays(NamedTuple):
-    """What the compiled search reads: an acyclic graph, its reverse, and a line for each node."""
+    """Input of the compiled search: an acyclic graph, its reverse, and a line for each node."""
 
     indptr: Int64Array
     targets: Int32Array

@@ -288,7 +288,7 @@ def sketch_ranks(
 
 
 def _steps(view: Positions, width: int, threads: int) -> list[list[tuple[int, int]]]:
-    """Return ranges of positions: those of a step need only earlier steps, not each other."""
+    """Return ranges of positions; the nodes of a range depend only on earlier ranges."""
     if threads == 1:  # position by position, whatever the levels
         return [[part] for part in pairwise(view.cuts(width, _SKETCH_SLICE))]
     starts = np.flatnonzero(np.diff(view.levels[view.nodes], prepend=-1, append=-1))

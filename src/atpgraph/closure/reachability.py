@@ -452,7 +452,7 @@ def _swept_sizes(dag: DiGraph, sizes: Int64Array) -> Int64Array:
 def _restored(
     dag: DiGraph, parent: AnyArray, extras_indptr: AnyArray, extras: AnyArray
 ) -> ClosureForest:
-    """Return the forest that a file holds; a ``ValueError`` if it cannot be that of the graph."""
+    """Return the forest in a file; raise a ``ValueError`` if it does not fit the graph."""
     n, numbers = dag.n_nodes, np.arange(dag.n_nodes, dtype=np.int32)
     check_pointers(extras_indptr, len(extras))
     if len(parent) != n or not (

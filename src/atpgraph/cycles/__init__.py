@@ -1,4 +1,4 @@
-"""Breaking cycles: node scores, removal strategies, and the methods made of them."""
+"""Break cycles: node scores, removal strategies, and methods that combine them."""
 
 from atpgraph.cycles.agony import Agony, agony
 from atpgraph.cycles.breaking import (

@@ -133,7 +133,7 @@ class CycleBreak:
         return mask
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the edges removed with the most confidence."""
+        """Return an HTML table for notebooks: the edges removed with the most confidence."""
         rows = {
             f"{u} → {v}": " → ".join(map(str, [*cycle, u])) for (u, v), _, cycle in self.reasons(10)
         }
@@ -188,7 +188,7 @@ class Agreement:
 
 
 class CycleBreaker:
-    """Several methods on one graph, sharing what they have in common.
+    """Run several methods on one graph and reuse what they share.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The ways to break cycles: which edges go, and the score that condemned them.
+"""The methods that break cycles: each returns the edges to remove and a score for every edge.
 
 All of them work inside the strongly connected components only, on the *core*: the graph of the
 edges that lie on cycles, without self-loops. Two mechanisms serve them all, each one offline pass:
@@ -64,7 +64,7 @@ AUTO_EDGES = 300_000
 
 
 class Solution(NamedTuple):
-    """What a method makes of the core: the edges that go, and the score of every edge.
+    """Result of a method on the cyclic core: the edges to remove, and the score of every edge.
 
     `lower_bound` is proven for the weight of any set of edges that breaks all cycles.
     """
@@ -78,7 +78,8 @@ class Solution(NamedTuple):
 class Workspace:
     """One graph, its cyclic core, and the node scores that several methods share.
 
-    `weights` and `keep` are those of all edges: what removing an edge costs, and which must stay.
+    `weights` and `keep` have an entry for every edge: the cost of removing it, and whether it must
+    stay.
     """
 
     graph: DiGraph
@@ -232,7 +233,8 @@ def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
     """Remove edges in order of votes: by how many strategies of these kinds of score remove them.
 
-    Ties go by how far the edge goes down, each score measured in its own standard deviations.
+    Ties are broken by how far the edge points down, with each score in units of its standard
+    deviation.
     """
     votes = np.zeros(space.core.n_edges, dtype=np.uint8)
     if not len(votes):
@@ -351,8 +353,8 @@ def _minimum(space: Workspace) -> tuple[BoolArray, FloatArray, float]:
 class Method:
     """A way to break cycles.
 
-    `weighted`: it knows costs of edges. `as_published`: edges that could stay are not restored when
-    it is requested by name.
+    `weighted`: it takes costs of edges into account. `as_published`: edges that could stay are not
+    restored when it is requested by name.
     """
 
     name: str

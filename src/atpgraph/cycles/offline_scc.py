@@ -34,8 +34,8 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
     others, which are there from the start, have 0. `u`, `v` and `when` are scratch afterwards.
 
     A subproblem is a slice of the edges, sorted by source, whose ends all are in one SCC once the
-    whole slice is there; so each of its nodes is a source. What is asked about in it are the
-    numbers from `low` to `high`; edges with smaller ones carry connectivity and have been answered.
+    whole slice is there; so each of its nodes is a source. It answers for the edges numbered from
+    `low` to `high`; edges with smaller numbers have been answered and only connect nodes.
 
     Where a branch could not be foreseen there is none: an edge is written to the place that comes
     next, which moves on only if it was meant, and entry 0 of `closes` is for those that do not.

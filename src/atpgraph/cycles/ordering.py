@@ -198,7 +198,7 @@ def _count_gaps(rows: Any, position: Any, gaps: Any) -> None:
 def _sweep(
     rows: Any, weights: Any, position: Any, coldness: float, excess: Any, state: Any
 ) -> None:
-    """Draw every node's position anew, given the others.
+    """Redraw the position of every node, given all others.
 
     `excess` is what an edge costs beyond `coldness`, by how far it points down; empty for nothing.
     """

@@ -107,7 +107,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
 
 
 def _as_current(description: dict[str, Any]) -> dict[str, Any]:
-    """Return what the file of an earlier version says in the terms of this one."""
+    """Convert the description in a file of an earlier version to the current one."""
     description = {"zero": 0.0} | description
     if description["version"] == VERSION:
         return description
@@ -136,7 +136,7 @@ def _as_current(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(model: Any, format: str, output: str | os.PathLike[str]) -> list[Path]:
-    """Write the vectors of a model; returns the files written.
+    """Write the vectors of a model and return the files written.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _npy(model: Any, target: Path) -> list[Path]:
 def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]:
     if target == Path("-"):
         raise InputError(
-            f"{format} takes several files, and standard output is one; choose csv or parquet."
+            f"{format} writes several files, not standard output; choose csv or parquet."
         )
     with atomic_folder(target, known=names) as folder:
         yield [folder / name for name in names]

@@ -12,7 +12,7 @@ from scipy.optimize import minimize, nnls
 from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Descent, Factorization, Start, fit_panels
+from atpgraph.factorization import Descent, Factorization, Options, Start, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
@@ -88,10 +88,11 @@ class LearnedRows:
         self._source, self._target = (x.astype(np.float32, copy=False) for x in (source, target))
         self._margin, self._ridge = margin, max(regularization, _LEAST_RIDGE)
         # Paths that each node draws in a round, and each of its paths' share of them.
-        self._drawn = np.minimum(paths.sizes, Descent.draws).astype(np.float64)
-        self._share = self._drawn / np.maximum(paths.sizes, 1)
-        self._popularity = paths.popularity
-        self._uniform = 1.0 / max(int(np.count_nonzero(paths.popularity)), 1)
+        ahead = paths.sides[0]
+        self._drawn = np.minimum(ahead.sizes, Descent.draws).astype(np.float64)
+        self._share = self._drawn / np.maximum(ahead.sizes, 1)
+        self._popularity = ahead.popularity
+        self._uniform = 1.0 / max(int(np.count_nonzero(ahead.popularity)), 1)
 
     def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
         others = _NEGATIVES * len(columns) * (self._uniform + self._popularity)
@@ -225,17 +226,18 @@ def learn_changes(model: Any, growth: Growth) -> Factorization:
     """
     k = model.source_.shape[1]
     blank = np.zeros((len(growth.new), k), dtype=np.float32)
-    start = np.concatenate([model.source_, blank]), np.concatenate([model.target_, blank])
+    source, target = (np.concatenate([x, blank]) for x in (model.source_, model.target_))
     if model.zero_:
-        start[0][:, -2] += np.float32(model.zero_)
-    fit = Factorization(*start, np.zeros(0), 0, model.margin_)
+        source[:, -2] += np.float32(model.zero_)
+    fit = Factorization(source, target, np.zeros(0), 0, model.margin_)
     for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
         if any(map(len, nodes)):
-            fit = fit_panels(
-                growth.paths, growth.table, start=Start(fit.source, fit.target, *nodes),
-                n_components=k, descent=DESCENT, max_iter=rounds, n_jobs=model.n_jobs,
-                regularization=model.settings_.regularization, random_state=model.random_state,
+            options = Options(
+                n_components=k, regularization=model.settings_.regularization, max_iter=rounds,
+                n_jobs=model.n_jobs, random_state=model.random_state,
             )  # fmt: skip
+            start = Start(fit.source, fit.target, *nodes)
+            fit = fit_panels(growth.paths, growth.table, options, descent=DESCENT, start=start)
     return fit
 
 

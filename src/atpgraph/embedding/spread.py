@@ -21,7 +21,7 @@ from atpgraph.errors import AtpError, InputError, MissingDependencyError
 from atpgraph.factorization import RowMap
 from atpgraph.graph.archive import graph_arrays
 from atpgraph.graph.digraph import DiGraph
-from atpgraph.util.checkpoints import Facts, Loop, Parts, WorkFolder, digest
+from atpgraph.util.checkpoints import Facts, Loop, Parts, WorkFolder, digest, read_stage
 from atpgraph.util.files import remove_folder
 
 ANSWERS = "10s"  # time for a scheduler to answer
@@ -42,7 +42,7 @@ class Run:
 
     def loop(self) -> Loop | None:
         """Return where the solver saves its state."""
-        return None if self._folder is None else self._folder.loop("vectors")
+        return None if self._folder is None else Loop(self._folder, "vectors")
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def open_run(
         yield Run()
         return
     if callable(params["kernel"]):
-        raise InputError("A fit with a work folder needs a kernel by its name, no function.")
+        raise InputError("A fit with a work folder needs a kernel given by name, not a function.")
     if not isinstance(params["random_state"], int):
         raise InputError("A fit with a work folder needs a whole number as random_state.")
     if client is not None and checked(params)["purpose"] != "reachability":
@@ -189,5 +189,4 @@ def _run_task(task: Any, work: Callable[[Any, Any], Any], kind: Any, folder: str
 @lru_cache(maxsize=1)
 def _shared(kind: Any, folder: str, written: int) -> Any:
     """Map the arrays of a folder; the tasks of a worker share them."""
-    path = Path(folder)
-    return kind.of(WorkFolder.there(str(path.parent)).get(path.name)[0])
+    return kind.of(read_stage(Path(folder), check=False)[0])

@@ -1,4 +1,4 @@
-"""Compiled kernels of the learned solver: the vectors of rows learn, those of columns are fixed.
+"""Compiled kernels of the learned solver: they update the vectors of rows; columns stay fixed.
 
 `near` holds the vectors of the positions that learn and `far` those of all nodes of the other side,
 float32 and padded to a multiple of 16 columns. Component `constant` of a near vector meets the bias
@@ -29,7 +29,7 @@ _BITS, _WORDS, _COLUMNS = np.uint64(64), np.uint64(WORDS), np.uint64(COLUMNS)
 
 
 class Side(NamedTuple):
-    """What the vectors of one side learn from."""
+    """The samples that the vectors of one side learn from."""
 
     far: Float32Array  # vectors of the other side, which stay fixed
     only: BoolArray  # nodes whose vectors learn
@@ -70,7 +70,7 @@ class Room(NamedTuple):
 
 
 class HalfRound(NamedTuple):
-    """What the tasks of half a round read: vectors that learn, and what they learn from."""
+    """Input of the tasks of half a round: the vectors to learn, and their samples."""
 
     near: Float32Array
     seen: Float32Array
@@ -101,7 +101,7 @@ _PARTS: dict[str, Any] = {"drawn": PanelRound, "rivals": Rivals, "side": Side, "
 
 
 class Landmarks(NamedTuple):
-    """What first vectors are made of."""
+    """Input for computing the initial vectors."""
 
     columns: Int32Array  # landmarks: the first columns of a panel
     weights: Float32Array  # the vector that each landmark contributes, per unit of score

@@ -1,4 +1,4 @@
-"""How an edge list is laid out: separator, header, and which columns hold the edge."""
+"""Detect the layout of an edge list: separator, header, and the columns that hold the edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Column = str | int  # a name, or a number counted from 1
 
 
 class ColumnOptions(NamedTuple):
-    """The columns that the user asks for; None where the table is to decide.
+    """The columns that the user named; None for those to detect.
 
     `weight` is False to ignore weights and True to insist on them.
     """
@@ -58,7 +58,7 @@ class ColumnOptions(NamedTuple):
 
 
 class TextOptions(NamedTuple):
-    """How the user says that a text is laid out; None where its first lines decide."""
+    """The layout of a text as the user gave it; None for what its first lines decide."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -141,7 +141,7 @@ def _place(names: Sequence[str], column: Column | bool | None) -> int:
 
 
 def ambiguous(what: str, names: Sequence[str], remedy: str = OPTIONS) -> InputError:
-    """Return the error for a table whose columns do not say which of them are the edges."""
+    """Return the error for a table whose edge columns cannot be told from their names."""
     shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", …" * (len(names) > 6)
     return InputError(
         f"{what} has the columns {shown}, and nothing says which two are the edges; name them "

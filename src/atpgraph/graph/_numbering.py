@@ -2,13 +2,14 @@
 
 One hash table serves all ids: those of at most eight bytes, nearly all of them in practice, are
 their own key, so that one look into memory finds a number; longer ones are compared byte by byte.
-Integers that come in binary are strings of eight bytes. Whether text stands for integers is decided
-at the end: an integer counts only if it is written the usual way, so equal numbers are equal bytes.
+Whether text stands for integers is decided at the end: an integer counts only if it is written the
+usual way, so equal numbers are equal bytes.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.errors import BudgetError
-from atpgraph.graph.digraph import DiGraph, factorize
+from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import (
     AnyArray,
     BoolArray,
@@ -124,10 +125,6 @@ class Numbering:
         _parse_integers(self._arena, self._ends, values, plain)
         return values, plain
 
-    def binary(self) -> Int64Array:
-        """Return the integers whose bytes the strings are."""
-        return self._arena[: 8 * len(self)].view(np.int64).copy()
-
     def labels(self) -> AnyArray:
         """Return the strings by number."""
         names = np.empty(len(self), dtype=object)
@@ -142,25 +139,52 @@ class Numbering:
         return names
 
 
-class EdgeCollector:
-    """All edges read so far, as node indices in the order of the file.
-
-    Parameters
-    ----------
-    path : Path or str
-        What is read, for messages.
-    budget : int
-        Bytes that reading may take; more is a :class:`BudgetError`.
+class EdgeRows(NamedTuple):
+    """Edges in the order of their file or table, repeats included.
 
     Attributes
     ----------
-    ids : str
-        What the strings are: ``"text"``, which becomes integers if all of it can, ``"names"``,
-        ``"binary"`` integers, or ``"mixed"``, integers marked with an i and names with a t.
+    ends : int32 array of shape (m, 2)
+        Node indices.
+    labels : array
+    weights : float64 array, optional
+    types : integer array, optional
+        Type of each edge, a position in `type_names`.
     """
 
-    def __init__(self, path: Path | str, budget: int) -> None:
-        self.path, self.budget, self.ids = path, max(budget, _LEAST), "text"
+    ends: Int32Array
+    labels: AnyArray
+    weights: Float64Array | None = None
+    types: IntArray | None = None
+    type_names: Sequence[str] = ()
+
+    def pairs(self) -> tuple[AnyArray, AnyArray]:
+        """Return the labels of sources and targets."""
+        return self.labels[self.ends[:, 0]], self.labels[self.ends[:, 1]]
+
+    def graph(self) -> DiGraph:
+        """Return the edges as a graph."""
+        checkpoint()
+        u, v = self.ends.T
+        graph = DiGraph.from_codes(u, v, self.labels, self.weights)
+        return graph if self.types is None else graph.with_types(u, v, self.types, self.type_names)
+
+
+def check_budget(what: Path | str, need: int, budget: int) -> None:
+    """Raise a BudgetError if reading something takes more than the budget."""
+    budget = max(budget, _LEAST)
+    if need > budget:
+        raise BudgetError(
+            f"{what} needs at least {human_bytes(need)} to be read, and the budget is "
+            f"{human_bytes(budget)}; raise memory."
+        )
+
+
+class EdgeCollector:
+    """The edges of a text read so far, within a budget of so many bytes."""
+
+    def __init__(self, path: Path, budget: int) -> None:
+        self.path, self.budget = path, budget
         self.numbering, self._type_names = Numbering(), Numbering()
         self.n_rows = 0
         self.pieces: list[Int32Array] = []
@@ -188,46 +212,22 @@ class EdgeCollector:
             each += 36  # codes, rows and their places in the graph
         nodes = self.numbering.nbytes + _BYTES_PER_NODE * len(self.numbering)
         need = int(self.n_rows / max(done, 1e-9) * each) + nodes + buffers
-        if need > self.budget:
-            raise BudgetError(
-                f"{self.path} needs at least {human_bytes(need)} to be read, and the budget is "
-                f"{human_bytes(self.budget)}; raise memory."
-            )
+        check_budget(self.path, need, self.budget)
 
-    def labels(self) -> AnyArray:
-        """Return the labels of the nodes by number."""
-        if self.ids == "binary":
-            return self.numbering.binary()
-        if self.ids == "text":
-            values, plain = self.numbering.integers()
-            if plain.all():
-                return values
-        labels = self.numbering.labels()
-        if self.ids == "mixed":
-            labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
-        return labels
-
-    def pairs(self) -> tuple[AnyArray, AnyArray]:
-        """Return the labels of sources and targets in the order of the file, repeats included."""
-        codes, labels = np.concatenate(self.pieces), self.labels()
-        return labels[codes[:, 0]], labels[codes[:, 1]]
-
-    def graph(self) -> DiGraph:
-        """Return the edges as a graph; the collector is empty afterwards."""
-        labels = self.labels()
-        del self.numbering
-        ends, weights = np.concatenate(self.pieces), None
+    def rows(self) -> EdgeRows:
+        """Return all edges; the collector is empty afterwards."""
+        labels, plain = self.numbering.integers()
+        if not plain.all():
+            labels = self.numbering.labels()
+        rows = EdgeRows(np.concatenate(self.pieces), labels)
         self.pieces.clear()
-        checkpoint()
         if self.weights:
-            weights = np.concatenate(self.weights)
+            rows = rows._replace(weights=np.concatenate(self.weights))
             self.weights.clear()
-        graph = DiGraph.from_codes(ends[:, 0], ends[:, 1], labels, weights)
         if not self._types:
-            return graph
-        codes, used = factorize(np.concatenate(self._types))
-        names = self._type_names.labels()[used].tolist()
-        return graph.with_types(ends[:, 0], ends[:, 1], codes, names)
+            return rows
+        types = np.concatenate(self._types)
+        return rows._replace(types=types, type_names=self._type_names.labels().tolist())
 
 
 @kernel

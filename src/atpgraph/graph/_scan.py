@@ -17,7 +17,7 @@ _OTHER, _BLANK, _DELIMITER, _END = range(4)
 
 
 class Layout(NamedTuple):
-    """How the lines are to be read.
+    """How to read the lines.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from atpgraph.graph._dialect import (
     is_integer,
     sample_rows,
 )
-from atpgraph.graph._numbering import EdgeCollector
+from atpgraph.graph._numbering import EdgeCollector, EdgeRows
 from atpgraph.graph._source import Source
 from atpgraph.util.arrays import Float64Array, Int32Array
 from atpgraph.util.threads import Workers, result_of
@@ -45,7 +45,7 @@ _TABULAR = (",", ";", "\t")  # delimiters of tables, which often have a header
 
 
 class _Piece(NamedTuple):
-    """What the scan found in a piece of the text; see :func:`_scan.scan`.
+    """Result of scanning a piece of text; see :func:`_scan.scan`.
 
     `weights` is None if they are not wanted, `odd` the first row without a finite one, −1 if all
     have one.
@@ -71,14 +71,14 @@ class TextReader:
     def __init__(
         self,
         source: Source,
-        edges: EdgeCollector,
+        budget: int,
         options: ColumnOptions,
         text: TextOptions,
         remedy: str = OPTIONS,
     ) -> None:
-        self.path, self.source, self.edges = source.path, source, edges
+        self.path, self.source, self.edges = source.path, source, EdgeCollector(source.path, budget)
         self.options, self.remedy = options, remedy
-        self.block = max(LEAST_BLOCK, min(BLOCK, edges.budget // _AT_ONCE))
+        self.block = max(LEAST_BLOCK, min(BLOCK, budget // _AT_ONCE))
         self.blocks = source.blocks(self.block)
         beginning, self.start = self._beginning(text.comments)
         sample = bytes(beginning[self.start : self.start + PROBE]).decode(errors="replace")
@@ -183,7 +183,7 @@ class TextReader:
             )
         return text, start
 
-    def collect(self) -> None:
+    def rows(self) -> EdgeRows:
         """Read all edges."""
         done = line = 0
         ends = [0, 1, 2, 3] + [6, 7] * (self.columns.type >= 0)
@@ -214,6 +214,7 @@ class TextReader:
                     "%s: the first line, %s, is read as an edge; if it names the columns, use "
                     "header=True or --header.", self.path, self.delimiter.join(self.names),
                 )  # fmt: skip
+        return self.edges.rows()
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the scanned pieces in order.

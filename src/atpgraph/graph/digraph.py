@@ -34,9 +34,9 @@ _COMPARED = 100_000  # labels that a mistyped one is compared with, at most
 class DiGraph:
     """A directed graph: sorted CSR adjacency, node labels and optional edge weights.
 
-    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. The edges
-    are sorted by (source, target) and there are no parallel ones; edge *e* goes from
-    ``sources[e]`` to ``targets[e]``. Self-loops are kept until a stage removes them.
+    Nodes have the indices 0 … n − 1 in the order in which their labels were first seen. Edges are
+    sorted by (source, target), without parallel ones; edge *e* goes from ``sources[e]`` to
+    ``targets[e]``. Self-loops are kept until a stage removes them.
 
     Build one with :meth:`from_edges`, or :func:`atpgraph.as_graph` for anything else.
 
@@ -100,9 +100,7 @@ class DiGraph:
         if first is not None:
             ends = concatenate_labels(first, ends)
         codes, labels = factorize(ends)
-        for label in labels.tolist() if labels.dtype == object else ():
-            if is_missing(label):
-                raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
+        check_labels(labels)
         if first is not None and len(first):
             if len(np.unique(codes[: len(first)])) < len(first):
                 raise InputError("The list of nodes names a node twice; list each node once.")
@@ -147,7 +145,7 @@ class DiGraph:
         graph = cls(*_pointers(rows), names, None if values is None else rows.data)
         if types is None:
             return graph
-        type_codes, type_names = factorize(_object_array(list(types)))
+        type_codes, type_names = factorize(object_array(list(types)))
         return graph.with_types(source, target, type_codes, type_names.tolist())
 
     def with_types(
@@ -469,7 +467,7 @@ def factorize(values: AnyArray) -> tuple[Int64Array, AnyArray]:
             codes = [code_of.setdefault(value, len(code_of)) for value in values.tolist()]
         except TypeError as error:
             raise InputError(f"A node label must be hashable: {error}.") from None
-        return np.array(codes, dtype=np.int64), _object_array(list(code_of))
+        return np.array(codes, dtype=np.int64), object_array(list(code_of))
     unique, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     number = np.empty(len(unique), dtype=np.int64)
@@ -491,16 +489,12 @@ def sorted_unique(values: Int64Array) -> Int64Array:
     return ordered[new]
 
 
-def is_missing(label: Any) -> bool:
-    """Return whether a label means a missing value: None, NaN, pandas.NA, NaT.
-
-    Examples
-    --------
-    >>> [is_missing(label) for label in (None, float("nan"), 0, "")]
-    [True, True, False, False]
-    """
-    # pandas.NA compares to neither True nor False; a NaN differs from itself.
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+def check_labels(labels: AnyArray) -> None:
+    """Raise an InputError if a label means a missing value: None, NaN, pandas.NA, NaT."""
+    for label in labels.tolist() if labels.dtype == object else ():
+        # pandas.NA compares to neither True nor False; a NaN differs from itself.
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+            raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:
@@ -511,7 +505,8 @@ def _index_array(values: npt.ArrayLike) -> IntArray:
     return array.reshape(-1)
 
 
-def _object_array(values: Sequence[Any]) -> AnyArray:
+def object_array(values: Sequence[Any]) -> AnyArray:
+    """Return an array of objects, one for each value."""
     array = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):  # np.array would unpack tuples into columns
         array[position] = value
@@ -528,12 +523,12 @@ def _label_array(values: Any) -> AnyArray:
                 return np.array(values, dtype=np.int64)
             except OverflowError:
                 pass
-        return _object_array(values)
+        return object_array(values)
     if array.dtype.kind in "iu" and (array.dtype != np.uint64 or not (array >> 63).any()):
         return array.astype(np.int64, copy=False)
     if array.dtype == object:
         return array
-    return _object_array(array.tolist())
+    return object_array(array.tolist())
 
 
 def concatenate_labels(first: AnyArray, second: AnyArray) -> AnyArray:

@@ -26,11 +26,11 @@ from atpgraph.graph._dialect import (
     choose_columns,
     is_integer,
 )
-from atpgraph.graph._numbering import EdgeCollector
+from atpgraph.graph._numbering import EdgeRows
 from atpgraph.graph._source import Source, shown_name
-from atpgraph.graph._tables import collect_parquet
+from atpgraph.graph._tables import parquet_rows
 from atpgraph.graph._text import TextReader
-from atpgraph.graph.digraph import DiGraph, factorize, pair_array
+from atpgraph.graph.digraph import DiGraph, factorize, object_array, pair_array
 from atpgraph.util.arrays import AnyArray, Float64Array
 from atpgraph.util.files import atomic_path
 from atpgraph.util.memory import budget_bytes
@@ -135,7 +135,7 @@ def read_edgelist(
     text = TextOptions(delimiter, header, comments, quotes)
     text.check()
     with stage(f"reading {shown_name(path).name}"):
-        return _collected(path, options, text, memory).graph()
+        return _rows(path, options, text, memory).graph()
 
 
 def read_pairs(
@@ -155,24 +155,22 @@ def read_pairs(
     [['b', 'a', 'b'], ['a', 'b', 'a']]
     """
     options = ColumnOptions(weight=False)
-    return _collected(path, options, TextOptions(), memory, _PAIRS).pairs()
+    return _rows(path, options, TextOptions(), memory, _PAIRS).pairs()
 
 
-def _collected(
+def _rows(
     path: str | os.PathLike[str],
     options: ColumnOptions,
     text: TextOptions,
     memory: str | float | None,
     remedy: str = OPTIONS,
-) -> EdgeCollector:
+) -> EdgeRows:
     """Return the edges of a file, whatever its format."""
     with closing(Source(path)) as file:
-        edges = EdgeCollector(file.path, budget_bytes(memory))
+        budget = budget_bytes(memory)
         if file.is_parquet:
-            collect_parquet(file.path, edges, options, remedy)
-        else:
-            TextReader(file, edges, options, text, remedy).collect()
-    return edges
+            return parquet_rows(file.path, budget, options, remedy)
+        return TextReader(file, budget, options, text, remedy).rows()
 
 
 def write_edgelist(
@@ -228,8 +226,10 @@ def write_edgelist(
     else:
         cells = list(map(str.encode, texts))
     # Separators are attached to the few labels, so that an edge is one addition of two objects.
-    left = _objects([cell + delimiter.encode() for cell in cells])
-    right = _objects([cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells])
+    left = object_array([cell + delimiter.encode() for cell in cells])
+    right = object_array(
+        [cell + (b"\n" if weights is None else delimiter.encode()) for cell in cells]
+    )
     with stage(f"writing {target.name}"), atomic_path(target) as temporary:
         try:
             with open(temporary, "wb") as raw:
@@ -289,10 +289,4 @@ def _mistakable(texts: list[str], codes: AnyArray) -> bool:
 def _numbers(weights: Float64Array) -> AnyArray:
     distinct, where = np.unique(weights, return_inverse=True)
     texts = [repr(int(x)) if x.is_integer() else repr(x) for x in distinct.tolist()]
-    return _objects([text.encode() + b"\n" for text in texts])[where.reshape(-1)]
-
-
-def _objects(values: list[bytes]) -> AnyArray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return object_array([text.encode() + b"\n" for text in texts])[where.reshape(-1)]

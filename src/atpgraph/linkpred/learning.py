@@ -3,9 +3,9 @@
 Some edges are hidden, evidence is computed from the rest, and four linear models learn to find the
 hidden ones: among all pairs (``link``), against their reverses (``direction``), among pairs that
 paths join the other way round only (``order``), and among the targets that their source could have
-(``target``). Evidence is computed for a sample of sources, all pairs of a source together; what a
-sampled source stands for is its weight. Sources that no model has seen then tell how often
-suggestions are right.
+(``target``). Evidence is computed for a sample of sources, all pairs of a source together; each
+sampled source is weighted by the number of nodes it represents. Sources that no model has seen then
+tell how often suggestions are right.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _CAP = 20.0  # most that a list counts, in means
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned."""
+    """The learned models and their validation."""
 
     heads: dict[str, Head]  # by question
     ratio: Curve  # from the score for `link` to the log of how much likelier links have it
@@ -66,7 +66,7 @@ class Learned:
 
 
 class Hidden(NamedTuple):
-    """Edges that were hidden, and what is left."""
+    """The hidden edges, and the graph without them."""
 
     graph: DiGraph
     edges: Int64Array
@@ -195,7 +195,7 @@ class Sample(NamedTuple):
 
     @property
     def choices(self) -> Choices:
-        """The hidden edges as choices out of what their sources could have."""
+        """The hidden edges as choices among the possible targets of their sources."""
         own = self.kind <= CANDIDATE
         chosen, weight = np.flatnonzero(self.kind[own] == LINK), self.weight[self.kind == LINK]
         weight = weight * len(chosen) / max(weight.sum(), 1e-9)
@@ -209,7 +209,7 @@ def draw_sources(
 ) -> tuple[Int64Array, Float64Array]:
     """Draw allowed sources: some in proportion to some values, others in proportion to others.
 
-    The second array says how many nodes each source stands for.
+    The second array has the number of nodes that each source represents.
     """
     rate = np.zeros(len(allowed))
     for count, values in shares:
@@ -276,7 +276,7 @@ def _candidates(
 ) -> tuple[Int64Array, Float64Array]:
     """Return targets that u could have: the best by each evidence, and some by chance.
 
-    The second array is the logarithm of how many nodes each stands for.
+    The second array has the logarithm of the number of nodes that each represents.
     """
     free = free_nodes(graph, u)
     near = room.near[free[room.near]]
@@ -303,7 +303,7 @@ def _best(nodes: IntArray, values: FloatArray) -> IntArray:
 def _thinned(
     targets: Int64Array, offset: Float64Array, rng: np.random.Generator
 ) -> tuple[Int64Array, Float64Array]:
-    """Return a few candidates of either kind, which stand for the others."""
+    """Return a few candidates of either kind to represent the others."""
     kept, offset = [], offset.copy()
     for side in (np.flatnonzero(offset == 0), np.flatnonzero(offset > 0)):
         few = side[rng.permutation(len(side))[:_FEW]]
@@ -321,7 +321,7 @@ def _longest(part: VectorEvidence) -> tuple[Any, Any, Any]:
 
 
 def _by_chance(free: BoolArray, rng: np.random.Generator) -> tuple[Int64Array, float]:
-    """Draw a few of the free nodes; return them, and the log of how many each stands for."""
+    """Draw a few of the free nodes; return them and the log of how many each represents."""
     nodes = np.flatnonzero(free)
     drawn = rng.choice(nodes, min(_CHANCE, len(nodes)), replace=False)
     return drawn, float(np.log(max(len(nodes) / max(len(drawn), 1), 1.0)))
@@ -535,8 +535,8 @@ def _popularity(
 ) -> tuple[float, Float64Array]:
     """Return the horizon that ranks the targets of new sources best, and its hit rate by rank.
 
-    Sources are treated as if nothing were known of them but when they choose. Without times the
-    rate is that of nodes that have lost all edges or never had any, where there are enough.
+    Sources are treated as if nothing were known of them but when they choose. Without times, it is
+    the rate of nodes that lost all their edges or never had any, if there are enough.
     """
     graph, rest = hidden.graph, hidden.rest
     bare = rest.out_degree + rest.in_degree == 0

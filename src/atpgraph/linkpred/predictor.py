@@ -434,11 +434,11 @@ class LinkPredictor(Estimator):
         attributes: Any = None,
         inplace: bool = False,
     ) -> Self:
-        """Return a predictor that knows more edges, given as pairs of labels; nodes may be new.
+        """Return a predictor with more edges, given as pairs of labels; nodes may be new.
 
-        This object does not change unless `inplace`, which returns it. What was learned is kept,
-        and so are singular vectors: a new node gets vectors by one projection each. Where the model
-        knows times, all that is new is the newest.
+        This object does not change unless `inplace`, which returns it. The learned weights and the
+        singular vectors are kept; a new node gets its vectors by one projection each. If the model
+        uses times, the new nodes and edges count as the newest.
 
         Parameters
         ----------
@@ -495,7 +495,7 @@ class LinkPredictor(Estimator):
 
 
 def log_odds(base_rate: float) -> float:
-    """Return what a share of links among the pairs adds to the scores of all.
+    """Return the offset that a share of links among the pairs adds to every score.
 
     Examples
     --------

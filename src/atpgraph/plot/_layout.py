@@ -48,7 +48,7 @@ def layered(
 
     `sources` and `targets` are edges in either direction; edges within a row do not influence the
     layout. `width` is the room that each node needs, and `gap` the room between nodes; bends need
-    less. `start` has positions that give the initial order, by default that of the nodes.
+    less. `start` has positions for the initial order, by default the order of the nodes.
 
     Examples
     --------

@@ -35,7 +35,7 @@ _MANY = 3000  # points from which an SVG holds them as one picture
 def levelled(
     thing: Any, method: str, random_state: RandomState
 ) -> tuple[DiGraph, Int64Array, Int32Array]:
-    """Return a graph or that of a model, the edges that break its cycles, and its levels."""
+    """Return a graph (or the graph of a model), the edges that break its cycles, and its levels."""
     if isinstance(thing, ATP):
         thing._fitted()
         found = thing.graph_, thing.removed_, thing.levels_
@@ -57,7 +57,7 @@ def _model(thing: Any, otherwise: str) -> ATP:
 
 @cache
 def _figure_class() -> Any:
-    """Return the class of all figures; an error says what to install without Matplotlib."""
+    """Return the class of all figures; without Matplotlib, the error says what to install."""
     try:
         from matplotlib.figure import Figure as Plain
     except ImportError:
@@ -79,7 +79,7 @@ def _figure_class() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure, in inches, that no global state of pyplot knows."""
+    """Return an empty figure of this size in inches, outside the global state of pyplot."""
     figure: Figure = _figure_class()(
         figsize=(width, height), facecolor="white", layout="constrained"
     )
@@ -229,7 +229,7 @@ def plot_map(model: Any) -> Figure:
 
 
 def check_output(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a picture; an InputError if it could not be written in the end."""
+    """Return the path of a picture; raise an InputError if it cannot be written."""
     target = Path(path)
     if target.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{target} ends in neither .png nor .svg; name a file that does.")

@@ -1,4 +1,4 @@
-"""Memory: what the user allows, what the machine has free, and what a block of code took."""
+"""Measure memory: the budget, what the machine has free, and the peak of a block of code."""
 
 from __future__ import annotations
 

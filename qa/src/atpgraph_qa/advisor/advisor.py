@@ -168,14 +168,14 @@ class Advisor:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model folder, whole or not at all; returns its path."""
+        """Write the model folder, whole or not at all, and return its path."""
         expertise = self.expertise if self.stored is None else self.stored
         return write_model(
             path, self.history, self.router, expertise, self.hierarchy, self.newcomers
         )
 
     def merged(self) -> Self:
-        """Return the same advisor with what came since it was made in its indexes."""
+        """Return the same advisor with all events since its training added to the indexes."""
         made = replace(self, history=History(self.history.records.settled(), self.history.now))
         made.warm_up()
         return made
@@ -266,7 +266,7 @@ class Advisor:
         return made
 
     def observe(self, events: Iterable[Event]) -> Self:
-        """Return an advisor that also knows these events; this one does not change.
+        """Return an advisor with these events added; this one does not change.
 
         The time for an event is that of copying a few numbers per person. Weights, levels and
         expertise stay as they were trained; expertise is computed anew, when it is asked for, once
@@ -313,7 +313,7 @@ class Advisor:
         return made
 
     def recalibrate(self, stated: Float64Array, happened: BoolArray) -> Self:
-        """Return an advisor whose confidence is corrected by what came of earlier suggestions.
+        """Return an advisor whose confidence is corrected by the outcomes of earlier suggestions.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class Advisor:
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(
-                f"{site.path} is another site than the one the advisor was trained on: train anew."
+                f"{site.path} is not the site that the advisor was trained on: train a new one."
             )
         history = History.latest(records)
         codes = history.codes([person.user for person in self.newcomers])

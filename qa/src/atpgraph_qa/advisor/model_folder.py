@@ -168,17 +168,10 @@ def write_model(
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model folder whose parts are read when they are asked for.
-
-    Attributes
-    ----------
-    path : Path
-    manifest : dict
-        The content of ``model.json``.
-    """
+    """A model folder whose parts are read when they are asked for."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # the content of model.json
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -267,7 +260,7 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding as it is, which ranking does not need; none if absent.
+        """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
         A model from which somebody was erased has none: computing it takes minutes.
         """
@@ -399,7 +392,7 @@ def _records(arrays: dict[str, AnyArray]) -> Records:
 
 
 def _check_words(words: list[str], indptr: AnyArray, indices: AnyArray) -> None:
-    """Check what Corpus counts on: no empty columns, rows ascend, columns come by first use."""
+    """Check that no column is empty, rows ascend, and columns are in order of first use."""
     unique_names(words)
     check_pointers(indptr, len(indices))
     if len(words) != len(indptr) - 1:

@@ -1,4 +1,4 @@
-"""Newcomers: people the trained model knows nothing of, placed by what they say or first did.
+"""Place newcomers, whom the trained model does not know, by what they declare or first did.
 
 Somebody who never answered has no vectors and no record, so no ranking would ever ask them. Here a
 newcomer is placed by evidence of one of two kinds:
@@ -49,7 +49,7 @@ def read_newcomers(path: str | os.PathLike[str]) -> list[Newcomer]:
 
 
 def newcomer_from_json(entry: object, where: str) -> Newcomer:
-    """Return a newcomer from what JSON gives; `where` names the entry in errors."""
+    """Return a newcomer from parsed JSON; `where` names the entry in errors."""
     if not isinstance(entry, dict) or not _is_id(entry.get("user")):
         raise InputError(f'{where}: a newcomer is an object with a user id, "user".')
     unknown = sorted(set(entry) - set(Newcomer.__dataclass_fields__))
@@ -108,7 +108,7 @@ def _check(history: History, people: Sequence[Newcomer]) -> None:
 
 
 def _near(history: History, newcomer: Newcomer) -> Int64Array:
-    """Resolved questions nearest to what is declared, the latest among equals."""
+    """Return the resolved questions nearest to what is declared; the latest first among equals."""
     terms = history.corpus.query(newcomer.text, "", newcomer.tags)
     match = history.corpus.bm25(terms, history.questions.present)
     match = np.where(history.best_answer >= 0, match, 0.0)

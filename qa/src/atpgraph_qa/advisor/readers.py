@@ -212,7 +212,7 @@ class _Reader:
 
 
 def encoded(message: Any, put: Callable[[AnyArray], Any]) -> bytes:
-    """Return a message as JSON; `put` takes the arrays and says where each is."""
+    """Return a message as JSON; `put` stores each array and returns its place."""
 
     def plain(value: Any) -> Any:
         kind = {"@": name_of(type(value))}

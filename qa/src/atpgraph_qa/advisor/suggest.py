@@ -66,7 +66,7 @@ class Suggestions:
 
 
 class Ranker(Protocol):
-    """Scores people for a question and says why: here, or in another process."""
+    """Scores people for a question, with reasons, in this or in another process."""
 
     def scores(self, query: Query, codes: Int64Array) -> Float64Array:
         """Return one number per user code; differences are log-odds."""
@@ -112,7 +112,7 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    worth_ranking = rules.eligible(query) & (query.history.last_answer_ms > 0)
+    worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
     codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
     if not len(people):
@@ -145,7 +145,7 @@ def _doubt(learnt: bool, best: float, least: float) -> str:
 
 
 def _unknown(query: Query) -> tuple[str, ...]:
-    """Return the parts of the question that the site does not know."""
+    """Return the tags and words of the question that the site does not know."""
     question, history = query.question, query.history
     tags = history.records.tag_index
     notes = [f"No question here has the tag {tag!r}." for tag in question.tags if tag not in tags]

@@ -93,11 +93,11 @@ class Workbench:
         )
 
     def of_nodes(self, competition: Competition, values: npt.NDArray[Any]) -> Float64Array:
-        """Pick the numbers of the questions from those of all nodes of a graph."""
+        """Select the values of questions from the values of all nodes of a graph."""
         return at(values, competition.question_nodes(self.site.questions.id))
 
     def of_model(self, values: Float64Array) -> Float64Array:
-        """Pick the numbers of the questions from those of all nodes of the ATP model."""
+        """Select the values of questions from the values of all nodes of the ATP model."""
         return self.of_nodes(self.expertise.competition, values)
 
     def skill(self) -> Float64Array:

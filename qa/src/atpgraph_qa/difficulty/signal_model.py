@@ -72,7 +72,7 @@ def simple_signals(site: Site) -> dict[str, Float64Array]:
 
 
 def atp_signals(site: Site, expertise: Expertise) -> dict[str, Float64Array]:
-    """Return what ATP says of every question and of the person who asked it."""
+    """Return ATP's estimates for every question and for its asker."""
     graph = expertise.competition
     question = graph.question_nodes(site.questions.id)
     asker = graph.user_nodes(site.questions.asker)

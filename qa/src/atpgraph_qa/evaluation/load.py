@@ -1,4 +1,4 @@
-"""What policies cost: the same questions routed under several of them, one after the other."""
+"""Measure what policies cost: route the same questions under each of them."""
 
 from __future__ import annotations
 
@@ -60,17 +60,9 @@ class LoadReport:
 
 
 COLUMNS = (
-    "policy",
-    "MRR",
-    "cost in MRR",
-    "low",
-    "high",
-    "answerer asked",
-    "people asked",
-    "most asked",
-    "busiest ten",
-    "newcomers",
-)
+    "policy", "MRR", "cost in MRR", "low", "high", "answerer asked", "people asked", "most asked",
+    "busiest ten", "newcomers",
+)  # fmt: skip
 
 
 def load_cost(

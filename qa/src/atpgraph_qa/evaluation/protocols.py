@@ -109,7 +109,7 @@ class Protocol:
             yield known, (case for case in found if case is not None)
 
     def case(self, query: Query) -> Case | None:
-        """Return the case of a question; None if it is no test question of this protocol."""
+        """Return the case of a question; None if it is not a test question of this protocol."""
         if not self._is_test[query.position]:
             return None
         right = int(self._truth[query.position])

@@ -93,7 +93,7 @@ class Router:
         return self
 
     def _learn(self, history: History) -> dict[str, Any]:
-        """Return what the attributes become."""
+        """Return the new values of the attributes."""
         examples = collect(history, self.pool, self.plan, self.random_state)
         hidden = names_of(self.without)
         use = np.array([name not in hidden for name in NAMES])
@@ -114,7 +114,7 @@ class Router:
         }
 
     def update(self, history: History) -> Self:
-        """Nothing to do: the weights stay, and features are of what a question's history knows."""
+        """Do nothing: the weights stay, and features are computed from a question's own history."""
         return self
 
     def score(self, query: Query, candidates: Int64Array) -> Float64Array:

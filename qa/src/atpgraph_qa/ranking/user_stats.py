@@ -74,7 +74,7 @@ def _votes(history: History) -> dict[str, Float64Array]:
 
 
 def _spread(total: Float64Array, count: Float64Array, usual: float, noise: float) -> float:
-    """Variance of people's true means: that of the means seen, less what chance adds to it.
+    """Variance of people's true means: the observed variance minus what chance adds to it.
 
     `noise` is the variance of one observation; people with two or more count.
     """

@@ -151,7 +151,7 @@ class Rules(Section):
         "once. A mode that is set on the page is valid until this setting changes.",
     )
     people: AtLeastOne = _is(2, "At most this many people per question.")
-    least_confidence: NotNegative = _is(0.01, "Ask nobody if the best confidence is lower.")
+    least_confidence: NotNegative = _is(0.01, "Ask nobody if no confidence reaches this value.")
     groups: Texts = _is((), "Ask only members of these groups; empty: everybody.")
     least_answers: int = _is(3, "Ask only people who gave this many answers or declared topics.")
     inactive_days: Positive = _is(180.0, "Do not ask people who have not answered for this long.")
@@ -213,7 +213,7 @@ class Hooks(Section):
         30.0, "How long to wait for the other part of a new topic (its tags or its text)."
     )
     discourse_post_offset: int = _is(
-        10**9, "Added to ids of posts, as the tutorial's import does; 0 if yours did not."
+        10**9, "Offset added to post ids, as in the import of the tutorial; 0 for none."
     )
     generic_secrets: Keys = _secret((), "whsec_… keys of signed events.")
     slack_secret: str = _secret("", "Signing secret of the Slack app.")

@@ -164,8 +164,8 @@ class Axes:
     """A center and directions that vectors are projected on, fewer than their components and the
     same on every site.
 
-    Questions differ mostly along a few directions. Those of ``static`` and ``dense`` are principal
-    components of the titles of one large site, before the split of its evaluation
+    Questions differ mostly along a few directions. The axes of ``static`` and ``dense`` are
+    principal components of the titles of one large site, before the split of its evaluation
     (``benchmarks/teach_router.py`` makes the files). On shared axes a weight learned on one site
     means the same on another; and a fraction of the numbers is read for every question.
     """

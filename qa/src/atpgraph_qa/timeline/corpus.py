@@ -67,20 +67,13 @@ class Tail(NamedTuple):
 class Corpus:
     """How often each word occurs in each question.
 
-    Attributes
-    ----------
-    vocabulary : dict
-        Number of every word.
-    counts : sparse matrix in compressed columns
-        Questions × words; the rows in a column ascend, so a column's prefix is its past.
-    late : Tail or None
-        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`worth` know of them, and
-        :meth:`settled` gives a corpus that has them in `counts`.
+    Only :meth:`query`, :meth:`bm25` and :meth:`worth` know of the questions in `late`;
+    :meth:`settled` gives a corpus that has them in `counts`.
     """
 
-    vocabulary: dict[str, int]
-    counts: Any
-    late: Tail | None = None
+    vocabulary: dict[str, int]  # number of every word
+    counts: Any  # questions × words, compressed columns; rows ascend: a prefix is the past
+    late: Tail | None = None  # later questions
 
     @classmethod
     def of(
@@ -225,7 +218,7 @@ class Corpus:
         return norm
 
     def worth(self, terms: Terms, present: BoolArray) -> Float64Array:
-        """Return what a match of each term is worth: its weight times its rarity.
+        """Return the value of a match of each term: its weight times its rarity.
 
         Their sum is about the BM25 score of a question of mean length with the very same words.
         """
@@ -318,5 +311,5 @@ def add_matches(
 
 @kernel
 def damped(count: np.float32, norm: np.float32) -> np.float32:
-    """Return what a count adds to BM25 in a question whose length gives `norm`."""
+    """Return the BM25 contribution of a count in a question whose length gives `norm`."""
     return count * np.float32(_K1 + 1.0) / (count + norm)

@@ -1,4 +1,4 @@
-"""What questions are about: a vector for each, from a text model."""
+"""Vectors of questions from a text model."""
 
 from __future__ import annotations
 
@@ -26,18 +26,14 @@ UNIT = 127  # what 1 is rounded to
 class Meaning:
     """Vectors of the questions of a site.
 
-    Attributes
-    ----------
-    model : TextModel
-    vectors : int8 array of shape (questions, axes)
-        Vectors of length 127, along the axes that all sites share if the model has such; zeros for
-        a question without text. Each depends on its own text alone. A byte per number is enough
-        for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million
-        questions, all of which are read for every new one.
+    They have length 127, along the axes that all sites share if the model has such; a question
+    without text has zeros. Each depends on its own text alone. A byte per number is enough for a
+    cosine to two digits, and a tenth of a gigabyte holds the vectors of a million questions, all of
+    which are read for every new one.
     """
 
     model: TextModel
-    vectors: Int8Array
+    vectors: Int8Array  # questions × axes
     recent: Memo = field(default_factory=Memo, repr=False)
 
     @classmethod
@@ -60,7 +56,7 @@ class Meaning:
         return replace(self, vectors=self.vectors[:n_questions])
 
     def grown(self, questions: Sequence[tuple[str, str, Sequence[str]]]) -> Self:
-        """Return the vectors with those of some questions more: title, body and tags each."""
+        """Return the vectors with those of some more questions, given as title, body and tags."""
         if len(questions) == 1:
             new = self.vector(*questions[0][:2])[np.newaxis]
         else:

@@ -1,4 +1,4 @@
-"""Evidence for links: what is near a source, what both nodes are, and all of it side by side."""
+"""Evidence for links: what is near a source, properties of both nodes, and all kinds combined."""
 
 from __future__ import annotations
 
