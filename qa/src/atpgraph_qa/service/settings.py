@@ -170,7 +170,9 @@ class Rules(Section):
     candidates: AtLeastOne = _is(20, "How many of the best are looked at and kept for the report.")
     declared_bonus: float = _is(1.0, "Log-odds for people who declared a tag of the question.")
     spread: NotNegative = _is(0.5, "Log-odds lost when the asks of a week double.")
-    stale_hours: Positive = _is(48.0, "Do not route questions that arrive later than this.")
+    stale_hours: Positive = _is(
+        48.0, "Do not route questions that arrive more hours late than this."
+    )
     expire_days: Positive = _is(14.0, "When a suggestion without an answer is closed.")
 
     @model_validator(mode="before")
@@ -179,7 +181,7 @@ class Rules(Section):
         if "shadow" in values:
             text = str(values["shadow"]).lower()
             if text not in ("true", "false", "1", "0", "yes", "no"):
-                raise ValueError("policy.shadow is true or false")
+                raise ValueError("policy.shadow must be true or false")
             notice = "policy.shadow is now policy.mode; the old name will be removed in 0.4."
             warnings.warn(notice, DeprecationWarning, stacklevel=2)
             mode = "shadow" if text in ("true", "1", "yes") else "automatic"
@@ -233,7 +235,7 @@ class Delivery(Section):
     discourse_how: Literal["message", "assign"] = _is(
         "message", "message (to the person) or assign (the topic)."
     )
-    slack_url: Url = _secret("", "Incoming webhook of the channel of moderators.")
+    slack_url: Url = _secret("", "Incoming webhook of the moderators' channel.")
     github_token: str = _secret("", "Token with access to issues and discussions.")
     github_url: Url = _is("https://api.github.com", "Address of GitHub's API.")
     github_how: Literal["comment", "assign"] = _is(
