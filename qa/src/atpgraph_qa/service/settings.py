@@ -181,7 +181,7 @@ class Rules(Section):
         if "shadow" in values:
             text = str(values["shadow"]).lower()
             if text not in ("true", "false", "1", "0", "yes", "no"):
-                raise ValueError("policy.shadow is true or false")
+                raise ValueError("policy.shadow must be true or false")
             notice = "policy.shadow is now policy.mode; the old name will be removed in 0.4."
             warnings.warn(notice, DeprecationWarning, stacklevel=2)
             mode = "shadow" if text in ("true", "1", "yes") else "automatic"

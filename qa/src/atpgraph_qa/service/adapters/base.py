@@ -133,7 +133,7 @@ def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_
 
 
 class Given:
-    """An object in JSON that is not trusted: a missing value or a wrong type reads as empty."""
+    """Read an untrusted JSON object: a missing value, or one of the wrong type, counts as empty."""
 
     def __init__(self, values: object, name: str = "") -> None:
         self.values: Row = values if isinstance(values, dict) else {}
