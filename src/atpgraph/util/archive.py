@@ -148,7 +148,7 @@ def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArr
     except (OSError, ValueError):
         raise
     except (*_DAMAGE, MemoryError) as error:
-        raise ValueError(f"{path} is no array") from error
+        raise ValueError(f"{path} is not an array") from error
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{path} is an archive")
     return found
