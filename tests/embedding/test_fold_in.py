@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from atpgraph import ATP
 from atpgraph.closure import closure_forest, closure_forests, collect_paths, kernel_table
 from atpgraph.embedding.growth import LearnedRows, NnlsRows
-from atpgraph.factorization import fit_panels
+from atpgraph.factorization import Options, fit_panels
 from atpgraph.graph import DiGraph
 from atpgraph.graph.generators import citation_dag
 from atpgraph.hierarchy import levels
@@ -87,7 +87,7 @@ def test_learned_rows_tell_paths_from_others(k: int) -> None:
     dag = citation_dag(300, 900, random_state=1)
     level, reach = levels(dag), closure_matrix(dag)
     paths, table = collect_paths(dag, level), kernel_table("log", int(level.max()))
-    fit = fit_panels(paths, table, n_components=k, random_state=0)
+    fit = fit_panels(paths, table, Options(n_components=k, random_state=0))
     rows = LearnedRows(fit.source.astype(np.float16), fit.target, paths, fit.margin)
     for at in range(0, 300, 29):
         for solve, vectors, mine in (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from atpgraph.closure import PanelRound, PanelSource, collect_paths, kernel_table
 from atpgraph.closure.panel import Positions
-from atpgraph.factorization import Descent, Factorization, fit_panels
+from atpgraph.factorization import Descent, Factorization, Options, fit_panels
 from atpgraph.factorization._panel_rows import (
     GROUP,
     HalfRound,
@@ -26,11 +26,19 @@ from atpgraph.util.threads import Workers
 from tests.dags import chain, closure_matrix, dags, random_dag
 
 
-def fit(dag: DiGraph, k: int = 32, kernel: object = "log", **options) -> Factorization:
+def fit(
+    dag: DiGraph,
+    k: int = 32,
+    kernel: object = "log",
+    *,
+    start: Start | None = None,
+    descent: Descent | None = None,
+    **options,
+) -> Factorization:
     level = levels(dag)
     table = kernel_table(kernel, int(level.max(initial=1)))
-    paths = collect_paths(dag, level)
-    return fit_panels(paths, table, n_components=k, **{"random_state": 0} | options)
+    how = Options(n_components=k, **{"random_state": 0} | options)
+    return fit_panels(collect_paths(dag, level), table, how, start=start, descent=descent)
 
 
 def a_round(

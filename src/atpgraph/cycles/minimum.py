@@ -238,7 +238,7 @@ class _Cut:
         self._take(anneal(graph, cost, position, self.rng, _MOVES * graph.n_edges), x)
 
     def _take(self, cut: BoolArray, x: Float64Array) -> None:
-        """Restore what can stay of a set that breaks all cycles; take it if it is the best."""
+        """Restore the edges of a cut that need not go; keep the cut if it is the best so far."""
         edges = np.flatnonzero(cut)
         if np.any(cut & self.kept):
             return

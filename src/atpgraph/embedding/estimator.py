@@ -9,34 +9,43 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from atpgraph.closure import Paths, closure_forests, collect_paths, kernel_table
+from atpgraph.closure import (
+    ClosureForest,
+    Paths,
+    closure_forests,
+    collect_paths,
+    kernel_table,
+)
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import files
 from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity, best_zero, evaluate
-from atpgraph.embedding.growth import FoldIn, grown, learn_changes
+from atpgraph.embedding.growth import FoldIn, grown
 from atpgraph.embedding.path_sample import PathSample
-from atpgraph.embedding.ranking import ORDERS, first_reached, listed, pair_scores, ranked
+from atpgraph.embedding.ranking import (
+    ORDERS,
+    NeighborIndex,
+    first_reached,
+    listed,
+    pair_scores,
+    ranked,
+    view_of,
+)
 from atpgraph.embedding.settings import Estimator, checked, settle, without_removed
-from atpgraph.embedding.spread import Run, open_run
 from atpgraph.errors import BudgetError, InputError
-from atpgraph.factorization import Descent, Factorization, factorize, fit_panels
+from atpgraph.factorization import Descent, Factorization, Options, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array
+from atpgraph.util.checkpoints import Loop
 from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.frames import KINDS, frame, html_table, ranking_frame
 from atpgraph.util.progress import progress_display, stage
@@ -44,7 +53,7 @@ from atpgraph.util.random import RandomState
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
-    from atpgraph.embedding.ranking import NeighborIndex
+    from atpgraph.embedding.spread import Run
 
 log = logging.getLogger(__name__)
 
@@ -108,17 +117,8 @@ class ATP(Estimator):
     source_, target_ : arrays of shape (n, n_components)
         The vectors, in the order of `labels_`: float16 for reachability, float32 for the paper's
         method.
-    fidelity_ : Fidelity
-        How well the vectors keep the paths of the graph
-        (:class:`~atpgraph.embedding.fidelity.Fidelity`).
-    calibration_ : Calibration
-        Turns scores into probabilities (:class:`~atpgraph.embedding.fidelity.Calibration`).
     levels_ : int32 array
         Level of every node, from 1.
-    labels_ : array
-        Labels of the nodes.
-    removed_edges_ : list of pairs of labels
-        The edges that were removed to break cycles.
     objective_ : float64 array
         Mean loss per path in each round, or objective after each iteration.
     n_iter_ : int
@@ -129,14 +129,11 @@ class ATP(Estimator):
         The method that broke the cycles.
     settings_ : Settings
         Purpose, weights and iterations, with every "auto" resolved.
-    threshold_ : float
-        The score above which :meth:`predict` decides for a path: the one with the best F1 over all
-        pairs of the graph. Scores above 0 find more of the edges, and more pairs without a path.
     margin_ : float
         How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
     zero_ : float
         How much all scores were lowered in the end, so that fewer pairs without a path score above
-        0, at the cost of a few with one.
+        0. A few pairs with a path then score below it.
     n_reachable_pairs_ : int
         Pairs joined by a path; an estimate for reachability.
 
@@ -160,7 +157,7 @@ class ATP(Estimator):
     source_: FloatArray
     target_: FloatArray
     timings_: dict[str, float]
-    _evaluation: Evaluation | Paths  # paths: to be evaluated when it is asked for
+    _evaluation: Evaluation | Paths  # paths: not evaluated before somebody asks for the result
     _reachability: Reachability
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
@@ -222,30 +219,31 @@ class ATP(Estimator):
         given = as_graph(graph)
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
-        with (
-            progress_display() if self.verbose else contextlib.nullcontext(),
-            open_run(work, client, given, params) as run,
-        ):
+        with contextlib.ExitStack() as opened:
+            if self.verbose:
+                opened.enter_context(progress_display())
+            run = None
+            if work is not None or client is not None:
+                from atpgraph.embedding.spread import open_run
+
+                run = opened.enter_context(open_run(work, client, given, params))
             self._fit(given, run)
         return self
 
-    def _fit(self, graph: DiGraph, run: Run) -> None:
+    def _fit(self, graph: DiGraph, run: Run | None) -> None:
         self.timings_ = {}
         with self._timed("cycles"):
-            parts, facts = run.stage("cycles", lambda: self._removed(graph))
+            work = partial(self._break_cycles, graph)
+            parts, facts = work() if run is None else run.folder.stage("cycles", work)
             removed, self.method_ = parts["removed"], str(facts["method"])
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):
             level = levels(dag)
             table = kernel_table(self.kernel, int(level.max(initial=1)))
         with self._timed("paths"):
-            paths = collect_paths(dag, level, self.n_jobs, run.stage)
-            self.n_reachable_pairs_ = paths.n_pairs
+            paths = collect_paths(dag, level, self.n_jobs)
         with self._timed("factorization"):
-            self.settings_ = settle(self.get_params(), graph.n_nodes, paths.n_pairs)
-            log.info("%s", self.settings_)
-            solve = self._learn if self.settings_.purpose == "reachability" else self._factorize
-            fit = solve(paths, table, run)
+            fit = self._solve(paths, table, run)
         self.graph_, self.removed_, self.levels_ = graph, removed, level
         self.kernel_table_ = table
         self.objective_, self.n_iter_, self.margin_ = fit.objective, fit.n_iter, fit.margin
@@ -253,44 +251,45 @@ class ATP(Estimator):
         del fit  # its vectors are twice as large as those that are kept
         self._keep(vectors)
         with self._timed("fidelity"):
-            self._evaluate(paths)
+            self._measure(paths, place_zero=True)
 
-    def _removed(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _break_cycles(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the edges whose removal breaks the cycles, and the method that chose them."""
         as_published = self.method == "auto" and self.purpose != "reachability"
         method = "h-voting" if as_published else self.method
         broken = break_cycles(graph, method, random_state=self.random_state)
         return {"removed": broken.removed}, {"method": broken.method}
 
-    def _learn(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
-        """Learn vectors from sampled paths and non-paths."""
-        drawn = _FEW_ROUNDS if paths.dag.n_nodes > _MANY_NODES else {}
-        how = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
-        return fit_panels(paths, table, run=run.rows, descent=how, **self._solver_options(run))
+    def _solve(self, paths: Paths, table: Float64Array, run: Run | None) -> Factorization:
+        """Learn vectors from sampled paths; for the paper's method, factorize M over all paths."""
+        n = paths.dag.n_nodes
+        learned = self.purpose == "reachability"
+        forests = None if learned else self._forests(paths)
+        self.n_reachable_pairs_ = paths.n_pairs if forests is None else forests[0].n_pairs
+        self.settings_ = settle(self.get_params(), n, self.n_reachable_pairs_)
+        log.info("%s", self.settings_)
+        options = Options(
+            n_components=self.n_components, regularization=self.settings_.regularization,
+            max_iter=self.settings_.max_iter, n_jobs=self.n_jobs, random_state=self.random_state,
+            loop=None if run is None else Loop(run.folder, "vectors"),
+        )  # fmt: skip
+        if forests is not None:
+            weight = self.settings_.zero_weight
+            return factorize(forests, paths.levels, table, options, zero_weight=weight)
+        drawn = _FEW_ROUNDS if n > _MANY_NODES else {}
+        descent = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
+        rows = None if run is None else run.rows
+        return fit_panels(paths, table, options, descent=descent, run=rows)
 
-    def _solver_options(self, run: Run) -> dict[str, Any]:
-        return {
-            "n_components": self.n_components,
-            "regularization": self.settings_.regularization,
-            "max_iter": self.settings_.max_iter,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-            "loop": run.loop(),
-        }
-
-    def _factorize(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
-        """Factorize M over all paths, as the paper does."""
+    def _forests(self, paths: Paths) -> tuple[ClosureForest, ClosureForest]:
+        """Return all paths, from both ends."""
         try:
-            forests = closure_forests(paths.dag, paths.levels, n_jobs=self.n_jobs)
+            return closure_forests(paths.dag, paths.levels, n_jobs=self.n_jobs)
         except BudgetError as error:
             raise BudgetError(
                 f"{str(error).partition(';')[0]}; the default, purpose='reachability', needs no "
                 "list of all paths."
             ) from None
-        self.n_reachable_pairs_ = forests[0].n_pairs
-        self.settings_ = settle(self.get_params(), paths.dag.n_nodes, forests[0].n_pairs)
-        weight, options = self.settings_.zero_weight, self._solver_options(run)
-        return factorize(*forests, paths.levels, table, zero_weight=weight, **options)
 
     def _keep(self, vectors: list[FloatArray]) -> None:
         """Store the vectors, those of the learned solver in half precision; empty the list."""
@@ -309,20 +308,19 @@ class ATP(Estimator):
         self.source_ = vectors.pop(0).astype(kind, copy=False)  # freed before the next one
         self.target_ = vectors.pop(0).astype(kind, copy=False)
 
-    def _evaluate(self, paths: Paths) -> None:
-        """Place the zero of the scores, measure fidelity, find threshold and calibration."""
-        sample = self._sampled(paths)
-        self.zero_ = 0.0
-        if self._is_learned and self.source_.shape[1] >= 3:
-            self.zero_ = best_zero(sample, self.source_, self.target_)
-            self.source_[:, -2] -= self.zero_  # the bias of the sources
-        self._measure(sample)
+    def _lower(self, zero: float) -> None:
+        """Lower all scores by the bias of the sources; without biases, `zero` is 0."""
+        self.zero_ = zero
+        if zero:
+            self.source_[:, -2] -= zero
 
-    def _sampled(self, paths: Paths) -> PathSample:
+    def _measure(self, paths: Paths, *, place_zero: bool = False) -> Evaluation:
+        """Evaluate the vectors, after placing the zero of their scores if that is asked for."""
         effort = 1.0 if paths.dag.n_nodes <= _MANY_NODES else 0.5
-        return PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
-
-    def _measure(self, sample: PathSample) -> Evaluation:
+        sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
+        if place_zero:
+            may_move = self._is_learned and self.source_.shape[1] >= 3
+            self._lower(best_zero(sample, self.source_, self.target_) if may_move else 0.0)
         # Vectors of the paper's method are not negative, so no score means "no path" by itself.
         cut = 0.0 if self._is_learned else None
         self._evaluation = found = evaluate(sample, self.source_, self.target_, cut)
@@ -334,22 +332,28 @@ class ATP(Estimator):
     def _evaluated(self) -> Evaluation:
         """Return the evaluation; of a grown model it is made when it is first asked for."""
         if isinstance(self._evaluation, Paths):
-            return self._measure(self._sampled(self._evaluation))
+            return self._measure(self._evaluation)
         return self._evaluation
 
     @property
     def fidelity_(self) -> Fidelity | None:
-        """How well the vectors keep the paths of the graph."""
+        """How well the vectors keep the paths of the graph; see
+        :class:`~atpgraph.embedding.fidelity.Fidelity`.
+        """
         return self._evaluated().fidelity
 
     @property
     def threshold_(self) -> float:
-        """The score above which :meth:`predict` decides for a path."""
+        """The score above which :meth:`predict` decides for a path.
+
+        It has the best F1 over all pairs of the graph. More edges score above 0, and more pairs
+        without a path.
+        """
         return self._evaluated().threshold
 
     @property
     def calibration_(self) -> Calibration | None:
-        """Turns scores into probabilities."""
+        """Turns scores into probabilities; None for models of earlier versions."""
         return self._evaluated().calibration
 
     @property
@@ -431,15 +435,11 @@ class ATP(Estimator):
             )
         model = self if inplace else copy.copy(self)
         started = time.perf_counter()
-        more = grown(self, edges, nodes)
-        paths, table = more.paths, more.table
-        fit = learn_changes(self, more)
-        model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
-        model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
-        model._keep([fit.source, fit.target])
-        if model.source_.shape[1] >= 3:
-            model.source_[:, -2] -= self.zero_
-        model._evaluation = paths
+        graph, removed, paths, model.kernel_table_, vectors = grown(self, edges, nodes)
+        model.graph_, model.removed_, model.levels_ = graph, removed, paths.levels
+        model._evaluation, model.n_reachable_pairs_ = paths, paths.n_pairs
+        model._keep(vectors)
+        model._lower(self.zero_)
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -576,8 +576,7 @@ class ATP(Estimator):
         as_frame : bool
             Return a pandas data frame with the columns source, target and score.
         """
-        found = self._top(u, k, vector, order, threshold, forward=True)
-        return self._as_frame(u, found, ("source", "target", "score")) if as_frame else found
+        return self._top("targets", u, k, order, threshold, vector, as_frame)
 
     def top_sources(
         self,
@@ -590,16 +589,48 @@ class ATP(Estimator):
         as_frame: bool = False,
     ) -> Any:
         """Find up to k nodes that lead to each node of `v`, as :meth:`top_targets` does."""
-        found = self._top(v, k, vector, order, threshold, forward=False)
-        return self._as_frame(v, found, ("target", "source", "score")) if as_frame else found
+        return self._top("sources", v, k, order, threshold, vector, as_frame)
 
-    def _as_frame(self, nodes: Any, found: Any, names: tuple[str, str, str]) -> Any:
+    def _top(
+        self,
+        direction: str,
+        nodes: Labels | None,
+        k: int,
+        order: str,
+        threshold: float | Literal["auto"] | None,
+        vector: npt.ArrayLike | None,
+        as_frame: bool,
+    ) -> Any:
+        whole_number("k", k)
+        if order not in ORDERS:
+            raise unknown_name("order", order, ORDERS)
+        graph = self._fitted()
+        if (nodes is None) == (vector is None):
+            raise InputError("Name nodes, or give a vector; not both.")
+        near, far, levels, dag = view_of(self, direction)
+        least = self.threshold_ if threshold == "auto" else threshold
         if nodes is None:
-            raise InputError("as_frame=True needs nodes, not vectors.")
-        asked = self.graph_.several(nodes)
-        if asked is None:
-            asked, found = [nodes], ([found[0]], [found[1]])
-        return ranking_frame(asked, found[0], found[1], names)
+            if as_frame:
+                raise InputError("as_frame=True needs nodes, not vectors.")
+            queries = np.asarray(vector, dtype=np.float32)
+            if queries.ndim not in (1, 2) or queries.shape[-1] != far.shape[1]:
+                raise InputError(
+                    f"The vector has the shape {queries.shape}; those of the model have "
+                    f"{far.shape[1]} components."
+                )
+            found = ranked(np.atleast_2d(queries), far, k, levels, order=order, threshold=least)
+            return listed(graph, found, queries.ndim == 2)
+        codes, several = graph.codes(nodes).astype(np.int64), graph.several(nodes)
+        many = k * _CANDIDATES if order == "nearest" else k
+        found = ranked(near[codes], far, many, levels, order=order, threshold=least, skip=codes)
+        if order == "nearest":
+            each = zip(codes.tolist(), found, strict=True)
+            found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
+        if as_frame:
+            asked, answer = ("source", "target") if direction == "targets" else ("target", "source")
+            names = [nodes] if several is None else several
+            return ranking_frame(names, *listed(graph, found, True), (asked, answer, "score"))
+        return listed(graph, found, several is not None)
 
     def index(self, direction: str = "targets") -> NeighborIndex:
         """Build an approximate index, for many queries to a model of many nodes.
@@ -613,8 +644,6 @@ class ATP(Estimator):
         direction : {"targets", "sources"}
             What to look for: what nodes lead to, or what leads to them.
         """
-        from atpgraph.embedding.ranking import NeighborIndex
-
         self._fitted()
         return NeighborIndex(self, direction)
 
@@ -676,48 +705,6 @@ class ATP(Estimator):
         self._fitted()
         k = self.source_.shape[1]
         return np.array([f"{side}{at}" for side in ("source", "target") for at in range(k)], object)
-
-    def _top(
-        self,
-        nodes: Labels | None,
-        k: int,
-        vector: npt.ArrayLike | None,
-        order: str,
-        threshold: float | Literal["auto"] | None,
-        *,
-        forward: bool,
-    ) -> tuple[Any, Any]:
-        whole_number("k", k)
-        if order not in ORDERS:
-            raise unknown_name("order", order, ORDERS)
-        graph = self._fitted()
-        if (nodes is None) == (vector is None):
-            raise InputError("Name nodes, or give a vector; not both.")
-        near, far, levels, dag = self.source_, self.target_, self.levels_, self.dag_
-        if not forward:
-            near, far, levels, dag = far, near, -levels, dag.reverse()
-        least = self.threshold_ if threshold == "auto" else threshold
-        if nodes is not None:
-            codes: Int64Array = graph.codes(nodes).astype(np.int64)
-            several, wanted = graph.several(nodes) is not None, k
-            if order == "nearest":
-                wanted *= _CANDIDATES
-            found = ranked(
-                near[codes], far, wanted, levels, order=order, threshold=least, skip=codes
-            )
-            if order == "nearest":
-                each = zip(codes.tolist(), found, strict=True)
-                found = [first_reached(dag, levels, u, rows, k) for u, rows in each]
-        else:
-            queries = np.asarray(vector, dtype=np.float32)
-            several = queries.ndim == 2
-            if queries.ndim not in (1, 2) or queries.shape[-1] != far.shape[1]:
-                raise InputError(
-                    f"The vector has the shape {queries.shape}; those of the model have "
-                    f"{far.shape[1]} components."
-                )
-            found = ranked(np.atleast_2d(queries), far, k, levels, order=order, threshold=least)
-        return listed(graph, found, several)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one ``.npz`` file without pickle, so loading it cannot run code."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,14 +26,35 @@ from atpgraph.util.arrays import (
 from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.progress import stage
 
+log = logging.getLogger(__name__)
+
+DIRECTIONS = ("targets", "sources")
 ORDERS = ("nearest", "score")
 Ranked = tuple[Int64Array, Float64Array]  # rows and their scores
 
 _PAIRS = 1 << 14
-_ROWS = 1 << 13  # vectors converted at a time, few enough for a cache
+_ROWS = 1 << 16  # vectors converted at a time
 _BLOCK = 1 << 22  # scores taken at a time,
 _LARGEST = 1 << 25  # up to so many, where a block would be but a few queries
 _FEW = 32
+
+
+class View(NamedTuple):
+    """A model seen from one end of its paths; levels rise along them."""
+
+    near: FloatArray
+    far: FloatArray
+    levels: Int32Array
+    dag: DiGraph
+
+
+def view_of(model: Any, direction: str) -> View:
+    """Return what it takes to look for targets or for sources."""
+    if direction not in DIRECTIONS:
+        raise unknown_name("direction", direction, DIRECTIONS)
+    if direction == "targets":
+        return View(model.source_, model.target_, model.levels_, model.dag_)
+    return View(model.target_, model.source_, -model.levels_, model.dag_.reverse())
 
 
 def pair_scores(left: FloatArray, right: FloatArray, u: Int64Array, v: Int64Array) -> Float64Array:
@@ -164,10 +185,7 @@ def _products(
 LEAST_RECALL = 0.95  # below this the search is exact
 SAMPLE = 200  # nodes on which the recall is measured
 _TRAINING = 50  # vectors for each list
-_ROWS = 1 << 16
 _SPARE = 8  # more than are asked for, as some are not on a higher level
-
-log = logging.getLogger(__name__)
 
 
 class NeighborIndex:
@@ -201,18 +219,13 @@ class NeighborIndex:
     """
 
     def __init__(self, model: Any, direction: str = "targets") -> None:
-        if direction not in ("targets", "sources"):
-            raise unknown_name("direction", direction, ("targets", "sources"))
+        view = view_of(model, direction)
         try:
             import faiss
         except ImportError:
             raise MissingDependencyError("faiss-cpu", "ann", "An approximate index") from None
         self._graph, self._threshold = model.graph_, model.threshold_
-        dag = model.dag_ if direction == "targets" else model.dag_.reverse()
-        self._queries, self._vectors, self._levels = model.source_, model.target_, model.levels_
-        if direction == "sources":
-            self._queries, self._vectors = self._vectors, self._queries
-            self._levels = -self._levels
+        self._queries, self._vectors, self._levels, dag = view
         self._nodes = np.flatnonzero(dag.in_degree > 0)
         self._index: Any = None
         self.approximate_recall_ = 1.0

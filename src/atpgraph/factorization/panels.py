@@ -23,12 +23,10 @@ from atpgraph.factorization._panel_rows import (
     first_vectors,
     learn_rows,
 )
-from atpgraph.factorization.nnls import Factorization
+from atpgraph.factorization.nnls import Factorization, Options
 from atpgraph.util.arrays import AnyArray, BoolArray, Float32Array, Float64Array, IntArray
-from atpgraph.util.checkpoints import Loop
-from atpgraph.util.checks import real_number
 from atpgraph.util.progress import stage
-from atpgraph.util.random import RandomState, generator, rng_state
+from atpgraph.util.random import generator, rng_state
 from atpgraph.util.threads import Workers
 
 Task = tuple[int, int, int]  # positions from … to, and a seed
@@ -84,15 +82,10 @@ class Descent:
 def fit_panels(
     paths: Paths,
     table: npt.ArrayLike,
+    options: Options,
     *,
-    n_components: int = 128,
-    regularization: float = 1e-4,
-    max_iter: int = 32,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
     descent: Descent | None = None,
     start: Start | None = None,
-    loop: Loop | None = None,
     run: RowMap | None = None,
 ) -> Factorization:
     """Find vectors with ⟨s_u, t_v⟩ ≈ f(Δ) where u reaches v, and below −margin where it does not.
@@ -112,19 +105,16 @@ def fit_panels(
     The first vectors are random. Where many nodes reach many others, the singular vectors of the
     pairs between two panels of landmarks are added (Nyström's method).
 
-    `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ is `regularization`, counted for
-    every pair. From three components on, the last two hold a bias of the source, facing a 1 in the
-    target vector, and a bias of the target, facing a 1 in the source vector. The result does not
-    depend on `n_jobs`. `objective` of the result is the mean loss per path drawn, before it was
-    learned, in each round.
+    `table` has f(Δ) for Δ = 0, 1, …, positive from Δ = 1 on; λ counts for every pair. From three
+    components on, the last two hold a bias of the source, facing a 1 in the target vector, and a
+    bias of the target, facing a 1 in the source vector. `objective` of the result is the mean loss
+    per path drawn, before it was learned, in each round.
 
     Parameters
     ----------
     start : Start, optional
         Vectors of an earlier fit to continue from, and the nodes that learn; rows of zeros start at
         random.
-    loop : Loop, optional
-        Where the state is saved after a round, and resumed from.
     run : RowMap, optional
         Runs the rows of half a round; by default threads of this process.
 
@@ -135,29 +125,26 @@ def fit_panels(
     >>> from atpgraph.hierarchy import levels
     >>> dag = DiGraph.from_codes([0, 0, 1, 2], [1, 2, 3, 4], 5)
     >>> paths = collect_paths(dag, levels(dag))
-    >>> fit = fit_panels(paths, kernel_table("log", 3), n_components=8, random_state=0)
+    >>> options = Options(n_components=8, random_state=0)
+    >>> fit = fit_panels(paths, kernel_table("log", 3), options)
     >>> (fit.source[:3] @ fit.target[3:].T > 0).tolist()
     [[True, True], [True, False], [False, True]]
     """
     values = np.ascontiguousarray(table, dtype=np.float64)
-    span = int(paths.levels.max(initial=1))
-    if len(values) < span:
-        raise InputError(f"The kernel table has {len(values)} entries for {span} levels.")
-    bad = np.flatnonzero(values[1:span] <= 0)
+    bad = np.flatnonzero(values[1 : int(paths.levels.max(initial=1))] <= 0)
     if len(bad):
         raise InputError(
             f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
             "the score of a path has to be above 0."
         )
-    decay = real_number("regularization", regularization)
-    rng = generator(random_state)
-    with Workers(n_jobs) as workers:
-        learning = _Learning(paths, values, n_components, decay, descent or Descent(), start, run)
+    rng = generator(options.random_state)
+    with Workers(options.n_jobs) as workers:
+        learning = _Learning(paths, values, options, descent or Descent(), start, run)
         if start is None:
             learning.land(workers, rng)
         else:
             learning.continue_from(start, rng)
-        return learning.run(workers, rng, max_iter, loop)
+        return learning.run(workers, rng)
 
 
 def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
@@ -174,14 +161,14 @@ class _Learning:
         self,
         paths: Paths,
         table: Float64Array,
-        k: int,
-        decay: float,
+        options: Options,
         descent: Descent,
         start: Start | None,
         run_rows: RowMap | None,
     ) -> None:
-        self.sides, self.levels, self.descent, self.k = paths.sides, paths.levels, descent, k
-        self.decay, self.run_rows = np.float32(decay), run_rows
+        self.sides, self.levels, self.descent = paths.sides, paths.levels, descent
+        self.options, self.run_rows = options, run_rows
+        k = options.n_components
         self.bias = k - 2 if k >= 3 else -1
         self.free = k - 2 if k >= 3 else k
         # The constants were chosen for the log kernel, with values from 1.3 to 6; others are
@@ -202,18 +189,11 @@ class _Learning:
             self.only[at][:] = False
             self.only[at][nodes] = True
 
-    def renewed(
-        self, at: int, draws: int, rng: np.random.Generator, workers: Workers, tilted: bool = False
-    ) -> PanelRound:
-        """Draw the samples that a side learns from."""
-        self.last = self.sides[at].renew(draws, rng, workers, self.last, tilted=tilted)
-        return self.last
-
     # First vectors
 
     def land(self, workers: Workers, rng: np.random.Generator) -> None:
         """Compute initial vectors: random ones, plus those from landmarks where there are any."""
-        first = [self.sides[at].renew(1, rng, workers) for at in (0, 1)]
+        first = [side.renew(0, rng, workers) for side in self.sides]  # panels only, no draws
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)
         vectors = self.source, self.target
@@ -278,10 +258,9 @@ class _Learning:
 
     # Rounds
 
-    def run(
-        self, workers: Workers, rng: np.random.Generator, rounds: int, loop: Loop | None
-    ) -> Factorization:
+    def run(self, workers: Workers, rng: np.random.Generator) -> Factorization:
         """Learn for a number of rounds, resuming where an earlier run left off."""
+        rounds, loop = self.options.max_iter, self.options.loop
         history: list[float] = []
         if not any(
             (side.sizes[only] > 0).any() for side, only in zip(self.sides, self.only, strict=True)
@@ -304,7 +283,7 @@ class _Learning:
                 progress.advance()
                 if loop is not None:
                     facts = {"history": history, "random": rng_state(rng)}
-                    loop.keep(self.parts, facts, at_once=not left)
+                    loop.save(self.parts, facts, at_once=not left)
         if self.sums:
             for vectors, total in zip((self.source, self.target), self.sums, strict=True):
                 np.divide(total, np.float32(int(self.descent.averaged * rounds)), out=vectors)
@@ -325,9 +304,9 @@ class _Learning:
         for at, side in enumerate(self.sides):
             in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
             if in_round:
-                drawn = self.renewed(at, how.draws, rng, workers, tilted)
+                self.last = side.renew(how.draws, rng, workers, self.last, tilted=tilted)
                 passes = max(how.passes, -(-how.fewest // in_round))
-                told += self.learn(at, drawn, passes, hard, workers, rng)
+                told += self.learn(at, self.last, passes, hard, workers, rng)
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
 
     def learn(
@@ -352,7 +331,8 @@ class _Learning:
             Side(far, self.only[at], self.levels, self.table),
             Steps(
                 passes, how.draws, how.edges, min(hard, len(groups)), constant,
-                *margins, np.float32(how.clip), np.float32(how.rate), self.decay,
+                *margins, np.float32(how.clip), np.float32(how.rate),
+                np.float32(self.options.regularization),
             ),
         )  # fmt: skip
         tasks = _tasks(len(near), rng)
@@ -392,7 +372,10 @@ class _Learning:
         """Return the vectors in the scale of the kernel; a node without any path scores none."""
         self.sums = []
         # Without padding they are not copied: they are most of the memory of large graphs.
-        source, target = (np.ascontiguousarray(x[:, : self.k]) for x in (self.source, self.target))
+        source, target = (
+            np.ascontiguousarray(x[:, : self.options.n_components])
+            for x in (self.source, self.target)
+        )
         vectors = source, target
         without = self.sides[0].sizes == 0, self.levels == 1
         for side, none in zip(vectors, without, strict=True):

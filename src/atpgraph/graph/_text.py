@@ -61,10 +61,10 @@ class _Piece(NamedTuple):
 
 
 class TextReader:
-    """One text on its way to a graph.
+    """Read a text into a graph.
 
-    What the columns are, and whether the first row names them, is decided from a sample: the first
-    64 KiB. Everything after that has to agree.
+    The columns, and whether the first row names them, are decided from a sample, the first 64 KiB;
+    the rest of the text must agree.
     """
 
     def __init__(

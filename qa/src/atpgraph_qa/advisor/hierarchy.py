@@ -22,21 +22,11 @@ def _nobody() -> Int64Array:
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Levels in the competition graph of a site, its cycles broken.
+    """Levels in the competition graph of a site, its cycles broken."""
 
-    Attributes
-    ----------
-    users : int64 array
-        Ids of the people in it, ascending.
-    level : int64 array
-        Level of each, from 1.
-    top : int
-        The highest level.
-    """
-
-    users: Int64Array = field(default_factory=_nobody)
-    level: Int64Array = field(default_factory=_nobody)
-    top: int = 0
+    users: Int64Array = field(default_factory=_nobody)  # ids, ascending
+    level: Int64Array = field(default_factory=_nobody)  # of each, from 1
+    top: int = 0  # the highest level
 
     @classmethod
     def of(cls, history: History, random_state: int = 0) -> Self:

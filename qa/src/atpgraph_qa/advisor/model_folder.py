@@ -168,17 +168,10 @@ def write_model(
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model folder whose parts are read when they are asked for.
-
-    Attributes
-    ----------
-    path : Path
-    manifest : dict
-        The content of ``model.json``.
-    """
+    """A model folder whose parts are read when they are asked for."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # the content of model.json
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -267,7 +260,7 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding unread, since ranking does not need it; None if absent.
+        """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
         A model from which somebody was erased has none: computing it takes minutes.
         """

@@ -15,7 +15,7 @@ import numpy as np
 
 from atpgraph.errors import InputError
 from atpgraph.util.archive import parse_json
-from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, Int64Array
+from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.advisor.people import (
     WEEKDAYS,
@@ -225,28 +225,14 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The people that a policy selects.
+    """The people that a policy selects among some candidates."""
 
-    Attributes
-    ----------
-    positions : int64 array
-        Positions of the people to ask among the candidates, best first.
-    allowed : boolean array
-        Which candidates may be asked; where the policy looks at the best only
-        (:attr:`Policy.considered`), by activity and groups alone.
-    scores : float64 array
-        Scores of the candidates with what they declared, less their load.
-    newcomers : int
-        How many of the people to ask are newcomers.
-    decisions : tuple of Decision
-        About those who were looked at, best first.
-    """
-
-    positions: Int64Array
+    positions: Int64Array  # of the people to ask, best first
+    # Who may be asked; where the policy looks at the best only, by activity and groups alone.
     allowed: BoolArray
-    scores: Float64Array
-    newcomers: int
-    decisions: tuple[Decision, ...] = ()
+    scores: Float64Array  # with what people declared, less their load
+    newcomers: int  # how many of the people to ask are newcomers
+    decisions: tuple[Decision, ...] = ()  # about those who were looked at, best first
 
 
 class Dispatcher:
@@ -348,42 +334,31 @@ class Dispatcher:
         busy = [user for user in told if self.why_not(self.people[user], now_ms) is not None]
         return np.asarray(result & ~np.isin(candidates, np.array(busy, dtype=np.int64)))
 
-    def eligible(self, query: Query, codes: Int64Array | None = None) -> BoolArray:
-        """Return who is worth ranking, by activity and groups.
-
-        The answer is for the given user codes (−1 is unknown), by default for all.
-        """
-        count = query.history.n_users if codes is None else len(codes)
-        result = np.ones(count, dtype=np.bool_)
-        for _, passed in self._eligibility(query, codes):
+    def eligible(self, query: Query) -> BoolArray:
+        """Return which users are worth ranking, by activity and groups; unknown ones are last."""
+        result = np.ones(query.history.n_users + 1, dtype=np.bool_)
+        for _, passed in self._eligibility(query):
             result &= passed
         return result
 
-    def _eligibility(self, query: Query, codes: Int64Array | None) -> list[tuple[str, BoolArray]]:
-        """Return the verdicts of the cheap rules about people, with a phrase for each."""
+    def _eligibility(self, query: Query) -> list[tuple[str, BoolArray]]:
+        """Return the verdicts of the cheap rules about all users, with a phrase for each."""
         rule, history = self.policy, query.history
         checks = []
 
-        def of(column: AnyArray) -> AnyArray:
-            if codes is None or not len(column):
-                return column if codes is None else np.zeros(len(codes), column.dtype)
-            return np.where(codes >= 0, column[codes], column.dtype.type(0))
-
         def among(users: Any) -> BoolArray:
-            found = np.zeros(history.n_users, dtype=np.bool_)
-            known = history.codes(users)
-            found[known[known >= 0]] = True
-            return of(found)
+            found = np.zeros(history.n_users + 1, dtype=np.bool_)
+            found[history.codes(users)] = True
+            found[-1] = False
+            return found
 
         if rule.least_answers:
-            enough = of(history.n_given) >= rule.least_answers
-            declared = [person.id for person in self.people.declaring()]
-            if declared:
-                enough |= among(declared)
+            enough = np.append(history.n_given, 0) >= rule.least_answers
+            enough |= among([person.id for person in self.people.declaring()])
             checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            active = of(history.last_answer_ms) > oldest
+            active = np.append(history.last_answer_ms, 0) > oldest
             checks.append((f"have not answered for {rule.inactive_days:g} days", active))
         if rule.groups:
             members = among(self.people.members(rule.groups))
@@ -395,9 +370,9 @@ class Dispatcher:
         last = query.history.last_answer_ms
         everybody = np.flatnonzero(last)
         parts = [
-            f"{int((~passed).sum())} of {len(everybody)} {phrase}"
-            for phrase, passed in self._eligibility(query, everybody)
-            if not passed.all()
+            f"{int((~passed[everybody]).sum())} of {len(everybody)} {phrase}"
+            for phrase, passed in self._eligibility(query)
+            if not passed[everybody].all()
         ]
         days = (query.asked_ms - int(last.max())) / DAY_MS if len(last) else 0.0
         rule = self.policy
@@ -419,7 +394,7 @@ class Dispatcher:
         """Choose at most `top` of some users, by score and then id, and log the choice."""
         rule = self.policy
         now = query.asked_ms if self.now_ms is None else self.now_ms
-        allowed = self.eligible(query, query.history.codes(candidates))
+        allowed = self.eligible(query)[query.history.codes(candidates)]
         allowed &= candidates != query.question.asker
         if rule.considered is None:
             allowed &= self.allowed(candidates, query.question.asker, now)

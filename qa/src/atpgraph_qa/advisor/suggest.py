@@ -112,7 +112,7 @@ def suggest(
     notes, rules = _unknown(query), dispatcher or Dispatcher()
     ranker = ranker or LocalRanker(router)
     # Only those whom the rules leave: most people have been away for long.
-    worth_ranking = rules.eligible(query) & (query.history.last_answer_ms > 0)
+    worth_ranking = rules.eligible(query)[:-1] & (query.history.last_answer_ms > 0)
     codes = by_id(query, np.flatnonzero(worth_ranking))
     people = query.history.users[codes]
     if not len(people):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from atpgraph_qa.timeline.records import Records
 ROUTER = "router"
 # Groups of questions by how many answers the accepted answerer had given before.
 EARLIER = ((0, 0), (1, 3), (4, 10), (11, 100), (101, None))
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,47 +224,41 @@ def _run(
     With `skipped`, a method whose library is missing is noted there and left out.
     """
     title = ", ".join(protocol.name for protocol, _ in work)
-    clocks = {id(method): _Clock(method) for _, methods in work for method in methods}
-    with stage(f"{title}: learning", len(clocks)) as step:
-        for key, clock in list(clocks.items()):
+    seconds = {method: 0.0 for _, methods in work for method in methods}
+
+    def timed(method: Method, task: str, *arguments: Any) -> Any:
+        started = time.perf_counter()
+        result = getattr(method, task)(*arguments)
+        seconds[method] += time.perf_counter() - started
+        return result
+
+    with stage(f"{title}: learning", len(seconds)) as step:
+        for method in list(seconds):
             try:
-                clock(clock.method.fit, work[0][0].training)
+                timed(method, "fit", work[0][0].training)
             except MissingDependencyError as error:
                 if skipped is None:
                     raise
-                skipped[clock.method.name] = str(error)
-                del clocks[key]
+                skipped[method.name] = str(error)
+                del seconds[method]
             step.advance()
     runs = [
-        _Run(protocol, [_Row(clocks[id(each)]) for each in methods if id(each) in clocks])
-        for protocol, methods in work
+        _Run(protocol, [_Row(m) for m in methods if m in seconds]) for protocol, methods in work
     ]
     with stage(f"{title}: ranking", sum(len(protocol.test) for protocol, _ in work)) as step:
         for number, (known, queries) in enumerate(periods([protocol for protocol, _ in work])):
-            for clock in clocks.values() if number else ():
-                clock(clock.method.update, known)
+            for method in seconds if number else ():
+                timed(method, "update", known)
             for query in queries:
                 for going in runs:
                     case = going.protocol.case(query)
-                    if case is not None:
-                        going.rank(case)
-                        step.advance()
-    return [going.result() for going in runs]
-
-
-@dataclass(eq=False)
-class _Clock:
-    """A method, and how long it has worked."""
-
-    method: Method
-    seconds: float = 0.0
-
-    def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do some of the method's work."""
-        started = time.perf_counter()
-        result = work(*arguments)
-        self.seconds += time.perf_counter() - started
-        return result
+                    if case is None:
+                        continue
+                    going.note(case)
+                    for row in going.rows:
+                        row.note(case, timed(row.method, "score", case.query, case.candidates))
+                    step.advance()
+    return [going.result(seconds) for going in runs]
 
 
 @dataclass(eq=False)
@@ -277,23 +270,21 @@ class _Run:
     sizes: list[int] = field(default_factory=list)
     activity: list[int] = field(default_factory=list)
 
-    def rank(self, case: Case) -> None:
+    def note(self, case: Case) -> None:
         history = case.query.history
-        code = int(history.codes([case.truth])[0])
+        code = int(history.codes(case.truth))
         self.sizes.append(len(case.candidates))
         self.activity.append(int(history.n_given[code]) if code >= 0 else 0)
-        for row in self.rows:
-            row.rank(case)
 
-    def result(self) -> ProtocolResult:
-        rows = {row.clock.method.name: row for row in self.rows}
+    def result(self, seconds: dict[Method, float]) -> ProtocolResult:
+        rows = {row.method.name: row for row in self.rows}
         sizes, router = np.array(self.sizes, dtype=np.int64), rows.get(ROUTER)
         return ProtocolResult(
             self.protocol.name,
             sizes,
             np.array(self.activity, dtype=np.int64),
             {n: Ranks(np.array(r.ranks), sizes, np.array(r.answered)) for n, r in rows.items()},
-            {name: row.clock.seconds for name, row in rows.items()},
+            {name: seconds[row.method] for name, row in rows.items()},
             {name: frequencies(row.first) for name, row in rows.items()},
             np.array(router.stated if router else []),
             np.array(router.right if router else []),
@@ -304,24 +295,22 @@ class _Run:
 class _Row:
     """One method on its way through the test questions."""
 
-    clock: _Clock
+    method: Method
     ranks: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
     stated: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
 
-    def rank(self, case: Case) -> None:
-        method = self.clock.method
-        scores = self.clock(method.score, case.query, case.candidates)
+    def note(self, case: Case, scores: Float64Array) -> None:
         self.ranks.append(rank_of(scores, case.place) if case.place >= 0 else np.inf)
         self.answered.append(first_rank(scores, np.isin(case.candidates, case.answerers)))
         if not len(scores):
             return
         top = int(np.argmax(scores))
         self.first.append(int(case.candidates[top]))
-        if isinstance(method, Router):
-            self.stated.append(float(method.confidence(scores)[top]))
+        if isinstance(self.method, Router):
+            self.stated.append(float(self.method.confidence(scores)[top]))
             self.right.append(float(top == case.place))
 
 

@@ -60,17 +60,9 @@ class LoadReport:
 
 
 COLUMNS = (
-    "policy",
-    "MRR",
-    "cost in MRR",
-    "low",
-    "high",
-    "answerer asked",
-    "people asked",
-    "most asked",
-    "busiest ten",
-    "newcomers",
-)
+    "policy", "MRR", "cost in MRR", "low", "high", "answerer asked", "people asked", "most asked",
+    "busiest ten", "newcomers",
+)  # fmt: skip
 
 
 def load_cost(

@@ -18,21 +18,11 @@ _EDGE = 1e-6
 
 @dataclass(frozen=True)
 class Calibration:
-    """Turns the scores of a conditional logit into probabilities.
+    """Turns the scores of a conditional logit into probabilities."""
 
-    Attributes
-    ----------
-    sharpness : float
-        What scores are multiplied by before they become probabilities.
-    reach : float
-        How often the right person is among the candidates at all.
-    shift, slope : float
-        Correction learned from outcomes: log-odds become ``shift + slope · log-odds``.
-    """
-
-    sharpness: float = 1.0
-    reach: float = 1.0
-    shift: float = 0.0
+    sharpness: float = 1.0  # what scores are multiplied by
+    reach: float = 1.0  # how often the right person is among the candidates at all
+    shift: float = 0.0  # learned from outcomes: log-odds become shift + slope · log-odds
     slope: float = 1.0
 
     def __call__(self, scores: Float64Array) -> Float64Array:

@@ -94,12 +94,7 @@ class Recent(NamedTuple):
 
 
 class Features:
-    """Features of people for one question.
-
-    Parameters
-    ----------
-    query : Query
-    """
+    """Features of people for one question."""
 
     def __init__(self, query: Query) -> None:
         history = query.history

@@ -67,20 +67,13 @@ class Tail(NamedTuple):
 class Corpus:
     """How often each word occurs in each question.
 
-    Attributes
-    ----------
-    vocabulary : dict
-        Number of every word.
-    counts : sparse matrix in compressed columns
-        Questions × words; the rows in a column ascend, so a column's prefix is its past.
-    late : Tail or None
-        Later questions; only :meth:`query`, :meth:`bm25` and :meth:`worth` know of them, and
-        :meth:`settled` gives a corpus that has them in `counts`.
+    Only :meth:`query`, :meth:`bm25` and :meth:`worth` know of the questions in `late`;
+    :meth:`settled` gives a corpus that has them in `counts`.
     """
 
-    vocabulary: dict[str, int]
-    counts: Any
-    late: Tail | None = None
+    vocabulary: dict[str, int]  # number of every word
+    counts: Any  # questions × words, compressed columns; rows ascend: a prefix is the past
+    late: Tail | None = None  # later questions
 
     @classmethod
     def of(

@@ -30,20 +30,11 @@ class History:
     """A site as it was known just before a moment: a prefix of each table of its records.
 
     Users are codes, positions in `users`; per-user arrays have one entry for each of them.
-
-    Attributes
-    ----------
-    records : Records
-        Everything, later events included: not for ranking.
-    now : int
-        The moment; by default the end of time.
-    carried : Counts or None
-        Sums over all answers, where they were carried on from an earlier history.
     """
 
-    records: Records
-    now: int = FOREVER
-    carried: Counts | None = field(default=None, repr=False)
+    records: Records  # everything, later events included: not for ranking
+    now: int = FOREVER  # the moment; by default the end of time
+    carried: Counts | None = field(default=None, repr=False)  # from an earlier history
 
     def __repr__(self) -> str:
         return f"History(questions={self.n_questions}, answers={self.n_answers})"

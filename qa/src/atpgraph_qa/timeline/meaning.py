@@ -26,18 +26,14 @@ UNIT = 127  # what 1 is rounded to
 class Meaning:
     """Vectors of the questions of a site.
 
-    Attributes
-    ----------
-    model : TextModel
-    vectors : int8 array of shape (questions, axes)
-        Vectors of length 127, along the axes that all sites share if the model has such; zeros for
-        a question without text. Each depends on its own text alone. A byte per number is enough
-        for a cosine to two digits, and a tenth of a gigabyte holds the vectors of a million
-        questions, all of which are read for every new one.
+    They have length 127, along the axes that all sites share if the model has such; a question
+    without text has zeros. Each depends on its own text alone. A byte per number is enough for a
+    cosine to two digits, and a tenth of a gigabyte holds the vectors of a million questions, all of
+    which are read for every new one.
     """
 
     model: TextModel
-    vectors: Int8Array
+    vectors: Int8Array  # questions × axes
     recent: Memo = field(default_factory=Memo, repr=False)
 
     @classmethod

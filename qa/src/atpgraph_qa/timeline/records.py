@@ -38,25 +38,11 @@ class Records:
     """Every event of a site, as tables that never change.
 
     A :class:`~atpgraph_qa.timeline.history.History` is what of them was known at a moment.
-    Users are codes: positions in `users`.
-
-    Attributes
-    ----------
-    users : int64 array
-        Ids of everybody who asked or answered; those who came with later events are at the end.
-    questions, answers, acceptances, votes
-        The events, by the moment from which they are known.
-    meaning : Meaning or None
-        Vectors of the questions; None where words have to do.
-    newcomers : mapping
-        By user id, those whose answers stand for what they declare or were added later.
-    grown : Growth or None
-        From which records these grew; None if they were made at once.
-    memo : Memo
-        Results worth keeping as long as these records.
+    Users are codes: positions in `users`. Tables are ordered by the moment from which a row is
+    known.
     """
 
-    users: Int64Array
+    users: Int64Array  # ids of all who asked or answered; those who came with later events last
     questions: QuestionTable
     answers: AnswerTable
     acceptances: AcceptanceTable
@@ -64,10 +50,10 @@ class Records:
     tags: QuestionTags
     texts: TextTable
     corpus: Corpus
-    meaning: Meaning | None = None
-    newcomers: Mapping[int, Arrival] = field(default_factory=dict)
-    grown: Growth | None = field(default=None, repr=False)
-    memo: Memo = field(default_factory=Memo, init=False, repr=False)
+    meaning: Meaning | None = None  # vectors of the questions; None where words have to do
+    newcomers: Mapping[int, Arrival] = field(default_factory=dict)  # who was welcomed, by user id
+    grown: Growth | None = field(default=None, repr=False)  # None if they were made at once
+    memo: Memo = field(default_factory=Memo, init=False, repr=False)  # kept as long as these
 
     def __post_init__(self) -> None:
         if self.grown is not None:

@@ -73,40 +73,22 @@ class Table(Rows):
 
 @dataclass(frozen=True, eq=False)
 class QuestionTable(Table):
-    """Questions by date.
-
-    Attributes
-    ----------
-    asker : int64 array
-        User code, −1 if unknown or hidden.
-    present : boolean array
-        False for hidden questions: nobody may see them or anything that belongs to them.
-    """
+    """Questions by date."""
 
     id: Int64Array
     asked_ms: Int64Array
-    asker: Int64Array
-    present: BoolArray
+    asker: Int64Array  # user code, −1 if unknown or hidden
+    present: BoolArray  # False for hidden ones: nobody may see what belongs to them
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable(Table):
-    """Answers by the moment from which they can be seen.
-
-    Attributes
-    ----------
-    question : int64 array
-        Position in :class:`QuestionTable`.
-    owner : int64 array
-        User code, −1 if unknown or hidden.
-    id : int64 array
-        Id on the site, −1 for an answer that stands for what a newcomer declares.
-    """
+    """Answers by the moment from which they can be seen."""
 
     given_ms: Int64Array
-    question: Int64Array
-    owner: Int64Array
-    id: Int64Array
+    question: Int64Array  # position in QuestionTable
+    owner: Int64Array  # user code, −1 if unknown or hidden
+    id: Int64Array  # on the site, −1 for an answer that stands for what a newcomer declares
 
 
 @dataclass(frozen=True, eq=False)
