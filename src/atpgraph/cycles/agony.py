@@ -56,10 +56,6 @@ def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     core : CyclicCore, optional
         What lies on its cycles, where that is known.
 
-    Returns
-    -------
-    Agony
-
     Examples
     --------
     A triangle costs its three edges whatever the ranks are; the fourth edge points up.
