@@ -32,14 +32,14 @@ def cycles(
     reading: Reading,
     method: opts.Method = "auto",
     every: bool = opt("Compare all methods.", "--all"),
-    truth: Path | None = opt("Edge list of the edges that should be removed, to score by."),
+    truth: Path | None = opt("Edge list of the edges that should be removed, for scoring."),
     weights: bool = opt(
         "Use weights as costs of removal, as --weight does if the method takes costs."
     ),
     keep: Path | None = opt("Edge list of edges that must stay."),
     reverse: bool = opt("Reverse the edges instead of removing them."),
     time_limit: float = opt(
-        "Seconds that the method minimum may take for its proof.", default=10.0, min=0
+        "Seconds after which the method minimum gives up its proof.", default=10.0, min=0
     ),
     output: Path | None = output("Write the acyclic graph to this file."),
     removed: Path | None = opt("Write the removed edges and their scores to this file."),

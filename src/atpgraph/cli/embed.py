@@ -60,7 +60,7 @@ def embed(
     if output is not None:
         check_writable(output)
     elif not estimate:
-        raise InputError("Say where the model goes: --output FILE; or --estimate.")
+        raise InputError("Name the model file: --output FILE; or --estimate.")
     model = atpgraph.ATP(
         dim, purpose=purpose, kernel=kernel, method=method, n_jobs=threads, random_state=seed,
         zero_weight=value("--zero-weight", zero_weight, _penalty, "numbers from 0 to 1, or auto"),
@@ -119,10 +119,12 @@ def tune(
     purpose: opts.Purpose = "reachability",
     dims: str = opt("Lengths of the vectors to try, separated by commas.", default="16,32,64,128"),
     penalties: str = opt(
-        "Penalties to try, separated by commas; auto is by purpose.", default="auto,0.01,0.1"
+        "Penalties to try, separated by commas; auto depends on the purpose.",
+        default="auto,0.01,0.1",
     ),
     protocol: str = opt(
-        "For paper: protocol of 'atp links compare' that holds out edges.", default="paper"
+        "With --purpose paper: protocol of 'atp links compare' that holds out edges.",
+        default="paper",
     ),
     method: opts.Method = "auto",
     memory: opts.Memory = None,
@@ -184,7 +186,7 @@ def _by_links(
     test = split.tests.get(protocol)
     if not isinstance(test, PairTest):
         why = split.unavailable.get(protocol, "it does not compare pairs")
-        raise InputError(f"Cannot judge by the protocol {protocol!r}: {why}.")
+        raise InputError(f"Cannot evaluate by the protocol {protocol!r}: {why}.")
 
     def judge(model: atpgraph.ATP) -> dict[str, Any]:
         good, bad = (

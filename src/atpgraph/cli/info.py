@@ -178,7 +178,7 @@ def _other(file: Path) -> Described:
                 elif not isinstance(value, (dict, list)) and key != "format":
                     facts[key] = value
             return facts, []
-    raise InputError(f"{file} is not a graph and not a file or folder that atp wrote.")
+    raise InputError(f"{file} is not a graph, nor a file or folder that atp wrote.")
 
 
 _WRITTEN = {"atpgraph-model": _model, "atpgraph-links": _links, "atpgraph-reachability": _index}

@@ -114,7 +114,7 @@ def recommend(
     top: opts.Top = 10,
     sources: bool = opt("Nodes that should link to this one, not targets."),
     explain: bool = opt("List the evidence for each."),
-    include_known: bool = opt("List nodes that have the link already, too."),
+    include_known: bool = opt("Also list nodes that already have the link."),
     base_rate: Density = None,
 ) -> None:
     """List the likeliest targets of a node, best first."""

@@ -267,8 +267,8 @@ def sketch_ranks(
     """Return the ranks in the sketch of every position (n where there is none), their number, and
     whether these are all.
 
-    `unasked` are positions that need no sketch, and with them all that reach them: their rows
-    mean nothing, and count as full. `room` is overwritten if it has the right shape.
+    `unasked` marks positions that need no sketch, and so do all positions that reach them; their
+    rows count as full and have no meaning. `room` is overwritten if it has the right shape.
     """
     fits = room is not None and room.shape == (view.n, size)
     found = room if room is not None and fits else np.zeros((view.n, size), dtype=np.int32)

@@ -51,19 +51,8 @@ def cheapest_cut(
 ) -> tuple[BoolArray, float]:
     """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
 
-    Parameters
-    ----------
-    core : DiGraph
-        A graph whose edges all lie on cycles.
-    weights : float64 array
-        What removing each edge costs.
-    kept : bool array
-        Edges that must stay; acyclic.
-    removed : bool array
-        A set that breaks all cycles, to improve on.
-    seconds : float
-        Time after which no component is solved any more.
-    rng : Generator
+    All edges of `core` lie on cycles; those of `kept` must stay and are acyclic. `removed` is a set
+    that breaks all cycles, to improve on. After so many seconds no component is solved any more.
     """
     until = time.perf_counter() + seconds
     removed = removed.copy()
@@ -249,7 +238,7 @@ class _Cut:
         self._take(anneal(graph, cost, position, self.rng, _MOVES * graph.n_edges), x)
 
     def _take(self, cut: BoolArray, x: Float64Array) -> None:
-        """Restore what can stay of a set that breaks all cycles; take it if it is the best."""
+        """Restore the edges of a cut that need not go; keep the cut if it is the best so far."""
         edges = np.flatnonzero(cut)
         if np.any(cut & self.kept):
             return

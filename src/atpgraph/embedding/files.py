@@ -186,7 +186,7 @@ def _npy(model: Any, target: Path) -> list[Path]:
 def _folder(target: Path, format: str, names: list[str]) -> Iterator[list[Path]]:
     if target == Path("-"):
         raise InputError(
-            f"{format} takes several files, and standard output is one; choose csv or parquet."
+            f"{format} writes several files, not standard output; choose csv or parquet."
         )
     with atomic_folder(target, known=names) as folder:
         yield [folder / name for name in names]

@@ -63,8 +63,8 @@ class Rows(NamedTuple):
 class Side(NamedTuple):
     """Pairs sampled from one end: some nodes, and what they reach.
 
-    Look-alikes are the sources of the hard paths with targets of other hard paths that they do not
-    reach, though those are on a higher level.
+    A look-alike pairs the source of a hard path with the target of another hard path, on a higher
+    level, that it does not reach.
     """
 
     n_pairs: float  # number of pairs of the closure, estimated from the rows

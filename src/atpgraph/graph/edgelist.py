@@ -195,8 +195,8 @@ def write_edgelist(
     delimiter : str, optional
         Comma for ``.csv``, tab for anything else.
     header : bool, optional
-        Whether to name the columns. Without it, they are named in ``.csv`` and ``.tsv`` files,
-        and where the first edge would be mistaken for names.
+        Whether to write the names of the columns. By default, they are written to ``.csv`` and
+        ``.tsv`` files, and wherever the first edge would be mistaken for a header.
 
     Examples
     --------

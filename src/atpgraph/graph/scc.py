@@ -107,12 +107,8 @@ def cyclic_edges(graph: DiGraph) -> BoolArray:
 class CyclicCore:
     """The part of a graph that lies on cycles, without self-loops.
 
-    Attributes
-    ----------
-    edges, nodes : integer arrays
-        Their indices in the whole graph, ascending.
-    graph : DiGraph
-        The same as a graph: node i of it is ``nodes[i]``, edge e is ``edges[e]``.
+    `edges` and `nodes` are indices in the whole graph, ascending; node i of `graph` is
+    ``nodes[i]``, edge e of it ``edges[e]``.
     """
 
     edges: IntArray

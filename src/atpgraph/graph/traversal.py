@@ -56,13 +56,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
     """Return the nodes of `start` and all nodes that they reach, ascending.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    start : integer array
-        Node indices.
-    within : bool array of n entries, optional
-        Nodes that may be entered, `start` included; by default all.
+    Only nodes where `within` is true are entered, those of `start` included.
 
     Examples
     --------

@@ -99,6 +99,8 @@ def read_archive(
     kind, _, remedy = hint.partition("; ")
     known = (version,) if isinstance(version, int) else version
     try:
+        if os.fspath(path) == "-":
+            raise InputError(f"Standard input cannot be {kind}; name a file.")
         if file.is_dir():
             raise InputError(f"{file} is a directory; name a file.")
         if not file.is_file():  # a device such as /dev/zero has no end to look for
@@ -148,7 +150,7 @@ def load_array(path: Path, mmap_mode: Literal["r", "c"] | None = None) -> AnyArr
     except (OSError, ValueError):
         raise
     except (*_DAMAGE, MemoryError) as error:
-        raise ValueError(f"{path} is no array") from error
+        raise ValueError(f"{path} is not an array") from error
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{path} is an archive")
     return found

@@ -260,7 +260,7 @@ class ModelFolder:
         return read_archive(file, LEVELS, VERSION, _HINT, _LEVEL_FIELDS, restore)
 
     def stored_expertise(self) -> bytes:
-        """Return the file of the embedding unread, since ranking does not need it; None if absent.
+        """Return the bytes of the embedding's file, which ranking does not need; empty if absent.
 
         A model from which somebody was erased has none: computing it takes minutes.
         """

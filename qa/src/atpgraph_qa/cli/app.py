@@ -155,7 +155,7 @@ def route(
     ),
     opt_out: str = opt("User ids, separated by commas, never to ask.", default=""),
     spread: float = opt(
-        "Log-odds lost when the times asked in a week double; see 'atp qa load'.", default=0.0
+        "Log-odds lost whenever the asks in a week double; see 'atp qa load'.", default=0.0
     ),
     welcome: Path | None = opt(
         'JSON list of newcomers: {"user": 9, "tags": ["a"], "text": "…"} by what they '

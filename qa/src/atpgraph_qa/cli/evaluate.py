@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SitePath = Annotated[Path, arg("Folder made by 'atp qa ingest'.")]
 Ega = Annotated[
     Literal["none", "consecutive", "all-pairs"],
-    opt("Which questions of one asker are linked, earlier to later."),
+    opt("Which questions of the same asker get an edge, earlier to later."),
 ]
-Tau = Annotated[float, opt("With all-pairs: least number of days between two linked questions.")]
-TestShare = Annotated[float, opt("Share of the questions to test on, from the end.")]
+Tau = Annotated[float, opt("With all-pairs: minimum number of days between two linked questions.")]
+TestShare = Annotated[float, opt("Share of the questions to test on: the latest ones.")]
 Text = Annotated[
     str,
     opt(
@@ -137,7 +137,9 @@ def evaluate(
         default="quick",
     ),
     test_share: TestShare = 0.2,
-    split: datetime.datetime | None = opt("Date of the split instead.", formats=["%Y-%m-%d"]),
+    split: datetime.datetime | None = opt(
+        "Date of the split, instead of --test-share.", formats=["%Y-%m-%d"]
+    ),
     active_days: float | None = opt(
         "Rank only people who answered in this many days.", show_default="ever"
     ),

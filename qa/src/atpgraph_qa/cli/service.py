@@ -100,27 +100,18 @@ def require() -> None:
         raise MissingDependencyError(package, "serve", "The service", "atpgraph-qa") from None
 
 
-def _warn_of_age(out: Session, last_ms: int) -> None:
-    """Warn that the newest post is old, so that hardly anybody may be asked."""
-    import time
-
-    from atpgraph_qa.data.site import DAY_MS
-
-    days = (1000 * time.time() - last_ms) / DAY_MS
-    if days > 30:
-        out.note(
-            f"the newest post known is {days:,.0f} days old, and people who have not answered for "
-            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
-        )
-
-
 def _serve(out: Session, settings: Settings, model: Path | None) -> None:
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
 
     bound = listen(settings.server.host, settings.server.port)
     service = Service(settings, model)
-    _warn_of_age(out, service.engine.last_post_ms)
+    days = service.engine.days_behind()
+    if days > 30:
+        out.note(
+            f"the newest known post is {days:,.0f} days old, and people who have not answered for "
+            "policy.inactive_days are not asked: train on a newer dump, or raise that setting"
+        )
     serve(service, bound, lambda: _announce(out, address_of(bound), service.first_token))
 
 

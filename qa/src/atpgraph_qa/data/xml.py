@@ -102,8 +102,8 @@ class RowBlocks:
         start = prolog.end() if prolog else 0
         if pending[start : start + 9].upper() == b"<!DOCTYPE":
             raise InputError(
-                f"{self.name} declares a document type; a dump has none, and entities of "
-                "unknown files are not expanded. Remove the declaration if you trust the file."
+                f"{self.name} declares a document type; dumps have none, and its entities are "
+                "not expanded. Remove the declaration if you trust the file."
             )
         root = _ROOT.match(pending, start)
         if root is None and not final and len(pending) < LARGEST_PROLOG + self._block_bytes:
@@ -207,8 +207,7 @@ class Rows:
                 self.broken.append(why)
 
     def _add(self, piece: bytes) -> str:
-        """Add all rows of a piece or none; return the reason, without rows, since they hold
-        names."""
+        """Add all rows of a piece or none; the reason returned does not quote them (names)."""
         try:
             root = etree.fromstring(b"<rows>" + piece + b"</rows>", self._parser)
         except etree.XMLSyntaxError as error:

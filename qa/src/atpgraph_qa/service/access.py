@@ -22,7 +22,7 @@ from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tokens import Token
 
-_KNOWN_S = 30.0  # how long a token is known without asking the database
+_KNOWN_S = 30.0  # how long a token is cached
 _BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 
 
@@ -132,7 +132,7 @@ async def check_token(request: Request, scope: str) -> None:
         needed = "Send a token: Authorization: Bearer …"
         raise ProblemError(401, needed, {"WWW-Authenticate": "Bearer"})
     token = auth.known(secret)
-    if token is None:  # the database is asked off the event loop
+    if token is None:  # the database query must not block the event loop
         token = await run_in_threadpool(auth.look_up, secret, client_of(request))
     admit(request, token, scope)
 

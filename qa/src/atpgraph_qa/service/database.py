@@ -104,7 +104,7 @@ class Database:
             yield connection
 
     def serialize(self, connection: Connection) -> None:
-        """Make sequence numbers appear in the order in which transactions end."""
+        """Make sequence numbers follow the order in which transactions are committed."""
         if not self.is_sqlite:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
 
@@ -132,10 +132,10 @@ class Database:
         return known[-1][0]
 
     def take_charge(self) -> None:
-        """Become the one process that acts, or raise an error if another one is.
+        """Become the process that acts on the database, or raise an error if there is one.
 
-        A lock keeps out a second process; the epoch keeps out a first one that lost its lock and
-        did not notice: it is checked in every transaction that acts.
+        A lock excludes a second process. The epoch, which is checked in every acting transaction,
+        excludes a process that lost its lock without noticing.
         """
         if self.is_sqlite:
             self._held = _file_lock(self.file.with_suffix(".lock"))
@@ -189,7 +189,7 @@ def migrations() -> list[tuple[int, str]]:
 
 
 def make_private(path: Path) -> None:
-    """Deny other users of this machine access to a file, or to a folder and its content."""
+    """Make a file, or a folder with its content, private to this user."""
     for each in (path, *path.rglob("*")):
         with contextlib.suppress(OSError):  # another system, or a file of somebody else
             each.chmod(0o700 if each.is_dir() else 0o600)
@@ -228,13 +228,13 @@ def _file_lock(path: Path) -> int:
 
 @contextlib.contextmanager
 def _gone() -> Iterator[None]:
-    """Tell a database that does not answer from a query that is wrong."""
+    """Raise DatabaseGoneError if the database does not answer; leave other errors alone."""
     try:
         yield
     except PoolTimeout as error:
         raise DatabaseGoneError(503, "The database is busy.", wait=5) from error
     except DBAPIError as error:
-        # SQLite says "operational" of a wrong statement, too.
+        # SQLite raises OperationalError for a wrong statement, too.
         wrong = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
         if error.connection_invalidated or (isinstance(error, OperationalError) and not wrong):
             raise DatabaseGoneError(503, "The database does not answer.", wait=5) from error

@@ -1,4 +1,4 @@
-"""A simulated community with live traffic, so that a visitor sees the service at work."""
+"""A simulated community with live traffic, which shows the service at work."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from atpgraph_qa.simulation.texts import make_topics, write_texts
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked
 
 USERS, QUESTIONS, TOPICS, YEARS = 120, 600, 5, 1.0
-PAST_DAYS, PAST = 14, 160  # questions that came in before the visitor
+PAST_DAYS, PAST = 14, 160  # days and questions that `fill_past` plays
 _FIRST_USER = 2  # as in the dumps of simulated communities
 _FIRST_ID = 1_000_000  # of posts that are not in the dump
 
 
 def make_community() -> Community:
-    """Return the community of the demonstration, whose last post was before the past to play."""
+    """Return a community whose last post is older than the questions that `fill_past` plays."""
     made = simulate_community(USERS, QUESTIONS, n_topics=TOPICS, years=YEARS, random_state=0)
     later = now_ms() - (PAST_DAYS + 1) * DAY_MS - int(max(made.asked_ms[-1], *made.answered_ms))
     names = ("registered_ms", "asked_ms", "answered_ms", "bounty_ms")
@@ -39,7 +39,7 @@ def make_community() -> Community:
 
 
 def train(folder: Path, community: Community) -> Path:
-    """Return the model of a community, made at the first time."""
+    """Return the model of a community; train it the first time."""
     model = folder / "model"
     if not model.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,10 +50,10 @@ def train(folder: Path, community: Community) -> Path:
 
 
 def live(community: Community) -> Iterator[list[Event]]:
-    """Yield a question, its answers and the acceptance, again and again.
+    """Yield the events of one question after the other, without end.
 
-    The same people ask and answer about the same topics as in the history, in other words and under
-    new ids. Times are 0; whoever plays the events says when.
+    The same people ask and answer about the same topics as in the history, with new texts and ids.
+    The caller sets the times, which are 0.
     """
     for turn in itertools.count(1):
         base, rng = turn * _FIRST_ID, generator(turn)
@@ -71,7 +71,7 @@ def live(community: Community) -> Iterator[list[Event]]:
 
 
 def fill_past(service: Service, community: Community) -> None:
-    """Play two weeks of questions, as if the service had been there."""
+    """Play two weeks of questions, as if the service had run then."""
     now, engine = service.clock(), service.engine
     if engine.seq:
         return
@@ -93,7 +93,7 @@ def fill_past(service: Service, community: Community) -> None:
 
 
 class Traffic(threading.Thread):
-    """Plays the rest of the community; what was played before the last stop is over at once."""
+    """Plays further questions; those that were played before the last stop are skipped."""
 
     def __init__(self, service: Service, community: Community, pace_s: float) -> None:
         super().__init__(name="atp-demo", daemon=True)

@@ -34,8 +34,8 @@ from atpgraph_qa.advisor.suggest import Suggestions
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import events, outbox, suggestions, tables
 from atpgraph_qa.service.database import Database
-from atpgraph_qa.service.events import Closed, Edited, Event, ForgottenPeople, Reopened, Stored
-from atpgraph_qa.service.forget import erase_question_rows, erase_questions
+from atpgraph_qa.service.events import Arrival, Closed, Edited, Event, ForgottenPeople
+from atpgraph_qa.service.forget import erase_questions, erase_texts
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.tables import get_meta, put_meta
@@ -46,11 +46,11 @@ from atpgraph_qa.timeline.query import Query, Question
 LOG = logging.getLogger("atpgraph.serve")
 APPLIED, CALIBRATED = "applied_seq", "calibrated_day"
 LEAST_OUTCOMES = 200  # people suggested before confidence is corrected
-BATCH = 200  # how many events are read at once
+BATCH = 200  # events read at once
 BASELINE_DAYS = 30
 _WAIT_S = 0.25  # events wait no longer than this for callers
 T = TypeVar("T")
-Asks = list[tuple[int, int]]  # people and when they were asked, for the log in memory
+Asks = list[tuple[int, int]]  # people and when they were asked
 Work = Callable[[Connection], Asks]
 
 
@@ -112,7 +112,7 @@ class Advice:
 
 
 class _Recorder(Dispatcher):
-    """A dispatcher that keeps what it was given and what it chose."""
+    """A dispatcher that keeps its input and its choice."""
 
     seen: tuple[Query, Int64Array, Float64Array, Choice] | None = None
 
@@ -139,7 +139,7 @@ class Engine:
         self.model = ""
         self.seq = 0
         self.waiting = 0
-        # Computes what an event causes before the transaction that stores it; see Suggester.
+        # Set by the Suggester: computes the suggestion before the transaction that stores it.
         self.prepare: Callable[[Event, Advisor], Work | None] = lambda event, advisor: None
         with database.write() as connection:
             self.forgotten_people = ForgottenPeople(connection, Path(settings.store.folder))
@@ -205,7 +205,7 @@ class Engine:
                 self.exchange(before.later(midnight), Advisor.later, midnight)
 
     def go_on_from(self, merged: Advisor, seq: int) -> None:
-        """Continue with an advisor whose indexes have the events up to a number."""
+        """Continue with an advisor whose indexes contain the events up to a number."""
         with self.lock:
             now = self.current()
             if merged.history.records is now.history.records:
@@ -216,7 +216,7 @@ class Engine:
     def exchange(
         self, advisor: Advisor, function: Callable[..., Advisor] | None = None, *arguments: Any
     ) -> None:
-        """Switch to another advisor: the result of a function of the current one, or a new one."""
+        """Replace the advisor by a function of the current one, or by a new one."""
         if advisor.week_ms != self.current().week_ms:
             advisor.warm_up()  # here, not when the next caller asks
         if self.readers is not None and advisor is not self.advisor:
@@ -312,14 +312,14 @@ class Engine:
             pairs = zip(people[looked].tolist(), sure.tolist(), strict=True)
             ranking = [{"person": person, "confidence": value} for person, value in pairs]
         decisions = choice.decisions
-        if found.abstains:  # nobody is asked, so nobody has a place
+        if found.abstains:  # nobody is asked
             decisions = tuple(decision for decision in decisions if decision.rule != "asked")
             if not found.people and decisions:
                 found = replace(found, abstains=_nobody(decisions))
         baseline = most_active(query, rules.candidates) if keep else []
         return Advice(found, decisions, ranking, baseline, self.model)
 
-    def append(self, arrivals: Sequence[events.Arrival]) -> list[int | None]:
+    def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
         for arrival in arrivals:
             if arrival.event.at_ms > self.clock() + DAY_MS:
@@ -348,7 +348,7 @@ class Engine:
                 self._apply(part)
             return len(rows)
 
-    def _apply(self, rows: Sequence[Stored]) -> None:
+    def _apply(self, rows: Sequence[Arrival]) -> None:
         before = self.current()
         advisor, refused, change = self._observed(before, rows)
         work = None if refused else self.prepare(rows[0].event, before)
@@ -370,11 +370,11 @@ class Engine:
             LOG.info("event refused", extra={"facts": {"seq": seq}})
 
     def _observed(
-        self, advisor: Advisor, rows: Sequence[Stored]
+        self, advisor: Advisor, rows: Sequence[Arrival]
     ) -> tuple[Advisor, dict[int, str], tuple[Any, ...]]:
-        """Return the advisor after some events, which of them changed nothing, and the change."""
+        """Return the advisor after some events, why some were refused, and how it changed."""
         first = rows[0].event
-        if isinstance(first, (Edited, Closed, Reopened)):
+        if isinstance(first, events.TopicChange):
             place = advisor.history.records.question_at(first.question)
             if place < 0:
                 return advisor, {rows[0].seq: "its question is not known"}, ()
@@ -402,7 +402,7 @@ class Engine:
             put_meta(connection, CALIBRATED, today + 1)
             self.advisor = self.current().recalibrate(stated, happened)
 
-    def _project(self, connection: Connection, row: Stored) -> None:
+    def _project(self, connection: Connection, row: Arrival) -> None:
         """Store what pages and reports need to know of an event."""
         event, now = row.event, self.clock()
         match event:
@@ -427,8 +427,8 @@ class Engine:
                 outbox.cancel(connection, event.question)
                 tables.change(connection, tables.questions, event.question, closed_ms=event.at_ms)
                 if event.deleted:
-                    erase_question_rows(connection, event.question)
-            case Reopened():
+                    erase_texts(connection, [event.question])
+            case events.Reopened():
                 tables.change(connection, tables.questions, event.question, closed_ms=None)
 
     def dated_ahead(self) -> str:
@@ -447,7 +447,7 @@ class Engine:
 
     @property
     def last_post_ms(self) -> int:
-        """When the newest post was made that the service knows."""
+        """The date of the newest known post."""
         return _last_post(self.current())
 
 
@@ -506,17 +506,18 @@ def _in_order(given: Sequence[Event], last_ms: int) -> list[Event]:
     return result
 
 
-def _parts(rows: Sequence[Stored], *, together: bool = False) -> list[list[Stored]]:
+def _parts(rows: Sequence[Arrival], *, together: bool = False) -> list[list[Arrival]]:
     """Split events into parts that are applied at once.
 
     Changes of a question are applied alone. So are questions unless `together`, because each is
     routed by what was known before.
     """
-    parts: list[list[Stored]] = []
+    parts: list[list[Arrival]] = []
     alone_before = True
     for row in rows:
-        alone = isinstance(row.event, (Edited, Closed, Reopened))
-        alone = alone or (isinstance(row.event, Asked) and not together)
+        alone = isinstance(
+            row.event, events.TopicChange if together else events.TopicChange | Asked
+        )
         if alone or alone_before:
             parts.append([row])
         else:

@@ -67,15 +67,16 @@ _NAMES = {made: name for name, made in KINDS.items()}
 
 @dataclass(frozen=True)
 class Arrival:
-    """An event as it comes in.
+    """An event with its name, which is the same when it arrives again or in another way.
 
-    Its name is the same when it arrives again or in another way. The origin of a question says
-    where it is: ``url`` for people, and what the adapter of its source needs.
+    The origin of a question says where it is: ``url`` for people, and what the adapter of its
+    source needs.
     """
 
     name: str
     event: Event
     origin: dict[str, str] = field(default_factory=dict)
+    seq: int = 0  # once it is stored
 
     @classmethod
     def of(cls, event: Event, mark: str = "", origin: dict[str, str] | None = None) -> Arrival:
@@ -98,15 +99,6 @@ class Arrival:
         return cls(name, event, origin or {})
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An event of the table."""
-
-    seq: int
-    event: Event
-    origin: dict[str, str]
-
-
 def append(
     database: Database, connection: Connection, arrivals: Sequence[Arrival], now_ms: int
 ) -> list[int | None]:
@@ -127,13 +119,12 @@ def append(
     return result
 
 
-def after(connection: Connection, seq: int, limit: int, until: int | None = None) -> list[Stored]:
+def after(connection: Connection, seq: int, limit: int, until: int = 2**62) -> list[Arrival]:
     """Return events after a sequence number that were not refused, in order."""
-    query = select(db.events).where(db.events.c.seq > seq, db.events.c.refused.is_(None))
-    if until is not None:
-        query = query.where(db.events.c.seq <= until)
-    rows = connection.execute(query.order_by(db.events.c.seq).limit(limit))
-    return [Stored(row.seq, KINDS[row.kind](**row.payload), row.origin) for row in rows]
+    t = db.events.c
+    query = select(db.events).where(t.seq > seq, t.seq <= until, t.refused.is_(None))
+    rows = connection.execute(query.order_by(t.seq).limit(limit))
+    return [Arrival(r.name, KINDS[r.kind](**r.payload), r.origin, r.seq) for r in rows]
 
 
 def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> None:

@@ -93,7 +93,7 @@ class Snapshots:
         return new >= store.snapshot_events or (new > 0 and passed)
 
     def write(self) -> Path:
-        """Write the advisor as it is, then remove older snapshots."""
+        """Write the current advisor, then remove older snapshots."""
         with self.writing:
             with self.engine.lock:
                 advisor, model, seq = self.engine.current(), self.engine.model, self.engine.seq
@@ -128,7 +128,7 @@ _DAMAGE = (
 
 
 class _SnapshotGoneError(Exception):
-    """The service has written another snapshot meanwhile."""
+    """The service has replaced the snapshot meanwhile."""
 
 
 def backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
@@ -172,7 +172,7 @@ def _backup(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def restore(settings: Settings, file: str | os.PathLike[str]) -> dict[str, int]:
-    """Fill an empty database and the work folder from a backup; return how many rows by table."""
+    """Restore a backup to an empty database and the work folder; return how many rows by table."""
     try:
         archive = zipfile.ZipFile(file)
         head = dict(json.loads(archive.read("backup.json")))

@@ -63,7 +63,7 @@ def enqueue(
 
 
 def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: int) -> str:
-    """Record an attempt; return the new state: sent, waiting (for another attempt) or dead."""
+    """Record an attempt; return the new state: sent, waiting (to be sent again) or dead."""
     state, next_ms = "sent", now_ms
     if outcome.error and outcome.again and message.attempts < len(BACKOFF):
         state, next_ms = "waiting", now_ms + 1000 * BACKOFF[message.attempts]
@@ -84,7 +84,7 @@ def settle(connection: Connection, message: Message, outcome: Outcome, now_ms: i
 
 
 def cancel(connection: Connection, question: int) -> None:
-    """Stop messages about a question that needs no answer any more."""
+    """Cancel the waiting messages about a question."""
     about = select(_made.c.id).where(_made.c.question == question)
     which = _messages.c.suggestion.in_(about) & (_messages.c.state == "waiting")
     change(connection, _messages, which, state="cancelled")
@@ -101,7 +101,7 @@ def redeliver(connection: Connection, message: str, now_ms: int) -> bool:
 
 
 def list_messages(connection: Connection, limit: int = 100) -> list[Row]:
-    """Return the newest messages with their last attempt, without what is in them."""
+    """Return the newest messages with their last attempt, without their content."""
     wanted = [column for column in _messages.c if column.name != "payload"]
     found = find(connection, select(*wanted).order_by(_messages.c.created_ms.desc()).limit(limit))
     t = tables.deliveries.c
@@ -139,8 +139,8 @@ def checked_address(
 ) -> tuple[str, str, int]:
     """Return address, host and port of a URL, or raise an error if it is private.
 
-    The caller connects to the address that was checked, not to the name, which may mean another
-    one a moment later: a webhook must not reach what only this machine can reach.
+    The caller connects to the checked address, because the name may resolve to another one a moment
+    later: a webhook must not reach what only this machine can reach.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -249,7 +249,7 @@ class Sender:
             async with asyncio.timeout(self.settings.deliver.timeout_seconds):
                 status = await self._send(call)
         except TimeoutError:
-            # It may have arrived: only a receiver that knows repetitions gets it again.
+            # It may have arrived, so send it again only if the receiver recognizes that.
             return Outcome(None, "No answer in time.", again=adapter.repeatable)
         except httpx.ConnectError:
             return Outcome(None, "No connection.", again=True)
@@ -274,7 +274,7 @@ class Sender:
         literal = f"[{address}]" if ":" in address else address
         url = urlunsplit((parts.scheme, f"{literal}:{port}", parts.path, parts.query, ""))
         headers = {**call.headers, "host": parts.netloc.rpartition("@")[2]}
-        # To the address that was checked; the name still has to fit the certificate.
+        # Connect to the checked address; the certificate must still match the name.
         async with (
             httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=None) as client,
             client.stream(

@@ -10,7 +10,8 @@ from functools import wraps
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from anyio import from_thread
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -22,7 +23,7 @@ from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.access import admit, client_of, service_of
 from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
 from atpgraph_qa.service.render import HEADERS, figures, render, static
-from atpgraph_qa.service.routes import Cursor, MessageId, PersonId, RowId
+from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
@@ -38,7 +39,6 @@ FILTERS = {
 }
 router = APIRouter(include_in_schema=False)
 OPT_OUT = Token(0, "opt-out link", frozenset())
-Find = Annotated[str, Query(max_length=100)]
 
 
 def logged_in(request: Request) -> Token:
@@ -60,6 +60,7 @@ class Visit:
     form: dict[str, str] = field(default_factory=dict)
     status: int = 200
     wrong: str = ""
+    made: str = ""  # a new token, to be shown
 
     def text(self, name: str) -> str:
         """Return a field of the form."""
@@ -93,7 +94,7 @@ class Visit:
 
 
 def _visitor(scope: str) -> Any:
-    """Return a dependency that returns the visit of somebody with a scope, if one is needed."""
+    """Return a dependency for the visit of a token with a scope; of anybody without one."""
 
     async def checked(request: Request) -> Visit:
         visit = Visit(request, service_of(request))
@@ -127,8 +128,6 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
                 return action(visit, **more)
             except (ValidationError, InputError, ProblemError) as error:
                 found = as_problem(error)
-                if found.status not in (409, 422):
-                    raise
                 said = found.detail.rstrip(".").replace("_", " ")
                 visit.status, visit.wrong = found.status, f"{said[:1].upper()}{said[1:]}."
                 return page(visit, **more)
@@ -152,15 +151,12 @@ def login_page(visit: Guest) -> Response:
 
 
 @router.post("/login")
+@keeps_typed(login_page)
 def login(visit: Guest) -> Response:
     """Exchange a token for a cookie."""
     service, request = visit.service, visit.request
-    try:
-        token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
-        admit(request, token, "read")
-    except ProblemError as error:
-        visit.status, visit.wrong = error.status, error.detail
-        return visit.show("login.html")
+    token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
+    admit(request, token, "read")
     seconds = round(service.settings.limits.session_hours * 3600)
     until = service.clock() + 1000 * seconds
     with service.database.write() as connection:
@@ -338,31 +334,21 @@ def try_page(visit: Router) -> Response:
 
 
 @router.post("/try")
-async def try_question(visit: Router) -> Response:
-    advice = None
-    try:
-        texts = {name: visit.form.get(name, "") for name in ("title", "body")}
-        given = schemas.RouteIn.model_validate({**texts, "tags": visit.listed("tags")})
-        advice = await routes.route(visit.service, given)
-    except ValidationError:
-        visit.wrong = "The question is too long."
-    except ProblemError as error:
-        visit.wrong = error.detail
-    visit.status = 422 if visit.wrong else 200
+@keeps_typed(try_page)
+def try_question(visit: Router) -> Response:
+    texts = {name: visit.form.get(name, "") for name in ("title", "body")}
+    given = schemas.RouteIn.model_validate({**texts, "tags": visit.listed("tags")})
+    advice = from_thread.run(routes.route, visit.service, given)
     return visit.show("try.html", advice=advice, typed=visit.form)
 
 
 @router.get("/settings")
 def settings_page(visit: Admin) -> Response:
-    return _settings(visit)
-
-
-def _settings(visit: Visit, made: str = "") -> Response:
     """Show mode, settings, tokens, messages, models, and who did what."""
     service = visit.service
     found, sent = routes.get_models(service), routes.get_messages(service)
     values = {
-        "settings": service.settings.shown(), "made": made, "scopes": SCOPES,
+        "settings": service.settings.shown(), "made": visit.made, "scopes": SCOPES,
         "help": {f"{part}.{name}": about.description
                  for part, name, about, _ in service.settings.items()},
         "tokens": routes.list_tokens(service), "off": sent.switched_off,
@@ -373,7 +359,7 @@ def _settings(visit: Visit, made: str = "") -> Response:
 
 
 @router.post("/settings/mode")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def switch_mode(visit: Admin) -> Response:
     given = schemas.ModeIn.model_validate({"mode": visit.form.get("mode")})
     routes.set_mode(visit.service, given, visit.who)
@@ -381,19 +367,20 @@ def switch_mode(visit: Admin) -> Response:
 
 
 @router.post("/settings/retrain")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def retrain(visit: Admin) -> Response:
     routes.retrain(visit.service, visit.who)
     return back("/settings", "learning")
 
 
 @router.post("/settings/tokens")
-@keeps_typed(_settings)
+@keeps_typed(settings_page)
 def make_token(visit: Admin) -> Response:
     """Make a token, shown once."""
     values = {"name": visit.text("name"), "scopes": [visit.text("scope")]}
     given = schemas.TokenIn.model_validate(values)
-    return _settings(visit, routes.new_token(visit.service, given, visit.who).token)
+    visit.made = routes.new_token(visit.service, given, visit.who).token
+    return settings_page(visit)
 
 
 @router.post("/settings/tokens/{number}/revoke")

@@ -29,6 +29,7 @@ RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
 MessageId = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str, Query(pattern="^[0-9]{0,16}$", description="As a page gave it.")]
+Find = Annotated[str, Query(max_length=100)]
 Filter = Annotated[int | None, Query(ge=0, le=schemas.MOST)]
 Once = Annotated[
     str, Header(alias="Idempotency-Key", max_length=200,
@@ -108,9 +109,8 @@ def as_id(text: str) -> int | None:
 
 @may_read.get("/v1/people", tags=["people"])
 def people(
-    service: Serving, limit: Limit = 50, cursor: Cursor = "",
-    find: Annotated[str, Query(max_length=100)] = "",
-) -> schemas.Page[PersonOut]:  # fmt: skip
+    service: Serving, limit: Limit = 50, cursor: Cursor = "", find: Find = ""
+) -> schemas.Page[PersonOut]:
     """List people who were asked or have settings, by id; with `find`, whose name or id matches."""
     engine, further = service.engine, ""
     wanted = find.strip().lstrip("@")

@@ -40,7 +40,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS")
 _SAFE = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),  # with none at all, our own forms would be strangers
+    (b"referrer-policy", b"same-origin"),  # without a referrer, our own forms would look foreign
     (b"cache-control", b"no-store"),
 ]
 

@@ -18,12 +18,12 @@ from atpgraph_qa.service.settings import Mode, Url, checked
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
-MOST = 2**53 - 1  # what JavaScript counts exactly
+MOST = 2**53 - 1  # the largest integer that JavaScript represents exactly
 _FIRST, _LAST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def printable(text: str) -> str:
-    """Return a text without NUL and half surrogates, which databases refuse."""
+    """Return a text without NUL and lone surrogates, which databases reject."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
@@ -34,7 +34,7 @@ def _in_range(moment: datetime) -> datetime:
     return moment
 
 
-# Limits hold before a text is cleaned, which may make it shorter.
+# Limits apply before a text is cleaned, which may shorten it.
 Clean = AfterValidator(printable)
 Id = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 Title = Annotated[str, Field(max_length=500), Clean]
@@ -209,7 +209,7 @@ class AskIn(_In):
 
 
 class ModeIn(_In):
-    """Whether people are asked."""
+    """The mode: who is asked, and when."""
 
     model_config = _example(mode="approve")
     mode: Mode
@@ -344,7 +344,7 @@ class KnownTokenOut(BaseModel):
 
 
 class HookOut(BaseModel):
-    """What a hook contained."""
+    """How much of a hook was new."""
 
     events: int = 0
     duplicates: int = 0

@@ -1,4 +1,4 @@
-"""The service as a whole: start, background work, stop."""
+"""The service: start, background work, stop."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from atpgraph_qa.service.training import Trainer
 from atpgraph_qa.timeline.events import Asked
 
 LOG = logging.getLogger("atpgraph.serve")
-_GATHER_S = 0.2  # ten events applied together cost about as much as one
+_GATHER_S = 0.2  # ten events applied together take about as long as one
 
 
 class Service:
-    """Everything that runs in one process.
+    """All parts of the service that run in one process.
 
     The first start needs a trained model. `clock` returns the time in milliseconds, `resolver` the
     addresses of a host and port, for what goes out.
@@ -62,7 +62,7 @@ class Service:
             self.suggester = Suggester(self.engine)
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
-            self.engine.current().warm_up()  # ready means that the first route need not wait
+            self.engine.current().warm_up()  # so that the first route does not wait
             self.sender = Sender(self.database, settings, clock, resolver)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots)
@@ -72,7 +72,7 @@ class Service:
         self.ready = True
 
     def _first_token(self) -> None:
-        """Make a token for everything if there never was one, revoked or not."""
+        """Make an admin token unless there ever was one."""
         with self.database.write() as connection:
             admin = tables.tokens.c.scopes.contains("admin")
             if tables.find_one(connection, tables.tokens, admin) is None:
@@ -96,7 +96,7 @@ class Service:
         return self.engine.apply()
 
     def _loop(self, name: str, work: Callable[[], int], pause: float) -> None:
-        """Do some work again and again; rest only when there was none."""
+        """Repeat some work; pause only when there was none."""
         gone = False
         waiter = self.engine.new_events if name == "apply" else self._stop
         while not self._stop.is_set():
@@ -123,12 +123,12 @@ class Service:
                     waiter.wait(pause)
 
     def apply_all(self) -> None:
-        """Apply at once what the thread would apply: for tests, and before stopping."""
+        """Apply all stored events now."""
         while self.engine.apply():
             pass
 
     def run_maintenance(self) -> int:
-        """Do what has to be done now and then."""
+        """Do the periodic work."""
         self.engine.let_time_pass()
         self.release_waiting_topics()
         self.suggester.escalate()
@@ -161,7 +161,7 @@ class Service:
         self.database.close()
 
     def receive(self, incoming: Incoming) -> HookOut:
-        """Store what a hook said; return how much of it was new."""
+        """Store the content of a hook; return how much of it was new."""
         with self.database.read() as connection:
             if incoming.once and tables.find_one(connection, tables.seen, incoming.once):
                 return HookOut(duplicates=1)
@@ -175,7 +175,9 @@ class Service:
         for user in incoming.forget:
             self.forget(user, "the site")
         said = [self.suggester.feedback(*verdict) for verdict in incoming.verdicts]
-        with self.database.write() as connection:  # last: what failed half way may come again
+        with (
+            self.database.write() as connection
+        ):  # last, so that a hook that failed half way may be sent again
             tables.is_new(connection, incoming.once, self.clock(), incoming.once_for_good)
         return HookOut(
             events=sum(number is not None for number in numbers),
@@ -201,7 +203,7 @@ class Service:
         return []
 
     def release_waiting_topics(self) -> None:
-        """Take questions whose other part did not come as they are."""
+        """Store questions whose other part did not come in time."""
         limit = self.clock() - round(1000 * self.settings.hooks.discourse_wait_seconds)
         parts = tables.topic_parts
         with self.database.read() as connection:

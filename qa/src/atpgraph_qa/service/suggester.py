@@ -21,7 +21,7 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Asked
 from atpgraph_qa.timeline.query import Question
 
-MODERATORS = ("slack",)  # adapters that tell moderators; the others ask people
+MODERATORS = ("slack",)  # adapters that inform moderators; the others ask people
 
 
 class Suggester:
@@ -295,6 +295,6 @@ class Suggester:
 
 
 def _question(row: Row) -> Question:
-    """Return the question of a row, or of an event's values, for routing."""
+    """Return the question to rank for a row or the values of an event."""
     asker = NOBODY if row["asker"] is None else row["asker"]
     return Question(row["title"], row["body"], row["tags"], asker, id=row["id"])

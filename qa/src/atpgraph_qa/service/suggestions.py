@@ -15,7 +15,7 @@ from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Answered
 
 OPEN = ("proposed", "delivered", "accepted", "declined", "reassigned")
-# Edges of confidence between which people are counted, to compare it with what happened.
+# Edges of the bins of confidence, for its calibration.
 BINS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 _ABOUT = ("title", "tags", "asker", "asked_ms", "answers", "answered_ms", "body", "origin",
           "closed_ms")  # fmt: skip
@@ -77,7 +77,7 @@ def list_suggestions(
         newer = select(later.c.id).where(later.c.question == t.question, later.c.round > t.round)
         query = query.where(~newer.exists())
     if person is not None:
-        # Lists are JSON with one form, so that a person is found by what surrounds their id.
+        # The JSON of lists has one form, so this text occurs only where the person is listed.
         named = type_coerce(t.people, Text).contains(f'{{"user": {person},', autoescape=True)
         query = query.where(or_(named, t.outcome == person))
     rows = _select(connection, query)
@@ -97,7 +97,7 @@ def end_suggestions(connection: Connection, which: Any, state: str, now_ms: int)
 
 
 def resolve(connection: Connection, question: int, person: int | None, now_ms: int) -> None:
-    """Somebody answered: close the suggestions of a question, and note where that person stood."""
+    """Close the suggestions of a question that was answered, and record the place of the person."""
     for row in rounds(connection, question):
         if row["round"] == 0:
             _calibrate(connection, row, person)
@@ -141,7 +141,7 @@ def _calibrate(connection: Connection, row: Row, person: int | None) -> None:
 def outcomes(
     connection: Connection, first_day: int, end_day: int
 ) -> tuple[Float64Array, BoolArray]:
-    """Return the stated confidence of people suggested on some days, and whether they answered."""
+    """Return the stated confidence of people suggested on some days, and whether each answered."""
     t = db.calibration.c
     query = select(t.people, t.stated, t.observed).where(t.day >= first_day, t.day < end_day)
     rows = [row for row in connection.execute(query.order_by(t.day, t.shadow, t.bin)) if row.people]
@@ -152,7 +152,7 @@ def outcomes(
 
 
 def fill_reports(connection: Connection) -> None:
-    """Derive what reports count from suggestions of 0.2, which did not keep it."""
+    """Fill the columns for reports, which 0.2 did not have."""
     for row in db.find(connection, select(db.suggestions).order_by(db.suggestions.c.id)):
         values: Row = {"people": row["people"]}
         if row["resolved_ms"] is not None:
@@ -177,7 +177,7 @@ def add_answer(connection: Connection, answer: Answered, person: int | None) -> 
 
 
 def accept_answer(connection: Connection, question: int, answer: int) -> int | None:
-    """Note the accepted answer; return who gave it, None if that is not known."""
+    """Record the accepted answer; return who gave it, None if that is not known."""
     row = db.find_one(connection, db.answers, answer)
     giver: int | None = None if row is None else row["person"]
     db.change(connection, db.questions, question, accepted_answer=answer, accepted_person=giver)

@@ -16,42 +16,27 @@ from atpgraph.errors import InputError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.schemas import printable
 from atpgraph_qa.service.settings import Settings, webhook_key
 from atpgraph_qa.service.tables import Row
 
 TOLERANCE_S = 300
 
 
-Names = Mapping[int, tuple[str, tuple[str, ...] | None]]
+Names = Mapping[int, tuple[str, tuple[str, ...] | None]]  # handle and groups, None if not told
 
 
 @dataclass(frozen=True)
 class Incoming:
-    """The content of a message from a site.
-
-    Attributes
-    ----------
-    topic_parts : sequence
-        New questions in part: a site may send title and tags apart from the text.
-    names : mapping
-        Handle and groups (None if the message does not have them) of users.
-    verdicts : sequence
-        Suggestions, the decisions made about them in another tool, and by whom.
-    forget : sequence of int
-        Users who left the site and want to be forgotten.
-    once : str
-        Identifies a request that must not take effect twice; empty if it may.
-    once_for_good : bool
-        Whether to remember that forever, because the signature does not expire.
-    """
+    """The content of a message from a site."""
 
     events: Sequence[Arrival] = ()
-    topic_parts: Sequence[Arrival] = ()
+    topic_parts: Sequence[Arrival] = ()  # a site may send title and tags apart from the text
     names: Names = field(default_factory=dict)
-    verdicts: Sequence[tuple[int, str, str]] = ()
-    forget: Sequence[int] = ()
-    once: str = ""
-    once_for_good: bool = False
+    verdicts: Sequence[tuple[int, str, str]] = ()  # suggestion, decision in another tool, by whom
+    forget: Sequence[int] = ()  # users who left the site
+    once: str = ""  # digest of a request that must not take effect twice
+    once_for_good: bool = False  # remember it forever, because the signature does not expire
 
 
 @dataclass(frozen=True)
@@ -148,7 +133,7 @@ def verify(secrets: Sequence[str], headers: Mapping[str, str], body: bytes, now_
 
 
 class Given:
-    """An object in JSON that is not trusted: a missing value or a wrong type reads as empty."""
+    """Read an untrusted JSON object: a missing value, or one of the wrong type, counts as empty."""
 
     def __init__(self, values: object, name: str = "") -> None:
         self.values: Row = values if isinstance(values, dict) else {}
@@ -177,9 +162,9 @@ class Given:
         return number
 
     def text(self, name: str) -> str:
-        """Return a text without NUL, which databases refuse."""
+        """Return a text that databases accept."""
         value = self.values.get(name)
-        return value.replace("\0", "")[:100_000] if isinstance(value, str) else ""
+        return printable(value)[:100_000] if isinstance(value, str) else ""
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return names of tags or groups, which sites send as texts or as objects with a name."""

@@ -18,8 +18,8 @@ _STATUS = re.compile(r"topic_(closed_|archived_|visible_)?status_updated")
 class Discourse(base.Adapter):
     """A Discourse forum.
 
-    A question has the number of its topic; an answer that of its post plus a fixed offset, which
-    the import of older topics adds as well.
+    A question has the id of its topic, an answer that of its post plus an offset, which the import
+    of older topics adds, too.
     """
 
     def parse(self, headers: Mapping[str, str], body: bytes, now_ms: int) -> base.Incoming:
@@ -57,7 +57,7 @@ class Discourse(base.Adapter):
         return base.Incoming()
 
     def _wanted(self, given: base.Given, kind: str) -> bool:
-        """Return whether it is public, and of a category to read."""
+        """Return whether a topic or post is public and in a category to read."""
         wanted = self.hooks.discourse_categories
         in_category = not wanted or str(given.number("category_id", 0)) in wanted
         return in_category and given.text(kind) in ("regular", "")
@@ -71,7 +71,7 @@ class Discourse(base.Adapter):
         return Arrival.of(part, origin={"source": "discourse", **url})
 
     def _changed(self, given: base.Given, event: TopicChange) -> base.Incoming:
-        # No time is signed: an old message must not bring back an old state.
+        # The message has no signed time, so an old one must not restore an old state.
         seen = given.digest(type(event).__name__)
         arrival = Arrival.of(event, seen[:32])
         return base.Incoming(events=[arrival], once=seen, once_for_good=True)
@@ -118,13 +118,13 @@ class Discourse(base.Adapter):
         answer = self._answer(post)
         if post.number("post_number") == 1:
             return base.Incoming()
-        # Who liked is not kept: only that a second message is about the same like.
+        # Keep a digest of the user, only to recognize a second message about the same like.
         secret, who = self.hooks.discourse_secret.encode(), str(like.part("user").number("id"))
         mark = hmac.digest(secret, who.encode(), "sha256").hex()[:32]
         return base.Incoming(events=[Arrival.of(Voted(answer, 1, now_ms), f"like:{answer}:{mark}")])
 
     def deliver(self, message: base.Message, now_ms: int) -> base.Call:
-        """Return a private message to the one person of the message, or an assignment."""
+        """Return a private message to one person, or the assignment of the topic."""
         data, out = message.payload["data"], self.out
         person, question = data["people"][0], data["question"]
         if not person.get("handle"):
@@ -145,7 +145,7 @@ class Discourse(base.Adapter):
 
 
 def _named(given: base.Given, user: int) -> base.Names:
-    """Return the name and groups of a user, if they are told."""
+    """Return the name and groups of a user, if the message has them."""
     groups: tuple[str, ...] | None = None
     if isinstance(given.values.get("groups"), list):
         groups = given.names("groups")
