@@ -92,16 +92,8 @@ class CycleBreak:
         dag = self.graph.without_edges(self.removed)
         if not self.reverse:
             return dag
-        loops = self.graph.sources[self.removed] == self.graph.targets[self.removed]
-        turned, weights = self.removed[~loops], None
-        if self.graph.weights is not None and dag.weights is not None:
-            weights = np.concatenate([dag.weights, self.graph.weights[turned]])
-        return DiGraph.from_codes(
-            np.concatenate([dag.sources, self.graph.targets[turned]]),
-            np.concatenate([dag.targets, self.graph.sources[turned]]),
-            self.graph.labels,
-            weights,
-        )
+        proper = self.graph.sources != self.graph.targets
+        return dag.merged(self.graph.keep_edges(self._is_removed & proper).reverse())
 
     @property
     def removed_edges(self) -> list[tuple[Any, Any]]:
@@ -231,11 +223,10 @@ class CycleBreaker:
     def run(self, method: str, *, reverse: bool = False) -> CycleBreak:
         """Break the cycles by one method, or by the one that "auto" stands for here."""
         # An unknown name, or one that cannot do what is requested, is an error before the work.
-        if method != "auto" and self._space.weights is not None and not METHODS[method].weighted:
+        weighted = method == "auto" or METHODS[method].weighted
+        if self._space.weights is not None and not weighted:
             known = ", ".join(name for name in METHODS if METHODS[name].weighted)
             raise InputError(f"The method {method} ignores weights; use one of {known} or auto.")
-        if method != "auto":
-            METHODS[method]
         return interruptible(self._run, method, reverse)
 
     def _run(self, name: str, reverse: bool) -> CycleBreak:

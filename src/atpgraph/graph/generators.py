@@ -104,15 +104,7 @@ def plant_cycles(
     rng = generator(random_state)
     topological, _ = peel(dag)
     start, end = _joined_pairs(dag, k, max_length, topological, rng)
-    weights = None
-    if dag.weights is not None:
-        weights = np.concatenate([dag.weights, np.ones(k)])
-    graph = DiGraph.from_codes(
-        np.concatenate([dag.sources, end]),
-        np.concatenate([dag.targets, start]),
-        dag.labels,
-        weights,
-    )
+    graph = dag.merged(DiGraph.from_codes(end, start, dag.labels))
     return PlantedCycles(graph, np.sort(graph.find_edges(end, start).astype(np.int64)))
 
 
