@@ -120,7 +120,7 @@ def train(
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, facts_table("", payload), hint)
+    out.result(payload, facts_table(output, payload), hint)
 
 
 @app.command()
