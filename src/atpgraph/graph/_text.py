@@ -67,11 +67,7 @@ class TextReader:
     """
 
     def __init__(
-        self,
-        source: Source,
-        budget: int,
-        options: ColumnOptions,
-        text: TextOptions,
+        self, source: Source, budget: int, options: ColumnOptions, text: TextOptions
     ) -> None:
         self.path, self.source, self.edges = source.path, source, EdgeCollector(source.path, budget)
         self.options = options
