@@ -168,7 +168,7 @@ def are_words(ids: Iterable[str]) -> bool:
 
 
 def check_delimiter(delimiter: str | None) -> None:
-    """Refuse what cannot separate fields."""
+    """Raise an InputError for a delimiter that cannot separate fields."""
     if delimiter is not None and (
         len(delimiter) != 1
         or not delimiter.isascii()
