@@ -355,7 +355,7 @@ def break_cycles(
     keep : pairs of labels, a graph, a table, a file, or array of edge indices, optional
         Edges that must stay.
     reverse : bool
-        Reverse the edges in ``dag`` instead of removing them, as layouts of layers want it.
+        Reverse the edges in ``dag`` instead of removing them, as layered layouts need.
     time_limit : float
         Seconds that ``minimum`` may spend on the proof, after the local search.
     random_state : int, Generator or None

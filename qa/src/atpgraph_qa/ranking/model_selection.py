@@ -14,12 +14,7 @@ from functools import partial
 import numpy as np
 
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
-from atpgraph.util.conditional_logit import (
-    Choices,
-    ConditionalLogit,
-    LogitProblem,
-    choice_losses,
-)
+from atpgraph.util.conditional_logit import Choices, ConditionalLogit, LogitProblem, choice_losses
 from atpgraph.util.threads import Workers
 
 FEW = 150
