@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atpgraph.closure import closure_forest, kernel_table
+from atpgraph.closure import closure_forests, kernel_table
 from atpgraph.factorization import nnls as nnls_module
 from atpgraph.factorization._nnls_rows import TILE, Solve
 from atpgraph.factorization.nnls import ImplicitMatrix
@@ -33,10 +33,8 @@ def test_row_update_is_nnls(
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     T = rng.random((dag.n_nodes, k))
     table = kernel_table("log", int(rank.max()))[:, None]
-    for side, matrix, mask in (
-        (ImplicitMatrix.of_rows(closure_forest(dag), rank), M, reach),
-        (ImplicitMatrix.of_columns(closure_forest(dag.reverse()), rank), M.T, reach.T),
-    ):
+    rows, columns = ImplicitMatrix.both(closure_forests(dag), rank)
+    for side, matrix, mask in ((rows, M, reach), (columns, M.T, reach.T)):
         wide = np.pad(T, ((0, 0), (0, -k % TILE)))
         x = np.zeros_like(wide)
         middle = data.draw(st.integers(1, dag.n_nodes - 1))

@@ -30,7 +30,7 @@ _HUBS = 64
 _WORTHWHILE = 0.05  # share of random pairs below which hubs make room for a wider Bloom filter
 _PAIRS = 4096  # random pairs that the choice should decide
 
-_CHUNK = 50_000  # pairs between two looks at Ctrl-C
+_CHUNK = 50_000  # pairs between two checks for Ctrl-C
 
 
 class LabelArrays(NamedTuple):

@@ -1,6 +1,6 @@
 """Exact and sampled paths of an acyclic graph, each found in one sweep over the edges.
 
-A panel tells exactly who reaches 512 nodes. A sketch is a uniform sample of the descendants of
+A panel finds exactly what reaches 512 nodes. A sketch is a uniform sample of the descendants of
 every node: every node gets a random rank, and the sketch of u has the s descendants of lowest rank,
 merged from the sketches of its successors (Cohen's bottom-s sketch). Those are all descendants
 where there are at most s; otherwise the highest rank among them tells how many there are.

@@ -33,14 +33,7 @@ from atpgraph.cycles.scores import TrueSkill, pagerank, spring_positions, truesk
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
 from atpgraph.graph.traversal import peel
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.threads import Workers, checkpoint, result_of
 

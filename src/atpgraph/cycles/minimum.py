@@ -51,19 +51,8 @@ def cheapest_cut(
 ) -> tuple[BoolArray, float]:
     """Return the cheapest set of edges found, and a lower bound on the weight of any such set.
 
-    Parameters
-    ----------
-    core : DiGraph
-        A graph whose edges all lie on cycles.
-    weights : float64 array
-        What removing each edge costs.
-    kept : bool array
-        Edges that must stay; acyclic.
-    removed : bool array
-        A set that breaks all cycles, to improve on.
-    seconds : float
-        Time after which no component is solved any more.
-    rng : Generator
+    All edges of `core` lie on cycles; those of `kept` must stay and are acyclic. `removed` is a set
+    that breaks all cycles, to improve on. After so many seconds no component is solved any more.
     """
     until = time.perf_counter() + seconds
     removed = removed.copy()

@@ -9,6 +9,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -26,10 +27,11 @@ from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import files
 from atpgraph.embedding.fidelity import Calibration, Evaluation, Fidelity, best_zero, evaluate
-from atpgraph.embedding.growth import FoldIn, grown, learn_changes
+from atpgraph.embedding.growth import FoldIn, grown
 from atpgraph.embedding.path_sample import PathSample
 from atpgraph.embedding.ranking import (
     ORDERS,
+    NeighborIndex,
     first_reached,
     listed,
     pair_scores,
@@ -37,13 +39,13 @@ from atpgraph.embedding.ranking import (
     view_of,
 )
 from atpgraph.embedding.settings import Estimator, checked, settle, without_removed
-from atpgraph.embedding.spread import Run, open_run
 from atpgraph.errors import BudgetError, InputError
 from atpgraph.factorization import Descent, Factorization, Options, factorize, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array
+from atpgraph.util.checkpoints import Loop
 from atpgraph.util.checks import unknown_name, whole_number
 from atpgraph.util.frames import KINDS, frame, html_table, ranking_frame
 from atpgraph.util.progress import progress_display, stage
@@ -51,7 +53,7 @@ from atpgraph.util.random import RandomState
 from atpgraph.util.threads import thread_count
 
 if TYPE_CHECKING:
-    from atpgraph.embedding.ranking import NeighborIndex
+    from atpgraph.embedding.spread import Run
 
 log = logging.getLogger(__name__)
 
@@ -217,17 +219,22 @@ class ATP(Estimator):
         given = as_graph(graph)
         if given.weights is not None:
             log.warning("Edge weights are not used: to the embedding an edge is an edge.")
-        with (
-            progress_display() if self.verbose else contextlib.nullcontext(),
-            open_run(work, client, given, params) as run,
-        ):
+        with contextlib.ExitStack() as opened:
+            if self.verbose:
+                opened.enter_context(progress_display())
+            run = None
+            if work is not None or client is not None:
+                from atpgraph.embedding.spread import open_run
+
+                run = opened.enter_context(open_run(work, client, given, params))
             self._fit(given, run)
         return self
 
-    def _fit(self, graph: DiGraph, run: Run) -> None:
+    def _fit(self, graph: DiGraph, run: Run | None) -> None:
         self.timings_ = {}
         with self._timed("cycles"):
-            parts, facts = run.stage("cycles", lambda: self._break_cycles(graph))
+            work = partial(self._break_cycles, graph)
+            parts, facts = work() if run is None else run.folder.stage("cycles", work)
             removed, self.method_ = parts["removed"], str(facts["method"])
             dag = graph.without_edges(removed)
         with self._timed("hierarchy"):
@@ -244,10 +251,7 @@ class ATP(Estimator):
         del fit  # its vectors are twice as large as those that are kept
         self._keep(vectors)
         with self._timed("fidelity"):
-            sample = self._sampled(paths)
-            may_move = self._is_learned and self.source_.shape[1] >= 3
-            self._lower(best_zero(sample, self.source_, self.target_) if may_move else 0.0)
-            self._measure(sample)
+            self._measure(paths, place_zero=True)
 
     def _break_cycles(self, graph: DiGraph) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the edges whose removal breaks the cycles, and the method that chose them."""
@@ -256,7 +260,7 @@ class ATP(Estimator):
         broken = break_cycles(graph, method, random_state=self.random_state)
         return {"removed": broken.removed}, {"method": broken.method}
 
-    def _solve(self, paths: Paths, table: Float64Array, run: Run) -> Factorization:
+    def _solve(self, paths: Paths, table: Float64Array, run: Run | None) -> Factorization:
         """Learn vectors from sampled paths; for the paper's method, factorize M over all paths."""
         n = paths.dag.n_nodes
         learned = self.purpose == "reachability"
@@ -267,14 +271,15 @@ class ATP(Estimator):
         options = Options(
             n_components=self.n_components, regularization=self.settings_.regularization,
             max_iter=self.settings_.max_iter, n_jobs=self.n_jobs, random_state=self.random_state,
-            loop=run.loop(),
+            loop=None if run is None else Loop(run.folder, "vectors"),
         )  # fmt: skip
         if forests is not None:
             weight = self.settings_.zero_weight
             return factorize(forests, paths.levels, table, options, zero_weight=weight)
         drawn = _FEW_ROUNDS if n > _MANY_NODES else {}
         descent = Descent(enough=_ENOUGH if self.max_iter == "auto" else 0.0, **drawn)
-        return fit_panels(paths, table, options, descent=descent, run=run.rows)
+        rows = None if run is None else run.rows
+        return fit_panels(paths, table, options, descent=descent, run=rows)
 
     def _forests(self, paths: Paths) -> tuple[ClosureForest, ClosureForest]:
         """Return all paths, from both ends."""
@@ -309,11 +314,13 @@ class ATP(Estimator):
         if zero:
             self.source_[:, -2] -= zero
 
-    def _sampled(self, paths: Paths) -> PathSample:
+    def _measure(self, paths: Paths, *, place_zero: bool = False) -> Evaluation:
+        """Evaluate the vectors, after placing the zero of their scores if that is asked for."""
         effort = 1.0 if paths.dag.n_nodes <= _MANY_NODES else 0.5
-        return PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
-
-    def _measure(self, sample: PathSample) -> Evaluation:
+        sample = PathSample.of(paths, effort=effort, n_jobs=self.n_jobs)
+        if place_zero:
+            may_move = self._is_learned and self.source_.shape[1] >= 3
+            self._lower(best_zero(sample, self.source_, self.target_) if may_move else 0.0)
         # Vectors of the paper's method are not negative, so no score means "no path" by itself.
         cut = 0.0 if self._is_learned else None
         self._evaluation = found = evaluate(sample, self.source_, self.target_, cut)
@@ -325,7 +332,7 @@ class ATP(Estimator):
     def _evaluated(self) -> Evaluation:
         """Return the evaluation; of a grown model it is made when it is first asked for."""
         if isinstance(self._evaluation, Paths):
-            return self._measure(self._sampled(self._evaluation))
+            return self._measure(self._evaluation)
         return self._evaluation
 
     @property
@@ -428,14 +435,11 @@ class ATP(Estimator):
             )
         model = self if inplace else copy.copy(self)
         started = time.perf_counter()
-        more = grown(self, edges, nodes)
-        paths, table = more.paths, more.table
-        fit = learn_changes(self, more)
-        model.graph_, model.removed_, model.levels_ = more.graph, more.removed, paths.levels
-        model.kernel_table_, model.n_reachable_pairs_ = table, paths.n_pairs
-        model._keep([fit.source, fit.target])
+        graph, removed, paths, model.kernel_table_, vectors = grown(self, edges, nodes)
+        model.graph_, model.removed_, model.levels_ = graph, removed, paths.levels
+        model._evaluation, model.n_reachable_pairs_ = paths, paths.n_pairs
+        model._keep(vectors)
         model._lower(self.zero_)
-        model._evaluation = paths
         model.timings_ = {"growth": time.perf_counter() - started}
         return model
 
@@ -640,8 +644,6 @@ class ATP(Estimator):
         direction : {"targets", "sources"}
             What to look for: what nodes lead to, or what leads to them.
         """
-        from atpgraph.embedding.ranking import NeighborIndex
-
         self._fitted()
         return NeighborIndex(self, direction)
 

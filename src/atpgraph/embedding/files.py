@@ -87,7 +87,7 @@ def _restore(kind: type[M], description: dict[str, Any], arrays: dict[str, AnyAr
     for name in _ARRAYS:
         setattr(model, f"{name}_", arrays[name])
     if model.source_.shape[1] != params["n_components"]:
-        raise ValueError("its vectors have another length than its parameters say")
+        raise ValueError("its vectors do not have the length in its parameters")
     model.levels_ = model.levels_.astype(np.int32)
     model.removed_ = model.removed_.astype(np.int64)
     for name, number in _NUMBERS.items():

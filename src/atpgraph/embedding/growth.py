@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy.optimize import minimize, nnls
 from atpgraph.closure import Paths, collect_paths, kernel_table
 from atpgraph.closure.reachability import Reachability
 from atpgraph.cycles.growing import GrownGraph, grow
-from atpgraph.factorization import Descent, Factorization, Options, Start, fit_panels
+from atpgraph.factorization import Descent, Options, Start, fit_panels
 from atpgraph.graph.convert import as_graph
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.traversal import reachable
@@ -154,9 +156,12 @@ class NnlsRows:
     def __init__(
         self, source: FloatArray, target: FloatArray, zero_weight: float, regularization: float
     ) -> None:
-        self._vectors = source, target
-        self._grams: dict[int, Float64Array] = {}
-        self._zero_weight, self._regularization = zero_weight, regularization
+        self._vectors, self._zero_weight = (source, target), zero_weight
+        self._regularization = regularization
+
+    @cached_property
+    def _grams(self) -> list[Float64Array]:
+        return [wide.T @ wide for wide in (x.astype(np.float64) for x in self._vectors)]
 
     def source(self, columns: IntArray, values: Float64Array) -> FloatArray:
         return self._solve(1, columns, values)
@@ -170,9 +175,6 @@ class NnlsRows:
         k = vectors.shape[1]
         if not len(columns):
             return np.zeros(k, dtype=vectors.dtype)
-        if other not in self._grams:
-            wide = vectors.astype(np.float64)
-            self._grams[other] = wide.T @ wide
         listed = vectors[columns].astype(np.float64)
         matrix = (1.0 - self._zero_weight) * (listed.T @ listed)
         matrix += self._zero_weight * self._grams[other]
@@ -188,57 +190,56 @@ NEW_ROUNDS, ROUNDS = 1, 3  # over the paths of new nodes, then over all paths th
 DESCENT = Descent(passes=3, averaged=0.7, settled=40.0)
 
 
-class Growth(NamedTuple):
-    """Changes that new edges make to a graph."""
+class Grown(NamedTuple):
+    """A model with new edges."""
 
     graph: DiGraph  # the old nodes come first
     removed: Int64Array
     paths: Paths
     table: Float64Array  # f(Δ) up to the new highest level
-    new: Int64Array  # the new nodes
-    changed: tuple[Int64Array, Int64Array]  # nodes with more descendants, more ancestors; new ones
+    vectors: list[FloatArray]
 
 
-def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Growth:
-    """Add edges and nodes to the graph of a model, whose cycles are broken."""
+def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
+    """Add edges and nodes to the graph of a model; learn the vectors of what they change.
+
+    The vectors of new nodes are learned first, on their own: as some among many they would learn
+    little in a few rounds. Then those of all nodes with other paths, or other scores for them.
+    """
     old: DiGraph = model.graph_
     found = grow(old, model.removed_, model.levels_, _as_graph(edges, nodes))
     dag = found.dag
-    sources, targets = _opening(old, model.dag_, found)
-    new = np.arange(old.n_nodes, found.graph.n_nodes)
-    changed = reachable(dag.reverse(), sources), reachable(dag, targets)
     paths = collect_paths(dag, levels(dag), model.n_jobs)
-    # Where the level changed, so did the scores of the paths, even if there are no new ones.
-    moved = np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_)
-    above, below = (np.union1d(each, np.append(moved, new)) for each in changed)
     table, highest = model.kernel_table_, int(paths.levels.max(initial=1))
     if highest > len(table) and model.kernel is None:  # a function that no model file can store
         table = np.pad(table if len(table) > 1 else [0.0, 1.0], (0, highest), "edge")[:highest]
     elif highest > len(table):
         table = kernel_table(model.kernel, highest)
-    return Growth(found.graph, found.removed, paths, table, new, (above, below))
+    new = np.arange(old.n_nodes, found.graph.n_nodes)
+    # Where the level changed, so did the scores of the paths, even if there are no new ones.
+    moved = np.append(np.flatnonzero(paths.levels[: old.n_nodes] != model.levels_), new)
+    sources, targets = _opening(old, model.dag_, found)
+    above = np.union1d(reachable(dag.reverse(), sources), moved)
+    below = np.union1d(reachable(dag, targets), moved)
 
-
-def learn_changes(model: Any, growth: Growth) -> Factorization:
-    """Learn the vectors of new nodes, then of all nodes whose paths changed, in a few rounds.
-
-    New nodes come first, on their own: as some among many they would learn little in so few rounds.
-    """
-    k = model.source_.shape[1]
-    blank = np.zeros((len(growth.new), k), dtype=np.float32)
-    source, target = (np.concatenate([x, blank]) for x in (model.source_, model.target_))
+    blank = np.zeros((len(new), model.source_.shape[1]), dtype=np.float32)
+    vectors = [np.concatenate([x, blank]) for x in (model.source_, model.target_)]
     if model.zero_:
-        source[:, -2] += np.float32(model.zero_)
-    fit = Factorization(source, target, np.zeros(0), 0, model.margin_)
-    for nodes, rounds in (((growth.new, growth.new), NEW_ROUNDS), (growth.changed, ROUNDS)):
-        if any(map(len, nodes)):
-            options = Options(
-                n_components=k, regularization=model.settings_.regularization, max_iter=rounds,
-                n_jobs=model.n_jobs, random_state=model.random_state,
+        vectors[0][:, -2] += np.float32(model.zero_)
+    options = Options(
+        n_components=blank.shape[1], regularization=model.settings_.regularization,
+        n_jobs=model.n_jobs, random_state=model.random_state,
+    )  # fmt: skip
+    # A node whose paths fit as well as those of the first model did has few new ones.
+    descent = replace(DESCENT, fits=model.objective_[-1] if len(model.objective_) else 0.0)
+    for changed, rounds in (((new, new), NEW_ROUNDS), ((above, below), ROUNDS)):
+        if any(map(len, changed)):
+            fit = fit_panels(
+                paths, table, replace(options, max_iter=rounds), descent=descent,
+                start=Start(vectors[0], vectors[1], *changed),
             )  # fmt: skip
-            start = Start(fit.source, fit.target, *nodes)
-            fit = fit_panels(growth.paths, growth.table, options, descent=DESCENT, start=start)
-    return fit
+            vectors = [fit.source, fit.target]
+    return Grown(found.graph, found.removed, paths, table, vectors)
 
 
 def _opening(graph: DiGraph, dag: DiGraph, grown: GrownGraph) -> tuple[Int64Array, Int64Array]:

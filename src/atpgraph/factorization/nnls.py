@@ -64,15 +64,12 @@ class ImplicitMatrix:
     levels: Int32Array  # from 1; they rise from a node to the columns of its row
 
     @classmethod
-    def of_rows(cls, descendants: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
-        """M by its rows."""
-        return cls(descendants, np.ascontiguousarray(levels, dtype=np.int32))
-
-    @classmethod
-    def of_columns(cls, ancestors: ClosureForest, levels: npt.ArrayLike) -> ImplicitMatrix:
-        """M by its columns, that is its transpose: levels count from the other end."""
-        from_below = np.asarray(levels, dtype=np.int32)
-        return cls(ancestors, from_below.max(initial=0) + np.int32(1) - from_below)
+    def both(
+        cls, forests: tuple[ClosureForest, ClosureForest], levels: npt.ArrayLike
+    ) -> tuple[ImplicitMatrix, ImplicitMatrix]:
+        """Return M by its rows and by its columns, whose levels count from the other end."""
+        level = np.ascontiguousarray(levels, dtype=np.int32)
+        return cls(forests[0], level), cls(forests[1], level.max(initial=0) + np.int32(1) - level)
 
     @property
     def n_levels(self) -> int:
@@ -95,12 +92,6 @@ class ImplicitMatrix:
         )  # fmt: skip
         highest_levels(forest, depth)
         return forest, depth
-
-    def moments(self, values: Float64Array) -> tuple[int, float, float]:
-        """Return the number of pairs, and the sums of their weights and of the squares of these."""
-        ones = np.ones(self.forest.n_nodes)
-        sums = [float(self.times(table, ones).sum()) for table in (values, values**2)]
-        return self.forest.n_pairs, sums[0], sums[1]
 
     def times(self, table: Float64Array, x: Float64Array) -> Float64Array:
         """Return the product of this matrix and a vector."""
@@ -181,12 +172,12 @@ def factorize(
     True
     """
     k, penalty, loop = options.n_components, options.regularization, options.loop
-    rows, columns = forests
-    down = ImplicitMatrix.of_rows(rows, levels)
-    up = ImplicitMatrix.of_columns(columns, levels)
+    down, up = ImplicitMatrix.both(forests, levels)
     values = np.asarray(table, dtype=np.float64)[: max(down.n_levels, 1)]
     coefficients = np.ascontiguousarray(values.astype(_KIND)[:, None])
-    n_pairs, total, square = up.moments(values)  # as the objective comes from the columns
+    # By columns, as the objective is summed.
+    ones, n_pairs = np.ones(len(up.levels)), up.forest.n_pairs
+    total, square = (float(up.times(each, ones).sum()) for each in (values, values**2))
     mean = total / max(n_pairs, 1)
 
     rng = generator(options.random_state)
@@ -218,7 +209,7 @@ def factorize(
         while not converged and len(history) < options.max_iter:
             solve(down, T, S)
             fit = solve(up, S, T)
-            lengths = float(rows.sizes @ np.einsum("ij,ij->i", S, S, dtype=float))
+            lengths = float(down.forest.sizes @ np.einsum("ij,ij->i", S, S, dtype=float))
             history.append(square + fit + penalty * lengths)
             progress.advance()
             if len(history) > 1:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atpgraph.errors import BudgetError
+from atpgraph.graph._lookup import insert
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.util.arrays import (
     AnyArray,
@@ -36,7 +37,7 @@ _FULL = 0.7  # share of a table that may be taken
 _FEW = 1 << 16  # up to here tables grow fourfold, then they double
 _STRING_BYTES = 64  # of a Python string and the reference to it, beside its characters
 _PROBED = 1000  # strings that say whether all are likely to be integers
-# What sorting takes: both ends of an edge as they come and sorted, and the weights likewise.
+# Memory of sorting: both ends of each edge before and after it, and the weights likewise.
 _BYTES_PER_EDGE, _BYTES_PER_WEIGHT, _BYTES_PER_NODE = 16, 24, 24
 _LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
 
@@ -111,7 +112,7 @@ class Numbering:
             old, factor = self._slots, 4 if len(self._slots) < _FEW else 2
             self._slots = np.full((factor * len(old), 2), -1, dtype=np.int64)
             shift = np.uint64(65 - len(self._slots).bit_length())
-            _refill(old, self._slots, np.uint64(self._key[0]), shift)
+            insert(old, self._slots, np.uint64(self._key[0]), shift)
             more = int(_FULL * len(self._slots)) - len(self._ends)
             self._ends = np.concatenate([self._ends, np.zeros(more, dtype=np.int64)])
         if self._ends[self._known] + size > len(self._arena):
@@ -140,22 +141,12 @@ class Numbering:
 
 
 class EdgeRows(NamedTuple):
-    """Edges in the order of their file or table, repeats included.
+    """Edges in the order of their file or table, repeats included."""
 
-    Attributes
-    ----------
-    ends : int32 array of shape (m, 2)
-        Node indices.
-    labels : array
-    weights : float64 array, optional
-    types : integer array, optional
-        Type of each edge, a position in `type_names`.
-    """
-
-    ends: Int32Array
+    ends: Int32Array  # two node indices for each edge
     labels: AnyArray
     weights: Float64Array | None = None
-    types: IntArray | None = None
+    types: IntArray | None = None  # positions in the names
     type_names: Sequence[str] = ()
 
     def pairs(self) -> tuple[AnyArray, AnyArray]:
@@ -303,18 +294,6 @@ def _same(data: Any, start: Any, end: Any, arena: Any, first: Any, stop: Any) ->
     while k < end - start and data[start + k] == arena[first + k]:
         k += 1
     return k == end - start
-
-
-@kernel
-def _refill(table: Any, larger: Any, multiplier: Any, shift: Any) -> None:
-    """Move the entries of a table into an empty one."""
-    last = len(larger) - 1
-    for i in range(len(table)):
-        if table[i, 1] >= 0:
-            place = np.int64((np.uint64(table[i, 0]) * multiplier) >> shift)
-            while larger[place, 1] >= 0:
-                place = (place + 1) & last
-            larger[place, 0], larger[place, 1] = table[i, 0], table[i, 1]
 
 
 @kernel

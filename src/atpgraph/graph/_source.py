@@ -17,16 +17,10 @@ _GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 
 
 class Source:
-    """A stream of bytes with a name for messages.
+    """A stream of bytes with a name for messages, `path`.
 
-    Attributes
-    ----------
-    path : Path
-        What to call it.
-    size : int or None
-        Bytes to come, where that is known: a plain file.
-    is_parquet : bool
-        Whether it is a Parquet file, which is not read from here.
+    `size` is the number of bytes to come, None unless it is a plain file. Parquet files are not
+    read from here: `is_parquet`.
     """
 
     def __init__(self, given: str | os.PathLike[str]) -> None:

@@ -21,6 +21,7 @@ from atpgraph.graph.digraph import (
     factorize,
     object_array,
     pair_array,
+    weight_array,
 )
 from atpgraph.graph.edgelist import read_edgelist
 from atpgraph.util.arrays import AnyArray, Float64Array
@@ -118,8 +119,8 @@ def as_graph(
     if hasattr(obj, "__iter__"):
         return _from_list(list(obj))
     raise InputError(
-        f"A {obj.__class__.__name__} is not a graph; give a file, pairs of labels, a sparse "
-        "matrix, a table, an edge index, or a NetworkX, igraph or rustworkx graph."
+        f"An object of type {obj.__class__.__name__} is not a graph; give a file, pairs of labels, "
+        "a sparse matrix, a table, an edge index, or a NetworkX, igraph or rustworkx graph."
     )
 
 
@@ -193,7 +194,7 @@ def _from_list(edges: list[Any]) -> DiGraph:
                 f"Edge {position} is {edge!r}, and edge 0 has a weight; give all of them one, as "
                 "(u, v, weight), or none."
             )
-    weights = _weight_array([weight for _, _, weight in edges])
+    weights = weight_array([weight for _, _, weight in edges])
     return DiGraph.from_edges([(source, target) for source, target, _ in edges], weights=weights)
 
 
@@ -264,7 +265,7 @@ def _edge_values(data: list[Any], options: ColumnOptions) -> tuple[Float64Array 
         raise InputError(f"Edge {at} has no attribute {options.type!r}; give all edges one.")
     filled = [1.0 if value is None else value for value in weights]
     return (
-        _weight_array(filled) if has_weights else None,
+        weight_array(filled) if has_weights else None,
         types if data and options.type is not None else None,
     )
 
@@ -310,7 +311,7 @@ def _table_rows(table: Any, options: ColumnOptions, memory: str | float | None) 
     # pyarrow is not installed, or cannot hold the labels of a pandas frame, which may be anything.
     columns = choose_table_columns("The table", [str(name) for name in table.columns], options)
     sides: list[Any] = [None if at < 0 else table.iloc[:, at].tolist() for at in columns[:4]]
-    weights = None if sides[2] is None else _weight_array(sides[2])
+    weights = None if sides[2] is None else weight_array(sides[2])
     ends, labels = factorize(pair_array(zip(sides[0], sides[1], strict=True)).reshape(-1))
     check_labels(labels)
     rows = EdgeRows(ends.astype(np.int32).reshape(-1, 2), labels, weights)
@@ -318,10 +319,3 @@ def _table_rows(table: Any, options: ColumnOptions, memory: str | float | None) 
         return rows
     types, names = factorize(object_array(sides[3]))
     return rows._replace(types=types, type_names=names.tolist())
-
-
-def _weight_array(values: Any) -> Float64Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The weights are not all numbers: {error}.") from None

@@ -130,7 +130,7 @@ class DiGraph:
             raise InputError(f"An edge has a node index outside 0 … {n - 1}.")
         values: Float64Array | None = None
         if weights is not None:
-            values = np.asarray(weights, dtype=np.float64).reshape(-1)
+            values = weight_array(weights)
             if len(values) != len(source):
                 raise InputError(f"{len(source)} edges but {len(values)} weights.")
             bad = np.flatnonzero(~np.isfinite(values))
@@ -335,8 +335,11 @@ class DiGraph:
         if given is not None and given.dtype.kind == "i" and self.labels.dtype == np.int64:
             return self._lookup.find(given.astype(np.int64, copy=False))
         code_of = self._code_of
-        names = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-        return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        names = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        try:
+            return np.fromiter((code_of.get(x, -1) for x in names), np.int64, len(names))
+        except TypeError as error:
+            raise InputError(f"A node label must be hashable: {error}.") from None
 
     def find_edges(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
         """Return the indices of the edges between pairs of node indices, −1 for missing ones."""
@@ -383,24 +386,35 @@ class DiGraph:
         >>> list(graph.edges())
         [('a', 'b'), ('b', 'c')]
         """
-        pairs = pair_array(edges)
-        added = DiGraph.from_edges(pairs, weights=weights)
-        names = concatenate_labels(self.labels, added.labels)
-        codes, labels = factorize(names)
-        of_added = codes[self.n_nodes :]
-        source, target = of_added[added.sources], of_added[added.targets]
-        known = (source < self.n_nodes) & (target < self.n_nodes)
-        known[known] = self.find_edges(source[known], target[known]) >= 0
-        values = None
-        if self.weights is not None or added.weights is not None:
-            old = np.ones(self.n_edges) if self.weights is None else self.weights
-            new = np.ones(added.n_edges) if added.weights is None else added.weights
-            values = np.concatenate([old, new[~known]])
+        added = DiGraph.from_edges(pair_array(edges), weights=weights)
+        code = self.codes_or_minus_one(added.labels)
+        known = self.find_edges(code[added.sources], code[added.targets]) >= 0
+        return self.merged(added.keep_edges(~known))
+
+    def merged(self, more: DiGraph) -> DiGraph:
+        """Return the nodes and edges of both graphs, those of this one first.
+
+        Nodes are told apart by their labels. The weights of edges that both have are added up; 1
+        is the weight of an edge in a graph without. Types are those of this graph.
+
+        Examples
+        --------
+        >>> merged = DiGraph.from_edges([("a", "b")]).merged(DiGraph.from_edges([("c", "a")]))
+        >>> merged.labels.tolist(), list(merged.edges())
+        (['a', 'b', 'c'], [('a', 'b'), ('c', 'a')])
+        """
+        code = self.codes_or_minus_one(more.labels)
+        unknown = np.flatnonzero(code < 0)
+        code[unknown] = self.n_nodes + np.arange(len(unknown))
+        weights = None
+        if self.weights is not None or more.weights is not None:
+            both = ((each.weights, each.n_edges) for each in (self, more))
+            weights = np.concatenate([np.ones(m) if w is None else w for w, m in both])
         graph = DiGraph.from_codes(
-            np.concatenate([self.sources, source[~known]]),
-            np.concatenate([self.targets, target[~known]]),
-            labels,
-            values,
+            np.concatenate([self.sources, code[more.sources]]),
+            np.concatenate([self.targets, code[more.targets]]),
+            concatenate_labels(self.labels, more.labels[unknown]),
+            weights,
         )
         if self.edge_types is None:
             return graph
@@ -495,6 +509,14 @@ def check_labels(labels: AnyArray) -> None:
         # pandas.NA compares to neither True nor False; a NaN differs from itself.
         if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
             raise InputError(f"A node is labeled {label!r}; leave out edges without an end.")
+
+
+def weight_array(values: npt.ArrayLike) -> Float64Array:
+    """Return weights as an array of floats, or raise an InputError."""
+    try:
+        return np.asarray(values, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The weights are not all numbers: {error}.") from None
 
 
 def _index_array(values: npt.ArrayLike) -> IntArray:

@@ -56,13 +56,7 @@ def peel(graph: DiGraph) -> tuple[Int32Array, Int32Array]:
 def reachable(graph: DiGraph, start: IntArray, within: BoolArray | None = None) -> Int64Array:
     """Return the nodes of `start` and all nodes that they reach, ascending.
 
-    Parameters
-    ----------
-    graph : DiGraph
-    start : integer array
-        Node indices.
-    within : bool array of n entries, optional
-        Nodes that may be entered, `start` included; by default all.
+    Only nodes where `within` is true are entered, those of `start` included.
 
     Examples
     --------
@@ -92,8 +86,9 @@ def _peel(
 ) -> int:
     """Fill `order` and `level`; the number of nodes peeled is n iff there is no cycle.
 
-    Nodes are peeled level by level. Whether one is free is no branch, which would wait for memory:
-    it is put at the end of the order, which has room for one more, and stays there if it is.
+    Nodes are peeled level by level. A branch on whether a node is free would wait for memory, so
+    the node is always written to the end of the order, which has room for one more, and the end
+    moves on only if it is free.
     """
     for v in targets:
         waiting[v] += 1

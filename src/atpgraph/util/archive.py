@@ -99,6 +99,8 @@ def read_archive(
     kind, _, remedy = hint.partition("; ")
     known = (version,) if isinstance(version, int) else version
     try:
+        if os.fspath(path) == "-":
+            raise InputError(f"Standard input cannot be {kind}; name a file.")
         if file.is_dir():
             raise InputError(f"{file} is a directory; name a file.")
         if not file.is_file():  # a device such as /dev/zero has no end to look for
@@ -244,7 +246,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
         if dtype.hasobject or dtype.kind not in "fiub" or min(shape, default=0) < 0:
             raise ValueError(f"{info.filename[:60]!r} holds {dtype}, not numbers")
         if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
-            raise ValueError(f"{info.filename[:60]!r} has another length than its header says")
+            raise ValueError(f"{info.filename[:60]!r} does not have the length in its header")
         member.seek(0)
         array = npy.read_array(member, allow_pickle=False, max_header_size=_HEADER_BYTES)
     return array.astype(dtype.newbyteorder("="), copy=False)

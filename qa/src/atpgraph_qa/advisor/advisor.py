@@ -15,10 +15,10 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.util.arrays import BoolArray, Float64Array, Int64Array
 from atpgraph.util.checks import renamed_top
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.model_folder import ModelFolder, read_expertise, write_model
 from atpgraph_qa.advisor.newcomers import MOST_ANSWERS, welcome
 from atpgraph_qa.advisor.policies import AskLog, Dispatcher, Policy
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.advisor.suggest import LEAST_CONFIDENCE, LocalRanker, Ranker, Suggestions, suggest
 from atpgraph_qa.data.site import Site
 from atpgraph_qa.ranking.router import Router

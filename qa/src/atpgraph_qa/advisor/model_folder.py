@@ -47,8 +47,8 @@ from atpgraph.util.archive import (
 from atpgraph.util.arrays import AnyArray
 from atpgraph.util.files import atomic_folder, check_folder
 from atpgraph_qa._version import __version__
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.newcomers import newcomer_from_json
+from atpgraph_qa.advisor.reasons import Hierarchy
 from atpgraph_qa.data.site import QuestionTags, Site
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.text.choice import DENSE, STATIC, text_model
@@ -199,7 +199,7 @@ class ModelFolder:
         return replace(plain, records=replace(plain.records, meaning=meaning))
 
     def _timeline(self) -> History:
-        """Return the same without its vectors, which need the text model."""
+        """Return the history without its vectors, which need the text model."""
 
         def restore(description: dict[str, Any], arrays: dict[str, AnyArray]) -> History:
             return History(_records(arrays), int(description["now"]))

@@ -32,7 +32,6 @@ HOUR_MS = 3_600_000
 WEEK_MS = 7 * DAY_MS
 _STRONGEST = 1e6
 _FALLBACK_POOL = 200  # among so many of the best the least recently asked is looked for
-_STEP = 64  # how many of the best are looked at before more of them are sorted out
 
 
 @dataclass(frozen=True)
@@ -353,12 +352,12 @@ class Dispatcher:
             return found
 
         if rule.least_answers:
-            enough = np.append(history.n_given, 0) >= rule.least_answers
+            enough = np.append(history.n_given >= rule.least_answers, False)
             enough |= among([person.id for person in self.people.declaring()])
             checks.append((f"gave fewer than {rule.least_answers} answers", enough))
         if rule.inactive_days is not None:
             oldest = query.asked_ms - rule.inactive_days * DAY_MS
-            active = np.append(history.last_answer_ms, 0) > oldest
+            active = np.append(history.last_answer_ms > oldest, oldest < 0)
             checks.append((f"have not answered for {rule.inactive_days:g} days", active))
         if rule.groups:
             members = among(self.people.members(rule.groups))
@@ -415,24 +414,18 @@ class Dispatcher:
         self, candidates: Int64Array, scores: Float64Array, allowed: BoolArray, top: int, now: int
     ) -> tuple[list[int], list[Decision]]:
         """Go down the list, and choose the first who may be asked."""
-        places, limit = np.flatnonzero(allowed), self.policy.considered
-        most = len(places) if limit is None else limit
+        # Unless only the best are looked at, everybody who is allowed may be asked.
+        count = top if self.policy.considered is None else self.policy.considered
         chosen: list[int] = []
         decisions: list[Decision] = []
-        seen, size = 0, min(max(top, _STEP), most)
-        while seen < min(most, len(places)) and len(chosen) < top:
-            head = best(candidates, scores, places, size)
-            for place in head[seen:].tolist():
-                person = self.people[int(candidates[place])]
-                no = self.why_not(person, now)
-                if no is not None:
-                    decisions.append(no)
-                elif len(chosen) < top:
-                    chosen.append(place)
-                    decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
-                elif limit is None:
-                    break
-            seen, size = len(head), min(4 * size, most)
+        for place in best(candidates, scores, np.flatnonzero(allowed), count).tolist():
+            person = self.people[int(candidates[place])]
+            no = self.why_not(person, now)
+            if no is not None:
+                decisions.append(no)
+            elif len(chosen) < top:
+                chosen.append(place)
+                decisions.append(Decision(person.id, "asked", f"place {len(chosen)}"))
         return chosen, decisions
 
     def _fallback(

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from atpgraph.util.arrays import Float64Array, Int64Array
-from atpgraph_qa.advisor.hierarchy import Hierarchy
 from atpgraph_qa.advisor.policies import Dispatcher
-from atpgraph_qa.advisor.reasons import Reason, explain
+from atpgraph_qa.advisor.reasons import Hierarchy, Reason, explain
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.timeline.query import Query, by_id
 
@@ -61,7 +60,7 @@ class Suggestions:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -133,7 +132,7 @@ def suggest(
 
 
 def _doubt(learnt: bool, best: float, least: float) -> str:
-    """Why the list should not be trusted; empty if it may be."""
+    """Return why the list should not be trusted; empty if it may be."""
     if not learnt:
         return (
             "There is no accepted answer to learn from: people are ranked by the similar questions "

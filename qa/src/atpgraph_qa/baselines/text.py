@@ -198,7 +198,7 @@ def _unit(vector: Any) -> Float64Array:
 
 
 class Profile(UserScore):
-    """Cosine (times a constant) of the question and the sum of the questions a person answered."""
+    """Rank by the cosine of the question and the sum of the questions a person answered."""
 
     space: ClassVar[type[TextSpace]]
 
@@ -294,15 +294,13 @@ def _stand(history: History, topics: Float64Array) -> tuple[Float64Array, Float6
     theta = topics[history.answers.question]
     owner, asker = history.answers.owner, history.questions.asker[history.answers.question]
     known, n = owner >= 0, history.n_users
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
     interest = np.full((n, topics.shape[1]), 1e-3)
     np.add.at(interest, owner[known], theta[known])
     edge = known & (asker >= 0) & (asker != owner)
     standing = np.zeros_like(interest)
     for z in range(topics.shape[1]):
         flow = sparse.csr_matrix((theta[edge, z], (owner[edge], asker[edge])), shape=(n, n))
-        standing[:, z] = _pagerank(flow, interest[:, z] * seen)
+        standing[:, z] = _pagerank(flow, interest[:, z] * history.posted)
     return interest / interest.sum(axis=1, keepdims=True), standing
 
 
@@ -312,7 +310,7 @@ def _entropy(shares: Float64Array) -> Float64Array:
 
 
 def _pagerank(flow: Any, restart: Float64Array) -> Float64Array:
-    """Power iteration; column j of `flow` says where j's weight goes."""
+    """Return PageRank by power iteration; column j of `flow` says where j's weight goes."""
     restart = restart / max(float(restart.sum()), 1e-300)
     out = np.asarray(flow.sum(axis=0)).reshape(-1)
     rank = restart

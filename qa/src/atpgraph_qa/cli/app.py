@@ -10,16 +10,7 @@ from typing import Annotated, Any
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
 from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, names, opt, output
-from atpgraph_qa.cli.evaluate import (
-    Ega,
-    Limits,
-    SitePath,
-    Tau,
-    Text,
-    difficulty,
-    evaluate,
-    load,
-)
+from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
 
@@ -61,12 +52,7 @@ def ingest(
 
 
 @app.command()
-def stats(
-    out: Session,
-    site: SitePath,
-    ega: Ega = "none",
-    tau: Tau = 30.0,
-) -> None:
+def stats(out: Session, site: SitePath, ega: Ega = "none", tau: Tau = 30.0) -> None:
     """Count the posts, users and edges of a site and its competition graph."""
     from atpgraph_qa.competition import competition_graph, site_statistics
     from atpgraph_qa.data.site import Site
@@ -134,7 +120,7 @@ def train(
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
-    out.result(payload, facts_table("", payload), hint)
+    out.result(payload, facts_table(output, payload), hint)
 
 
 @app.command()

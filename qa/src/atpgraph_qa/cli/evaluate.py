@@ -98,11 +98,7 @@ def difficulty(
         out.result(listed, *_extremes(ids, columns, top), report=report)
         return
     found = evaluate_site(
-        opened,
-        halves_by=halves,
-        n_bootstrap=bootstrap,
-        min_tag_questions=min_tag,
-        **options,
+        opened, halves_by=halves, n_bootstrap=bootstrap, min_tag_questions=min_tag, **options
     )
     shown = [table(COLUMNS, rows, title) for title, rows in reversed(found.tables())]
     if found.tags:

@@ -6,9 +6,9 @@ parsed one by one, in any thread. A block is parsed by libxml2 in small pieces; 
 not parse is cleaned of illegal characters and parsed again, and if that fails too, row by row, so
 that one broken row costs one row.
 
-The input is hostile until shown otherwise: a document type declaration is refused, so there are no
-entities to expand, the parser never opens a file, a row larger than 64 MiB is skipped (and counted)
-instead of filling the memory, and no regular expression here takes more than linear time.
+The input is treated as hostile: a document type declaration is an error, so there are no entities
+to expand; the parser never opens a file; a row larger than 64 MiB is skipped and counted instead of
+filling the memory; and every regular expression here takes linear time.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def periods(protocols: Sequence[Protocol]) -> Iterator[tuple[History, Iterator[Q
 
 
 def best_answerer(records: Records) -> Int64Array:
-    """Id of the accepted answerer of every question, −1 for none."""
+    """Return the id of the accepted answerer of every question, −1 for none."""
     best = History(records).best_answer
     return records.ids(np.append(records.answers.owner, -1)[best])
 

@@ -38,8 +38,9 @@ class Calibration:
     def corrected(self, stated: Float64Array, happened: BoolArray) -> Calibration:
         """Return the calibration with a correction for how often its statements came true.
 
-        Platt scaling of the log-odds, drawn to no change where outcomes are few. Corrections of
-        corrections add up to one, so it can be called again with the outcomes that came since.
+        Platt scaling of the log-odds, shrunk toward no change when there are few outcomes. A
+        correction of a correction is again one correction, so it can be called again with the
+        outcomes that came since.
 
         Examples
         --------

@@ -232,10 +232,10 @@ def add_up(
 ) -> None:  # fmt: skip
     """Write sums over what people posted; their rows ascend.
 
-    How similar questions are is looked up anywhere in memory, and what is not in the cache takes as
-    long as ten answers: it is fetched ahead. The sums of a person stay in registers.
+    Similarities are read from anywhere in memory, and a cache miss takes as long as ten answers, so
+    they are prefetched. The sums of a person stay in registers.
     """
-    # Taken apart here: an array inside a tuple is counted at every use.
+    # Unpacked here: Numba counts a reference at every use of an array in a tuple.
     start, _, answered, worth, asked_start, asked, order, extent = posts
     match, share, factors, vectors, ordered, vector = comparison
     recent_start, kind, recent_question, recent_worth = recent
@@ -243,7 +243,7 @@ def add_up(
     size = extent[rows[-1] + 1] if len(rows) else 0
     similar, known = np.empty((size, 4), np.float32), np.zeros(size, np.bool_)
     flat, found = similar.reshape(-1), np.empty((1, 4), np.float32)
-    # A pass of its own: between sums, the same takes twice as long.
+    # A separate pass: mixed with the sums it takes twice as long.
     for at in range(len(rows)):
         # Nobody before has these questions. Compared here, memory is read in order.
         for number in range(extent[rows[at]], extent[rows[at] + 1]):

@@ -127,7 +127,7 @@ class Router:
         return Features(query).scores(codes, weight) - float(self.model_.mean @ weight)
 
     def confidence(self, scores: Float64Array, which: Int64Array | None = None) -> Float64Array:
-        """Calibrated probability that each candidate (or those in `which`) is accepted."""
+        """Return the calibrated probability that each candidate (or those in `which`) is right."""
         stated = self.calibration_(scores)
         return stated if which is None else stated[which]
 
@@ -138,7 +138,7 @@ class Router:
         return other
 
     def weights(self) -> dict[str, float]:
-        """Weight of every feature in units of its standard deviation."""
+        """Return the weight of every feature in units of its standard deviation."""
         return dict(zip(NAMES, self.model_.weight.tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Router:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """Back from :meth:`to_json`.
+        """Return the router that :meth:`to_json` described.
 
         Raises ValueError if the data do not describe a router with the current features.
         """

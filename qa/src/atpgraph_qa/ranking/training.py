@@ -75,10 +75,7 @@ class TrainingPlan:
 
 
 def collect(
-    history: History,
-    pool: Pool,
-    plan: TrainingPlan | None = None,
-    random_state: int = 0,
+    history: History, pool: Pool, plan: TrainingPlan | None = None, random_state: int = 0
 ) -> Examples:
     """Collect training examples from a history.
 

@@ -88,10 +88,6 @@ class WeeklyStats:
     vectors: Int8Array  # of the questions in the order of Posts.order; none for words alone
     posts: Posts
 
-    def rows(self, codes: Int64Array) -> Int64Array:
-        """Return the rows of some users."""
-        return self.row[np.minimum(codes, len(self.row) - 1)]
-
 
 WEEKS = "weekly statistics"
 
@@ -274,7 +270,7 @@ def first_and_last(
 
 
 def _hours(known: History) -> Float64Array:
-    """Logarithm of the share of answers around each hour of the day."""
+    """Return the logarithm of the share of answers around each hour of the day."""
     seen = known.answers.owner >= 0
     hour = (known.answers.given_ms[seen] // _HOUR) % 24
     cells = np.bincount(known.answers.owner[seen] * 24 + hour, minlength=known.n_users * 24)
@@ -286,7 +282,7 @@ def _hours(known: History) -> Float64Array:
 
 
 def _profiles(history: History) -> Float32Array:
-    """Mean vectors of what people answered."""
+    """Return the mean vectors of what people answered."""
     meaning = history.records.meaning
     if meaning is None or not meaning.is_shared:
         return np.zeros((history.n_users, 0), dtype=np.float32)

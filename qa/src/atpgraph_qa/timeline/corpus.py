@@ -42,7 +42,7 @@ def words(title: str, body: str, tags: Iterable[str]) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """English plurals without their s; nothing finer, so that other languages suffer little."""
+    """Strip the s of English plurals; anything finer would do harm in other languages."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
@@ -119,7 +119,7 @@ class Corpus:
         return Corpus(vocabulary, self.counts, made)
 
     def settled(self) -> Corpus:
-        """Return the same with the words of all questions in `counts`."""
+        """Return an equal corpus with the words of all questions in `counts`."""
         if self.late is None:
             return self
         from scipy.sparse import csc_matrix, csr_matrix, vstack
@@ -203,7 +203,7 @@ class Corpus:
         return scores
 
     def weights(self, present: BoolArray, mean_length: float) -> Float32Array:
-        """Return what every count adds to BM25, less the rarity of its word."""
+        """Return the BM25 weight of every count, without the rarity of its word."""
         table = self.counts
         norm = np.full(table.shape[0], np.inf, dtype=np.float32)  # later ones match nothing
         here = self._norm(present[: table.shape[0]], mean_length)
@@ -295,7 +295,7 @@ def add_matches(
             last -= 1
         factor = factors[term]
         for at in range(np.uint64(first), np.uint64(last)):
-            # Without a sign there is no counting from the end, which takes as long as the rest.
+            # Unsigned: for signed indices Numba handles negative ones, which doubles the time.
             scores[np.uint32(rows[at])] += factor * weights[at]
     for row in range(n_rows, len(scores)):
         term = 0

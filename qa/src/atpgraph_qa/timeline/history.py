@@ -57,7 +57,7 @@ class History:
         return replace(made, carried=self.counts.until(made))
 
     def without(self, positions: npt.ArrayLike) -> History:
-        """Return the same, but for these questions and what belongs to them."""
+        """Return the history without these questions and what belongs to them."""
         return History(self.records.without(positions), self.now)
 
     @cached_property
@@ -174,6 +174,13 @@ class History:
     def last_answer_ms(self) -> Int64Array:
         """When every user last answered, 0 for never."""
         return self.counts.last_answer_ms
+
+    @property
+    def posted(self) -> BoolArray:
+        """For every user, whether they have asked or answered so far."""
+        found = self.n_given > 0
+        found[self.questions.asker[self.questions.asker >= 0]] = True
+        return found
 
     @cached_property
     def answer_votes(self) -> Float64Array:

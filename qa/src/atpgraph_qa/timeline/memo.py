@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Memo:
-    """Keeps a few results of every kind, the least recently used ones giving way.
+    """Keep a few results of every kind, those used most recently.
 
     Examples
     --------

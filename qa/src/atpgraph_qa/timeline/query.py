@@ -192,9 +192,7 @@ def by_id(query: Query, codes: Int64Array) -> Int64Array:
 def new_users(query: Query) -> Int64Array:
     """Return ids of all who posted before and have at most three answers, but the asker."""
     history = query.history
-    seen = history.n_given > 0
-    seen[history.questions.asker[history.questions.asker >= 0]] = True
-    people = history.users[np.flatnonzero(seen & (history.n_given <= FEW_ANSWERS))]
+    people = history.users[history.posted & (history.n_given <= FEW_ANSWERS)]
     return np.asarray(people[people != query.question.asker])
 
 

@@ -107,7 +107,7 @@ class Records:
         )
 
     def without(self, positions: npt.ArrayLike) -> Self:
-        """Return the same events, but for these questions and whatever belongs to them."""
+        """Return the events without these questions and whatever belongs to them."""
         present = self.questions.present.copy()
         present[np.asarray(positions, dtype=np.int64)] = False
         seen = present[self.answers.question]
@@ -124,7 +124,7 @@ class Records:
     def with_answers(
         self, new: AnswerTable, accepted: BoolArray, newcomers: Iterable[Arrival] = ()
     ) -> Self:
-        """Return the same events and some more answers, whose owners are given by user id.
+        """Return these events and some more answers, whose owners are given by user id.
 
         One that is `accepted` counts as such from the moment it is given. `newcomers` says who is
         new, and by what evidence.
@@ -168,7 +168,7 @@ class Records:
         return self if self.grown is None else self.grown.base
 
     def settled(self) -> Self:
-        """Return the same as if made at once: users and tags in order, words in one matrix."""
+        """Return equal records as if made at once: users and tags sorted, words in one matrix."""
         if self.grown is None and self.corpus.late is None and self.in_order:
             return self
         order = np.argsort(self.users)
@@ -193,7 +193,7 @@ class Records:
         return bool(np.all(self.users[1:] > self.users[:-1]))
 
     def with_nobody(self) -> Self:
-        """Return the same and one more user, who did nothing."""
+        """Return these events with one more user, who did nothing."""
         new = int(self.users.max(initial=0)) + 1
         return replace(self, users=np.append(self.users, new), grown=None)
 

@@ -94,7 +94,7 @@ class Collection:
         self.kinds = list(dict.fromkeys(self.number_kinds))
 
     def fit(self, graph: DiGraph) -> Self:
-        """Fit every evidence to the graph."""
+        """Fit every kind of evidence to the graph."""
         self.graph, parts = graph, self._all
         with stage("evidence", len(parts)) as progress:
             for part in parts:
