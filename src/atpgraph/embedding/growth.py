@@ -230,10 +230,12 @@ def grown(model: Any, edges: Any, nodes: Iterable[Hashable] = ()) -> Grown:
         n_components=blank.shape[1], regularization=model.settings_.regularization,
         n_jobs=model.n_jobs, random_state=model.random_state,
     )  # fmt: skip
+    # A node whose paths fit as well as those of the first model did has few new ones.
+    descent = replace(DESCENT, fits=model.objective_[-1] if len(model.objective_) else 0.0)
     for changed, rounds in (((new, new), NEW_ROUNDS), ((above, below), ROUNDS)):
         if any(map(len, changed)):
             fit = fit_panels(
-                paths, table, replace(options, max_iter=rounds), descent=DESCENT,
+                paths, table, replace(options, max_iter=rounds), descent=descent,
                 start=Start(vectors[0], vectors[1], *changed),
             )  # fmt: skip
             vectors = [fit.source, fit.target]
