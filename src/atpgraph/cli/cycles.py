@@ -123,7 +123,7 @@ def _timed(
     """Run a method; return its result and its row of the table, not counting compilation."""
     from atpgraph.util.jit import on_compilation
 
-    with stage(f"breaking cycles by {method}"), on_compilation(lambda: None) as compiling:
+    with stage(f"breaking cycles by {method}"), on_compilation() as compiling:
         started = time.perf_counter()
         result = breaker.run(method, reverse=reverse)
         seconds = time.perf_counter() - started - compiling.seconds

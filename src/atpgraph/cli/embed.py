@@ -70,7 +70,7 @@ def embed(
     checked(model.get_params())
     if method != "auto":
         METHODS[method]
-    with on_compilation(lambda: None) as compiling:
+    with on_compilation() as compiling:
         started = time.perf_counter()
         read = reading.read(graph, memory)
         seconds = {"read": time.perf_counter() - started}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
@@ -158,14 +157,13 @@ class Reading:
 
     def typed(self) -> list[str]:
         """Return the options as typed on the command line, without those left at their default."""
-        words = []
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            option = "--" + field.name.replace("_", "-")
-            if isinstance(value, bool) and value != field.default:
-                words.append(option if value else f"--no-{field.name}")
-            elif isinstance(value, str):
+        words = ["--no-header"] if self.header is False else []
+        for name, value in vars(self).items():
+            option = "--" + name.replace("_", "-")
+            if isinstance(value, str):
                 words += [option, value]
+            elif value:
+                words.append(option)
         return words
 
     def read(self, path: Path | str, memory: str | float | None = None) -> DiGraph:
@@ -219,7 +217,7 @@ def with_session(command: Callable[..., None]) -> Callable[..., None]:
     groups = {
         name: own.pop(name).annotation
         for name, each in signature.parameters.items()
-        if dataclasses.is_dataclass(each.annotation)
+        if is_dataclass(each.annotation)
     }
     fields = {name: _parameters(kind) for name, kind in groups.items()}
 

@@ -9,7 +9,7 @@ Trummer, 2022).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _HUBS = 64
 _WORTHWHILE = 0.05  # share of random pairs below which hubs make room for a wider Bloom filter
 _PAIRS = 4096  # random pairs that the choice should decide
 
-_CHUNK = 50_000  # pairs between two looks at Ctrl-C
+_CHUNK = 50_000  # pairs between two checks for Ctrl-C
 
 
 class LabelArrays(NamedTuple):
@@ -221,14 +221,7 @@ def _search(
 
 
 @kernel
-def _answer(
-    arrays: LabelArrays,
-    node: Int32Array,
-    sources: Int64Array,
-    targets: Int64Array,
-    scratch: Int32Array,
-    answer: BoolArray,
-) -> None:
+def _answer(arrays: Any, node: Any, sources: Any, targets: Any, scratch: Any, answer: Any) -> None:
     words = arrays.lines.reshape(-1)
     count = len(sources)
     seen, stack = scratch[0], scratch[1]

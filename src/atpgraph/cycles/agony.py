@@ -82,7 +82,7 @@ def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     core = cyclic_core(graph) if core is None else core
     circulating, prices = largest_circulation(core.graph)
     value = int(np.count_nonzero(circulating))
-    some = np.zeros(graph.n_nodes, dtype=np.int32)  # a large graph waits for memory
+    some = np.zeros(graph.n_nodes, dtype=np.int32)  # half the memory to read
     some[core.nodes] = prices
     del prices
     component = strongly_connected_components(graph)
@@ -91,8 +91,8 @@ def agony(graph: Any, core: CyclicCore | None = None) -> Agony:
     # Self-loops count as on the circulation, where they constrain nothing.
     on = graph.sources == graph.targets
     on[core.edges] = circulating
-    # r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1 along one on it. What
-    # a node can sink is a shortest path from all nodes at once, each allowed to sink to 0.
+    # r(v) ≥ r(u) + 1 along an edge u → v off the circulation, r(u) ≥ r(v) − 1 along one on it. How
+    # far a node can sink is a shortest path from all nodes at once, each allowed to sink to 0.
     top, none = int(some.max(initial=0)), np.zeros(graph.n_nodes, dtype=np.bool_)
     back = graph.reverse()
     sinks, rises = some.copy(), top - some
@@ -246,17 +246,16 @@ def link(v: int, d: int, place: Any, first: Any, after: Any, before: Any) -> Non
 
 @kernel
 def _saturate(start: Any, heads: Any, mate: Any, excess: Any) -> None:
-    """Blocking flows from excess to deficit until no path is left.
+    """Send blocking flows from excess to deficit until no path is left.
 
-    Dinic's method, but for a node with excess at any level, not only at the least: levels are
-    distances to the nearest deficit, a node sends along shortest paths of its own, and its distance
-    grows with each round. With the least level only, dozens of rounds would send a few units each.
-    A node from which no shortest path is left rises to the level next to that of its neighbors, a
-    few levels at most, as in methods that push: but only until that has cost as much as the search
-    for the levels: where few deficits are left, none of them near, that search is the better one.
-    On random graphs this leaves less than half of the work. Of the two entries of a tight edge
-    exactly one is usable, so the search backwards over the arcs into v goes over the entries at v
-    that are not.
+    Dinic's method, except that nodes at every level send, not only those at the lowest: the level
+    of a node is its distance to the nearest deficit, it sends along its own shortest paths, and its
+    level grows with each round. With the lowest level only, dozens of rounds would send a few units
+    each. A node without a shortest path left rises to just above its lowest neighbor, by a few
+    levels at most, as in push-relabel methods. Rises stop once they have cost as much as the search
+    for levels, which is cheaper when few deficits are left and none of them is near. On random
+    graphs this more than halves the work. Exactly one of the two entries of a tight edge is usable,
+    so the search backwards over the arcs into v visits the entries at v that are not.
     """
     n = len(excess)
     level, current = np.empty(n, dtype=np.int32), np.empty(n, dtype=start.dtype)
@@ -266,7 +265,7 @@ def _saturate(start: Any, heads: Any, mate: Any, excess: Any) -> None:
     while True:
         size = 0
         n_roots = 0
-        again = 0  # edges scanned by the search for levels: as many may be scanned for rises
+        again = 0  # edges scanned by the search for levels; rises may scan as many
         for v in range(n):
             # Not reached: −2, or −3 with an excess; −1 would be next below a satisfied deficit.
             level[v] = 0 if excess[v] < 0 else -2 - (excess[v] > 0)

@@ -38,7 +38,7 @@ def grow(graph: DiGraph, removed: IntArray, levels: Int32Array, more: DiGraph) -
 
     Only new edges are removed, and only those that close a cycle: in the order of how far they go
     down the levels, an edge goes if it closes a cycle with the acyclic graph and the new edges
-    before it. New nodes stand where their edges suggest.
+    before it. The level of a new node is guessed from its neighbors.
 
     `removed` are the edges of `graph` that are left out to break its cycles, `levels` the levels of
     its nodes. Weights of edges that both graphs have are added up, if `graph` has weights.

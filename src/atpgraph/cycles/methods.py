@@ -33,14 +33,7 @@ from atpgraph.cycles.scores import TrueSkill, pagerank, spring_positions, truesk
 from atpgraph.graph.digraph import DiGraph
 from atpgraph.graph.scc import CyclicCore, cyclic_core
 from atpgraph.graph.traversal import peel
-from atpgraph.util.arrays import (
-    AnyArray,
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    IntArray,
-)
+from atpgraph.util.arrays import AnyArray, BoolArray, Float64Array, FloatArray, Int64Array, IntArray
 from atpgraph.util.checks import Registry
 from atpgraph.util.threads import Workers, checkpoint, result_of
 
@@ -159,8 +152,14 @@ class Workspace:
     def removed_by(self, kind: str, rule: str) -> BoolArray:
         """Core edges that a strategy removes, without their scores, which take eight bytes each."""
         checkpoint()
-        known = self._cache.get(f"{kind}-{rule}")
-        return _by_rule(self, kind, rule) if known is None else known[0]
+        name = f"{kind}-{rule}"
+        if name in self._cache:
+            return self._cache[name].removed
+        score = self.node_score(kind)
+        if rule == "g":
+            return _greedy(self, self.drop(score), name)[0]
+        out = np.full(self.core.n_nodes, rule == "f")
+        return remove_by_node(self, score if rule == "f" else -score, out, name=name)
 
     def restored(self, removed: BoolArray, scores: FloatArray) -> BoolArray:
         """Return `removed` without edges that close no cycle with the rest: a minimal set.
@@ -219,15 +218,6 @@ def remove_by_node(
 
 def _greedy(space: Workspace, drop: FloatArray, name: str) -> tuple[BoolArray, FloatArray]:
     return remove_by_edge(space, drop, name=name, acyclic=drop < 0), drop
-
-
-def _by_rule(space: Workspace, kind: str, rule: str) -> BoolArray:
-    """Core edges that one of the three strategies removes by one score."""
-    score, name = space.node_score(kind), f"{kind}-{rule}"
-    if rule == "g":
-        return _greedy(space, space.drop(score), name)[0]
-    out = np.full(space.core.n_nodes, rule == "f")
-    return remove_by_node(space, score if rule == "f" else -score, out, name=name)
 
 
 def _voting(space: Workspace, kinds: tuple[str, ...], name: str) -> tuple[BoolArray, FloatArray]:
@@ -369,7 +359,7 @@ def _strategies(kind: str, what: str) -> list[Method]:
 
     def method(rule: str, summary: str) -> Method:
         def run(space: Workspace) -> tuple[BoolArray, FloatArray]:
-            return _by_rule(space, kind, rule), space.drop(space.node_score(kind))
+            return space.removed_by(kind, rule), space.drop(space.node_score(kind))
 
         return Method(f"{kind}-{rule}", f"{what}, {summary}", run, as_published=True)
 

@@ -50,6 +50,7 @@ class Steps(NamedTuple):
     clip: np.float32  # largest slope
     rate: np.float32  # learning rate
     decay: np.float32  # penalty
+    fits: np.float32  # loss per path below which a row skips its other passes
 
 
 class Rivals(NamedTuple):
@@ -282,8 +283,12 @@ def learn_rows(
             many += 1
     state = np.uint64(task[2])
     loss = 0.0
+    fits = np.zeros(many, dtype=np.bool_)
     for number in range(how.passes * many):
+        if fits[number % many]:
+            continue
         i = rows[number % many]
+        before = loss
         u, row = drawn.nodes[i], places[i - first]
         state = xorshift(state)
         # 32 bits, so that adding a whole number does not round.
@@ -327,6 +332,7 @@ def learn_rows(
             near[row, c] = mine[0, c]
         seen[row] = mass
         told[1] += count + how.edges
+        fits[number % many] = loss - before < how.fits * (count + how.edges)
     told[0] += loss / 2
 
 

@@ -24,7 +24,7 @@ from atpgraph.factorization._panel_rows import (
     learn_rows,
 )
 from atpgraph.factorization.nnls import Factorization, Options
-from atpgraph.util.arrays import AnyArray, BoolArray, Float32Array, Float64Array, IntArray
+from atpgraph.util.arrays import AnyArray, Float32Array, Float64Array, IntArray
 from atpgraph.util.progress import stage
 from atpgraph.util.random import generator, rng_state
 from atpgraph.util.threads import Workers
@@ -74,6 +74,7 @@ class Descent:
     hard: int = 512
     hard_margin: float = 0.5
     hard_rounds: float = 0.3
+    fits: float = 0.0  # mean loss per path below which a node skips its other passes of a round
     settled: float = 60.0  # sum of squared gradients that a vector of an earlier fit has seen
     # A mean loss per path below which only the last rounds are still to come; 0 for never.
     enough: float = 0.0
@@ -184,10 +185,10 @@ class _Learning:
         self.seen = np.zeros(shape[:2], dtype=np.float32)
         self.sums: list[Float32Array] = []
         self.last: PanelRound | None = None  # its arrays are overwritten
-        self.only: list[BoolArray] = [np.ones(len(self.levels), dtype=np.bool_) for _ in "st"]
-        for at, nodes in enumerate(start[2:] if start else ()):
-            self.only[at][:] = False
-            self.only[at][nodes] = True
+        self.learners: list[Any] = [slice(None)] * 2 if start is None else list(start[2:])
+        self.only = np.zeros((2, len(self.levels)), dtype=np.bool_)
+        for at, nodes in enumerate(self.learners):
+            self.only[at, nodes] = True
 
     # First vectors
 
@@ -243,11 +244,10 @@ class _Learning:
     def continue_from(self, start: Start, rng: np.random.Generator) -> None:
         """Begin with given vectors, which take small steps; rows of zeros begin at random."""
         free, bias = self.free, self.bias
-        for at, (vectors, given) in enumerate(
-            zip((self.source, self.target), start[:2], strict=True)
-        ):
-            blank = np.flatnonzero(~given[:, :free].any(axis=1))
-            vectors[:, :free] = given[:, :free] * np.float32(self.unit**-0.5)
+        sides = zip((self.source, self.target), start[:2], start[2:], strict=True)
+        for at, (vectors, given, nodes) in enumerate(sides):
+            blank = nodes[~given[nodes, :free].any(axis=1)]
+            np.multiply(given[:, :free], np.float32(self.unit**-0.5), out=vectors[:, :free])
             vectors[blank, :free] = rng.uniform(-_NOISE, _NOISE, (len(blank), free))
             self.seen[at] = self.descent.settled
             self.seen[at, blank] = 0
@@ -284,9 +284,9 @@ class _Learning:
                 if loop is not None:
                     facts = {"history": history, "random": rng_state(rng)}
                     loop.save(self.parts, facts, at_once=not left)
-        if self.sums:
-            for vectors, total in zip((self.source, self.target), self.sums, strict=True):
-                np.divide(total, np.float32(int(self.descent.averaged * rounds)), out=vectors)
+        count = np.float32(int(self.descent.averaged * rounds))
+        for at, total in enumerate(self.sums):
+            (self.source, self.target)[at][self.learners[at]] = np.divide(total, count, out=total)
         source, target = self.finished()
         return Factorization(source, target, np.array(history), len(history), self.margin)
 
@@ -333,6 +333,7 @@ class _Learning:
                 passes, how.draws, how.edges, min(hard, len(groups)), constant,
                 *margins, np.float32(how.clip), np.float32(how.rate),
                 np.float32(self.options.regularization),
+                np.float32(2 * how.fits / self.unit**2),
             ),
         )  # fmt: skip
         tasks = _tasks(len(near), rng)
@@ -347,10 +348,11 @@ class _Learning:
 
     def add_to_sums(self) -> None:
         """Add the vectors to the sums that are averaged in the end."""
-        if not self.sums:
-            self.sums = [np.zeros_like(self.source), np.zeros_like(self.target)]
-        for total, vectors in zip(self.sums, (self.source, self.target), strict=True):
-            total += vectors
+        for at, vectors in enumerate((self.source, self.target)):
+            if at < len(self.sums):
+                self.sums[at] += vectors[self.learners[at]]
+            else:
+                self.sums.append(vectors[self.learners[at]].copy())
 
     def parts(self) -> dict[str, AnyArray]:
         """Return the arrays that a later run resumes from."""

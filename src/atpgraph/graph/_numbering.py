@@ -37,7 +37,7 @@ _FULL = 0.7  # share of a table that may be taken
 _FEW = 1 << 16  # up to here tables grow fourfold, then they double
 _STRING_BYTES = 64  # of a Python string and the reference to it, beside its characters
 _PROBED = 1000  # strings that say whether all are likely to be integers
-# What sorting takes: both ends of an edge as they come and sorted, and the weights likewise.
+# Memory of sorting: both ends of each edge before and after it, and the weights likewise.
 _BYTES_PER_EDGE, _BYTES_PER_WEIGHT, _BYTES_PER_NODE = 16, 24, 24
 _LEAST = 1 << 23  # bytes that the smallest file may take, whatever the budget
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atpgraph.errors import InputError, MissingDependencyError
-from atpgraph.graph._dialect import OPTIONS, ColumnOptions, Columns, ambiguous, choose_columns
+from atpgraph.graph._dialect import ColumnOptions, Columns, ambiguous, choose_columns
 from atpgraph.graph._numbering import EdgeRows, check_budget
 from atpgraph.util.arrays import AnyArray, Float64Array, Int32Array
 from atpgraph.util.threads import checkpoint
@@ -19,9 +19,7 @@ _BYTES_PER_ROW = 48  # of codes and of sorting, weights included
 _BYTES_PER_LABEL = 100
 
 
-def parquet_rows(
-    path: Path, budget: int, options: ColumnOptions, remedy: str = OPTIONS
-) -> EdgeRows:
+def parquet_rows(path: Path, budget: int, options: ColumnOptions) -> EdgeRows:
     """Read the edges of a Parquet file, in batches."""
     pa = _pyarrow("Reading Parquet")
     import pyarrow.parquet as pq
@@ -30,7 +28,7 @@ def parquet_rows(
         raise InputError(f"{path} is Parquet, which is read from a file; name one.")
     try:
         with pq.ParquetFile(path) as file:
-            table = _Table(str(path), file.schema_arrow, options, remedy)
+            table = _Table(str(path), file.schema_arrow, options)
             batches = file.iter_batches(_BATCH, columns=table.wanted, use_threads=False)
             return table.rows(batches, budget, file.metadata.num_rows)
     except (pa.ArrowException, OSError) as error:
@@ -61,16 +59,14 @@ def _not_a_table(obj: Any) -> InputError:
     )
 
 
-def choose_table_columns(
-    what: str, names: Sequence[str], options: ColumnOptions, remedy: str = OPTIONS
-) -> Columns:
+def choose_table_columns(what: str, names: Sequence[str], options: ColumnOptions) -> Columns:
     """Return the columns of a table with names, or raise the error that asks for them."""
     if len(names) < 2:
         count = "one column" if names else "no columns"
         raise InputError(f"{what} has {count}; give one of sources and one of targets.")
     columns = choose_columns(names, options)
     if not columns.sure:
-        raise ambiguous(what, names, remedy)
+        raise ambiguous(what, names, options)
     return columns
 
 
@@ -90,12 +86,10 @@ class _Table:
     any.
     """
 
-    def __init__(
-        self, what: str, schema: Any, options: ColumnOptions, remedy: str = OPTIONS
-    ) -> None:
+    def __init__(self, what: str, schema: Any, options: ColumnOptions) -> None:
         self.pa = _pyarrow("Reading a table")
         self.what, names = what, schema.names
-        self.columns = choose_table_columns(what, names, options, remedy)
+        self.columns = choose_table_columns(what, names, options)
         places = [at for at in self.columns[:4] if at >= 0]
         self.wanted = [names[at] for at in places]
         for name in self.wanted:

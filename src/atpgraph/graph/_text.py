@@ -14,7 +14,6 @@ import numpy as np
 from atpgraph.errors import InputError
 from atpgraph.graph import _scan
 from atpgraph.graph._dialect import (
-    OPTIONS,
     PROBE,
     ColumnOptions,
     Columns,
@@ -68,15 +67,10 @@ class TextReader:
     """
 
     def __init__(
-        self,
-        source: Source,
-        budget: int,
-        options: ColumnOptions,
-        text: TextOptions,
-        remedy: str = OPTIONS,
+        self, source: Source, budget: int, options: ColumnOptions, text: TextOptions
     ) -> None:
         self.path, self.source, self.edges = source.path, source, EdgeCollector(source.path, budget)
-        self.options, self.remedy = options, remedy
+        self.options = options
         self.block = max(LEAST_BLOCK, min(BLOCK, budget // _AT_ONCE))
         self.blocks = source.blocks(self.block)
         beginning, self.start = self._beginning(text.comments)
@@ -91,8 +85,7 @@ class TextReader:
         if self.has_header:
             self.start += len(sample[:end].encode())
         self.layout = _scan.Layout.of(self.delimiter, text.quotes, text.comments, self.columns[:4])
-        cuts = range(0, len(beginning), self.block)
-        self.blocks = chain((bytes(beginning[at : at + self.block]) for at in cuts), self.blocks)
+        self.blocks = chain([bytes(beginning)], self.blocks)
 
     def _choose(self, rows: list[list[str]], header: bool | None) -> tuple[bool, Columns]:
         """Return whether there is a header, and the columns to read."""
@@ -114,7 +107,7 @@ class TextReader:
         if not header:
             columns = choose_columns([""] * len(names), options)
         elif not columns.sure:
-            raise ambiguous(str(self.path), names, self.remedy)
+            raise ambiguous(str(self.path), names, options)
         # The third of columns without names is a weight if it holds numbers. It is looked at even
         # if weights are to be ignored: words make it a column that could as well be an edge's.
         third = columns.weight < 0 and columns[:2] == (0, 1) and columns.type != 2
@@ -129,7 +122,7 @@ class TextReader:
             attributes = names[2:3] and names[2].startswith("{")  # NetworkX writes them
             plain = all(is_integer(x) for row in body for x in row[:2])
             if len(names) > 2 and not (columns.sure or attributes or plain):
-                raise ambiguous(str(self.path), names, self.remedy)
+                raise ambiguous(str(self.path), names, options)
         if options.weight is True and weight < 0:
             raise InputError(f"{self.path} has no column of weights; name one ({_WEIGHT}).")
         return header, columns._replace(weight=-1 if options.weight is False else weight)
@@ -146,7 +139,7 @@ class TextReader:
         weighted = 0 <= weight < len(names) and not _is_number(names, weight)
         found = not any(is_text) or (weighted and all(_is_number(row, weight) for row in later))
         if found and not (columns.sure or all(is_text)):
-            raise ambiguous(str(self.path), names, self.remedy)
+            raise ambiguous(str(self.path), names, self.options)
         return found
 
     def _beginning(self, comments: str) -> tuple[bytearray, int]:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from atpgraph.errors import InputError
 from atpgraph.graph._dialect import (
-    OPTIONS,
     Column,
     ColumnOptions,
     TextOptions,
@@ -154,8 +153,8 @@ def read_pairs(
     >>> [side.tolist() for side in read_pairs(path)]
     [['b', 'a', 'b'], ['a', 'b', 'a']]
     """
-    options = ColumnOptions(weight=False)
-    return _rows(path, options, TextOptions(), memory, _PAIRS).pairs()
+    options = ColumnOptions(weight=False, remedy=_PAIRS)
+    return _rows(path, options, TextOptions(), memory).pairs()
 
 
 def _rows(
@@ -163,14 +162,13 @@ def _rows(
     options: ColumnOptions,
     text: TextOptions,
     memory: str | float | None,
-    remedy: str = OPTIONS,
 ) -> EdgeRows:
     """Return the edges of a file, whatever its format."""
     with closing(Source(path)) as file:
         budget = budget_bytes(memory)
         if file.is_parquet:
-            return parquet_rows(file.path, budget, options, remedy)
-        return TextReader(file, budget, options, text, remedy).rows()
+            return parquet_rows(file.path, budget, options)
+        return TextReader(file, budget, options, text).rows()
 
 
 def write_edgelist(

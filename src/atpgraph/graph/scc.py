@@ -19,9 +19,9 @@ def tarjan(
 ) -> int:  # fmt: skip
     """Number the components of the nodes whose `low` is −1 from `count` on; return the next number.
 
-    A large graph waits for memory, and an edge looks at one number only: ``low`` of its target is
-    −1 before that is seen, `n` once its component is known, else the lowest number, in the order
-    in which nodes are seen, that it is known to reach.
+    On a large graph the time is memory access, so an edge reads one number only: ``low`` of its
+    target is −1 until that node is seen, `n` once its component is known, and in between the lowest
+    number, in the order in which nodes are seen, that the node is known to reach.
     """
     clock = 0
     top = 0

@@ -136,9 +136,9 @@ def compilation_note() -> str:
 
 
 class _Watch(event.TimingListener):  # type: ignore[misc]
-    def __init__(self, announce: Callable[[], None]) -> None:
+    def __init__(self, announce: Callable[[], None] | None) -> None:
         super().__init__()
-        self.announce: Callable[[], None] | None = announce
+        self.announce = announce
 
     def on_start(self, event: Any) -> None:
         if self.announce is not None:
@@ -152,7 +152,7 @@ class _Watch(event.TimingListener):  # type: ignore[misc]
 
 
 @contextlib.contextmanager
-def on_compilation(announce: Callable[[], None]) -> Iterator[_Watch]:
+def on_compilation(announce: Callable[[], None] | None = None) -> Iterator[_Watch]:
     """Call `announce` once if anything has to be compiled inside the block.
 
     The object yielded has ``seconds``: the time spent compiling so far.

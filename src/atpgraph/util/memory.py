@@ -1,4 +1,7 @@
-"""Measure memory: the budget, what the machine has free, and the peak of a block of code."""
+"""Measure memory: the budget, what the machine has free, and the peak of a block of code.
+
+psutil would not help much: it knows neither the limit of a container nor the peak of a block.
+"""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ class Dispatcher:
         return None
 
     def allowed(self, candidates: Int64Array, asker: int, now_ms: int) -> BoolArray:
-        """Return which candidates may be asked now, their activity aside."""
+        """Return which candidates may be asked now, ignoring their activity."""
         result: BoolArray = np.asarray(candidates != asker)
         if self.why_not(Person(-1), now_ms) is not None:  # a rule for everybody
             return np.zeros(len(candidates), dtype=np.bool_)

@@ -116,6 +116,9 @@ def _serve(out: Session, settings: Settings, model: Path | None) -> None:
 
 
 def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
+    from itertools import islice
+    from threading import Event, Thread
+
     from atpgraph_qa.service import demo, tokens
     from atpgraph_qa.service.run import address_of, listen, serve
     from atpgraph_qa.service.service import Service
@@ -132,7 +135,8 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     service.engine.set_mode("approve", "demo")
     with service.database.write() as connection:
         token = tokens.create_token(connection, "demo", ["admin"], service.clock())[1]
-    traffic = demo.Traffic(service, community, pace_s=10.0)
+    ended, questions = Event(), islice(demo.live(community), demo.PAST, None)
+    traffic = Thread(target=demo.play, args=(service, questions, 10.0, ended), daemon=True)
 
     def started() -> None:
         _announce(out, address_of(bound), token)
@@ -141,7 +145,7 @@ def _demo(out: Session, settings: Settings, folder: Path | None) -> None:
     try:
         serve(service, bound, started)
     finally:
-        traffic.ended.set()
+        ended.set()
 
 
 def _announce(out: Session, url: str, token: str) -> None:

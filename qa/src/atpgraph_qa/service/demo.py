@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,26 +92,14 @@ def fill_past(service: Service, community: Community) -> None:
         engine.save_person(Person(user, handle=f"user{user}"))
 
 
-class Traffic(threading.Thread):
-    """Plays further questions; those that were played before the last stop are skipped."""
-
-    def __init__(self, service: Service, community: Community, pace_s: float) -> None:
-        super().__init__(name="atp-demo", daemon=True)
-        self.service, self.pace_s = service, pace_s
-        self.questions = itertools.islice(live(community), PAST, None)
-        self.ended = threading.Event()
-
-    def run(self) -> None:
-        """Play until stopped."""
-        while not self.ended.is_set():
-            self.play(next(self.questions))
-
-    def play(self, events: list[Event]) -> bool:
-        """Play a question and what follows; return False if that was played before."""
+def play(
+    service: Service, questions: Iterable[list[Event]], pace_s: float, ended: threading.Event
+) -> None:
+    """Play questions until `ended` is set; skip those that were played before the last stop."""
+    for events in questions:
         for event in events:
-            made = Arrival.of(replace(event, at_ms=self.service.clock()))
-            if self.service.engine.append([made]) == [None] and event is events[0]:
-                return False
-            if self.ended.wait(self.pace_s):
+            made = Arrival.of(replace(event, at_ms=service.clock()))
+            if service.engine.append([made]) == [None] and event is events[0]:
                 break
-        return True
+            if ended.wait(pace_s):
+                return

@@ -96,18 +96,17 @@ class RankingLimiter:
         self._threads.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True)
-class Advice:
+@dataclass(frozen=True, kw_only=True)
+class Advice(Suggestions):
     """The people to ask, and the decisions of the rules.
 
     For reports, `ranking` has the best people regardless of caps, with their confidence, and
     `baseline` a trivial ranking to compare with.
     """
 
-    found: Suggestions
-    decisions: tuple[Decision, ...]
-    ranking: Sequence[tables.Row]
-    baseline: Sequence[int]
+    decisions: tuple[Decision, ...] = ()
+    ranking: Sequence[tables.Row] = ()
+    baseline: Sequence[int] = ()
     model: str
 
 
@@ -298,8 +297,9 @@ class Engine:
                 question, dispatcher, k=top or rules.people,
                 least_confidence=rules.least_confidence, ranker=ranker,
             )  # fmt: skip
+        advice = Advice(**vars(found), model=self.model)
         if dispatcher.seen is None:
-            return Advice(found, (), (), (), self.model)
+            return advice
         query, people, scores, choice = dispatcher.seen
         ranking: list[tables.Row] = []
         if keep:
@@ -315,9 +315,9 @@ class Engine:
         if found.abstains:  # nobody is asked
             decisions = tuple(decision for decision in decisions if decision.rule != "asked")
             if not found.people and decisions:
-                found = replace(found, abstains=_nobody(decisions))
+                advice = replace(advice, abstains=_nobody(decisions))
         baseline = most_active(query, rules.candidates) if keep else []
-        return Advice(found, decisions, ranking, baseline, self.model)
+        return replace(advice, decisions=decisions, ranking=ranking, baseline=baseline)
 
     def append(self, arrivals: Sequence[Arrival]) -> list[int | None]:
         """Store events; return the sequence number of each, None for those that were there."""
@@ -330,7 +330,7 @@ class Engine:
         clean = self.forgotten_people.cleaned
         cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
         with self.database.write() as connection:
-            numbers = events.append(self.database, connection, cleaned, self.clock())
+            numbers = events.append(connection, cleaned, self.clock())
         self.waiting += sum(1 for number in numbers if number is not None)
         self.new_events.set()
         return numbers
@@ -359,7 +359,7 @@ class Engine:
                     tables.change(connection, tables.events, row.seq, refused=refused[row.seq])
                 else:
                     self._project(connection, row)
-                    events.revive(self.database, connection, row.event, self.clock())
+                    events.revive(connection, row.event, self.clock())
             if work is not None:
                 asked = work(connection)
             put_meta(connection, APPLIED, rows[-1].seq)

@@ -35,7 +35,7 @@ _AGAIN = (408, 409, 425, 429)  # client errors that may pass
 _NOT_PUBLIC = tuple(
     map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "fec0::/10"))
 )
-Resolve = Callable[[str, int], list[str]]
+
 _messages, _off, _made = tables.outbox, tables.switched_off, tables.suggestions
 # Seconds to the next attempt: from five seconds to half a day, over three days in all.
 BACKOFF = (5, 60, 300, 1800, 7200, 18_000, 36_000, 43_200, 43_200, 43_200, 43_200)
@@ -135,7 +135,7 @@ def is_public(address: str) -> bool:
 
 
 def checked_address(
-    url: str, allowed: Collection[str] = (), resolver: Resolve = resolve
+    url: str, resolver: Callable[[str, int], list[str]], allowed: Collection[str] = ()
 ) -> tuple[str, str, int]:
     """Return address, host and port of a URL, or raise an error if it is private.
 
@@ -158,14 +158,11 @@ def checked_address(
 
 
 class Sender:
-    """Sends what is in the outbox; `resolver` returns the addresses of a host and port."""
+    """Sends the messages in the outbox."""
 
-    def __init__(
-        self, database: Database, settings: Settings, clock: Callable[[], int],
-        resolver: Resolve = resolve,
-    ) -> None:  # fmt: skip
+    def __init__(self, database: Database, settings: Settings, clock: Callable[[], int]) -> None:
         self.database, self.settings, self.clock = database, settings, clock
-        self.resolver = resolver
+        self.resolver = resolve  # returns the addresses of a host and port
         self.adapters: dict[str, Adapter] = {
             name: ADAPTERS[name](settings) for name in settings.deliver.adapters
         }
@@ -268,7 +265,7 @@ class Sender:
     async def _send(self, call: Call) -> int:
         allowed = self.settings.deliver.allow_private
         address, host, port = await asyncio.to_thread(
-            checked_address, call.url, allowed, self.resolver
+            checked_address, call.url, self.resolver, allowed
         )
         parts = urlsplit(call.url)
         literal = f"[{address}]" if ":" in address else address

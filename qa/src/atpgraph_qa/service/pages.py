@@ -20,10 +20,18 @@ from starlette.concurrency import run_in_threadpool
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import admit, client_of, service_of
 from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
 from atpgraph_qa.service.render import HEADERS, figures, render, static
-from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
+from atpgraph_qa.service.routes import (
+    Cursor,
+    Find,
+    MessageId,
+    PersonId,
+    RowId,
+    admit,
+    client_of,
+    service_of,
+)
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token

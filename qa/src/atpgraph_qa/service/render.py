@@ -37,7 +37,7 @@ SAID = {
 }  # fmt: skip
 MODES = {
     "shadow": ("Trial run", "Suggestions are recorded, nobody is asked."),
-    "approve": ("Approve first", "People are asked when somebody here accepts a suggestion."),
+    "approve": ("Approve first", "People are asked when a moderator accepts a suggestion."),
     "automatic": ("Automatic", "People are asked as soon as a question comes in."),
 }
 OLD_DAYS = 30  # without a new post; something is wrong then

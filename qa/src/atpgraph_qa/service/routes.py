@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 from sqlalchemy import select, text
@@ -15,14 +16,15 @@ from starlette.concurrency import run_in_threadpool
 from atpgraph.errors import AtpError
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import outbox, reports, schemas, suggestions, tables, tokens
-from atpgraph_qa.service.access import Caller, Serving, check_token, needs
 from atpgraph_qa.service.adapters import SOURCES
 from atpgraph_qa.service.problems import ProblemError, described
 from atpgraph_qa.service.schemas import EventOut, PersonOut, StatusOut, SuggestionOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
+from atpgraph_qa.service.tokens import Authenticator, Token
 from atpgraph_qa.timeline.query import Question
 
+_BEARER = HTTPBearer(auto_error=False, description="A token, see POST /v1/tokens.")
 router = APIRouter()
 PersonId = Annotated[int, Path(ge=0, le=schemas.MOST)]
 RowId = Annotated[int, Path(ge=1, le=schemas.MOST)]
@@ -39,6 +41,62 @@ State = Literal[
     "proposed", "delivered", "accepted", "declined", "reassigned", "answered", "expired",
     "withdrawn",
 ]  # fmt: skip
+
+
+def client_of(request: Request) -> str:
+    """Return the address of the caller."""
+    return request.client.host if request.client else ""
+
+
+def service_of(request: Request) -> Service:
+    """Return the service behind a request."""
+    service: Service = request.app.state.service
+    if not service.ready:
+        raise ProblemError(503, "The service is starting or stopping.", wait=5)
+    return service
+
+
+def admit(request: Request, token: Token, scope: str) -> None:
+    """Raise a problem unless a caller is below the rate limit and has a scope."""
+    request.app.state.auth.rates.check(token.id)
+    if not token.may(scope):
+        raise ProblemError(403, f"The token lacks the scope {scope!r}.")
+    request.state.caller = token
+
+
+async def check_token(request: Request, scope: str) -> None:
+    """Reject a caller without a token that has a scope."""
+    auth: Authenticator = request.app.state.auth
+    given = await _BEARER(request)
+    secret = given.credentials.strip() if given else ""
+    if not secret:
+        needed = "Send a token: Authorization: Bearer …"
+        raise ProblemError(401, needed, {"WWW-Authenticate": "Bearer"})
+    token = auth.known(secret)
+    if token is None:  # the database query must not block the event loop
+        token = await run_in_threadpool(auth.look_up, secret, client_of(request))
+    admit(request, token, scope)
+
+
+def needs(scope: str) -> Any:
+    """Return a dependency that checks for a token with a scope."""
+
+    async def checked(
+        request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+    ) -> None:
+        await check_token(request, scope)
+
+    checked.scope = scope  # type: ignore[attr-defined]
+    return Depends(checked)
+
+
+def _caller(request: Request) -> Token:
+    found: Token = request.state.caller
+    return found
+
+
+Serving = Annotated[Service, Depends(service_of)]
+Caller = Annotated[Token, Depends(_caller)]  # checked by the route's scope
 
 
 def _needing(scope: str) -> APIRouter:
@@ -59,9 +117,7 @@ async def route(service: Serving, given: schemas.RouteIn) -> schemas.RouteOut:
     asker = NOBODY if given.asker is None else given.asker
     question = Question(given.title, given.body, given.tags, asker)
     advice = await engine.limiter.run(lambda: engine.route(question, top=given.top))
-    decisions = [asdict(decision) for decision in advice.decisions]
-    values = {"decisions": decisions, "model": advice.model, "mode": engine.mode}
-    return schemas.RouteOut.model_validate({**asdict(advice.found), **values})
+    return schemas.RouteOut.model_validate({**asdict(advice), "mode": engine.mode})
 
 
 def _event_route(path: str, model: type[BaseModel]) -> None:
@@ -283,11 +339,9 @@ def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
 @may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)
 def retrain(service: Serving, who: Caller) -> StatusOut:
     """Train in a separate process; use the new weights if they rank recent questions no worse."""
-    if service.trainer.running:
-        raise ProblemError(409, "The service is training already.", wait=60)
+    service.trainer.start()
     with service.database.write() as connection:
         tables.note(connection, service.clock(), str(who), "started training")
-    service.trainer.start()
     return StatusOut(status="learning")
 
 

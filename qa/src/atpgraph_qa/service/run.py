@@ -16,24 +16,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from sqlalchemy import func, select
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atpgraph.errors import InputError
 from atpgraph_qa._version import __version__
 from atpgraph_qa.service import routes, tables
-from atpgraph_qa.service.access import Authenticator, SizeLimit, needs
 from atpgraph_qa.service.database import DatabaseGoneError
 from atpgraph_qa.service.pages import add_pages
-from atpgraph_qa.service.problems import ProblemOut
+from atpgraph_qa.service.problems import ProblemError, ProblemOut
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import Limits
+from atpgraph_qa.service.tokens import Authenticator
 
 LOG = logging.getLogger("atpgraph.serve")
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -120,6 +121,45 @@ class Watch:
                 LOG.info("request", extra={"facts": facts})
 
 
+class SizeLimit:
+    """Rejects requests with a body that is too large or arrives too slowly."""
+
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        large = ProblemError(413, f"A request has at most {self.most} bytes.")
+        late = f"The body did not arrive within {self.seconds:g} seconds."
+        request, body = Request(scope, receive), bytearray()
+        try:
+            length = request.headers.get("content-length", "0")
+            if not length.isdigit() or int(length) > self.most:
+                raise large
+            async with asyncio.timeout(self.seconds):
+                # Small, so it is read at once: no work starts for half a request.
+                async for part in request.stream():
+                    body += part
+                    if len(body) > self.most:
+                        raise large
+        except ClientDisconnect:
+            return
+        except (ProblemError, TimeoutError) as error:
+            slow = ProblemError(408, late, {"Connection": "close"})
+            problem = error if isinstance(error, ProblemError) else slow
+            await problem.response()(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self.app(scope, again, send)
+
+
 class JsonLines(logging.Formatter):
     """Formats a record as a JSON object: time, level, what, and facts, without personal data."""
 
@@ -177,12 +217,12 @@ def create_app(service: Service, *, background: bool = True) -> FastAPI:
     )  # fmt: skip
     limits, server = service.settings.limits, service.settings.server
     app.state.service = service
-    app.state.auth = Authenticator(service)
+    app.state.auth = Authenticator(service.database, limits, service.clock)
     app.state.metrics = ServiceMetrics(service)
     app.include_router(routes.router)
     add_pages(app)
 
-    @app.get("/openapi.json", include_in_schema=False, dependencies=[needs("read")])
+    @app.get("/openapi.json", include_in_schema=False, dependencies=[routes.needs("read")])
     def document() -> dict[str, Any]:
         made = app.openapi()
         schemas = made["components"]["schemas"]
@@ -239,29 +279,28 @@ def limited_protocol(limits: Limits) -> type[H11Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self._expect_headers()
             if len(self.connections) > limits.connections:
                 transport.abort()
-            else:
-                self._expect_headers()
 
         def data_received(self, data: bytes) -> None:
-            idle = self.cycle is None or self.cycle.response_complete
-            if idle and self._deadline is None:  # the next request of this connection
-                self._expect_headers()
             before = self.cycle
+            if before is None or before.response_complete:  # the next request of this connection
+                self._expect_headers()
             super().data_received(data)
             if self.cycle is not before:
-                self._headers_are_there()
+                self._end_deadline()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._headers_are_there()
+            self._end_deadline()
             super().connection_lost(exc)
 
         def _expect_headers(self) -> None:
-            wait = limits.header_seconds
-            self._deadline = self.loop.call_later(wait, self.transport.abort)
+            if self._deadline is None:
+                wait = limits.header_seconds
+                self._deadline = self.loop.call_later(wait, self.transport.abort)
 
-        def _headers_are_there(self) -> None:
+        def _end_deadline(self) -> None:
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None

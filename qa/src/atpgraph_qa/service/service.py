@@ -20,7 +20,7 @@ from atpgraph_qa.service.engine import BATCH, Engine, now_ms
 from atpgraph_qa.service.events import Arrival
 from atpgraph_qa.service.forget import asked_by, forget_in_history, forget_rows
 from atpgraph_qa.service.maintenance import Snapshots
-from atpgraph_qa.service.outbox import Resolve, Sender, resolve
+from atpgraph_qa.service.outbox import Sender
 from atpgraph_qa.service.schemas import HookOut
 from atpgraph_qa.service.settings import Settings
 from atpgraph_qa.service.suggester import Suggester
@@ -35,8 +35,7 @@ _GATHER_S = 0.2  # ten events applied together take about as long as one
 class Service:
     """All parts of the service that run in one process.
 
-    The first start needs a trained model. `clock` returns the time in milliseconds, `resolver` the
-    addresses of a host and port, for what goes out.
+    The first start needs a trained model. `clock` returns the time in milliseconds.
     """
 
     def __init__(
@@ -45,7 +44,6 @@ class Service:
         model: Path | None = None,
         *,
         clock: Callable[[], int] = now_ms,
-        resolver: Resolve = resolve,
     ) -> None:
         self.settings, self.clock, self.model_path = settings, clock, model
         self.folder = Path(settings.store.folder)
@@ -63,7 +61,7 @@ class Service:
             self.snapshots = Snapshots(self.engine, self.folder)
             self.snapshots.open(model)
             self.engine.current().warm_up()  # so that the first route does not wait
-            self.sender = Sender(self.database, settings, clock, resolver)
+            self.sender = Sender(self.database, settings, clock)
             self.sender.recover()
             self.trainer = Trainer(self.engine, self.snapshots)
         except BaseException:

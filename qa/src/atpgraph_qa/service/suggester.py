@@ -76,15 +76,11 @@ class Suggester:
         return work
 
     def _values(self, advice: Advice) -> Row:
-        found, engine = advice.found, self.engine
-        people = [] if found.abstains else [asdict(person) for person in found.people]
-        return {
-            "model": advice.model, "people": people, "baseline": advice.baseline,
-            "ranking": advice.ranking, "decisions": [asdict(each) for each in advice.decisions],
-            "notes": list(found.notes), "abstains": found.abstains, "candidates": found.candidates,
-            "confidence": max((p.confidence for p in found.people), default=0.0),
-            "shadow": engine.shadow, "mode": engine.mode, "state": "proposed",
-            "changed_ms": self.engine.clock(),
+        confidence = max((person.confidence for person in advice.people), default=0.0)
+        values = asdict(replace(advice, people=()) if advice.abstains else advice)
+        return values | {
+            "confidence": confidence, "shadow": self.engine.shadow, "mode": self.engine.mode,
+            "state": "proposed", "changed_ms": self.engine.clock(),
         }  # fmt: skip
 
     def _record(self, connection: Connection, question: int, advice: Advice, number: int) -> Asks:

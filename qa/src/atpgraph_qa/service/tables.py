@@ -9,33 +9,18 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    ClauseElement,
-    Column,
-    Connection,
-    Double,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    TypeDecorator,
-    bindparam,
-    delete,
-    select,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 Row = dict[str, Any]
 
 
-class Json(TypeDecorator[Any]):
+class Json(sa.TypeDecorator[Any]):
     """Lists and objects, stored as text in one form, so that the database can search for parts."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Any) -> str | None:
@@ -47,11 +32,11 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
-class Who(BigInteger):
+class Who(sa.BigInteger):
     """A user id, which is removed when the person is forgotten."""
 
 
-class Words(Text):
+class Words(sa.Text):
     """Text that people wrote, which may mention somebody."""
 
 
@@ -61,16 +46,18 @@ class JsonWords(Json):
     cache_ok = True
 
 
-_KINDS: dict[type, Any] = {int: BigInteger, str: Text, bool: Boolean, float: Double, list: Json}
+_KINDS: dict[type, Any] = {
+    int: sa.BigInteger, str: sa.Text, bool: sa.Boolean, float: sa.Double, list: Json
+}  # fmt: skip
 
 
 def _table(name: str, keys: tuple[str, ...] = ("id",), /, **columns: type) -> Table:
     made = [
-        Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
+        sa.Column(column, _KINDS.get(kind, kind)(), primary_key=column in keys)
         for column, kind in columns.items()
     ]
     if columns[keys[0]] is int:  # SQLite numbers rows by itself only where the key is an INTEGER
-        made[0].type = BigInteger().with_variant(Integer, "sqlite")
+        made[0].type = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     return Table(name, METADATA, *made)
 
 
@@ -134,7 +121,7 @@ def find(connection: Connection, query: Any) -> list[Row]:
 
 def _where(table: Table, which: Any) -> Any:
     """Return a condition; a plain value is the key of a row."""
-    return which if isinstance(which, ClauseElement) else next(iter(table.primary_key)) == which
+    return which if isinstance(which, sa.ClauseElement) else next(iter(table.primary_key)) == which
 
 
 def find_one(connection: Connection, table: Table, which: Any) -> Row | None:
@@ -166,15 +153,15 @@ def change(connection: Connection, table: Table, which: Any, **values: Any) -> i
     """Set values in some rows (`which` is a condition or a key); return how many."""
     if not values:  # UPDATE without columns is not valid SQL
         return 0
-    made = update(table).where(_where(table, which)).values(**values)
+    made = sa.update(table).where(_where(table, which)).values(**values)
     return int(connection.execute(made).rowcount)
 
 
 def change_each(connection: Connection, table: Table, rows: Sequence[Row], *names: str) -> int:
     """Update these columns in many rows, each with its own values; return the number of rows."""
     key = next(iter(table.primary_key))
-    made = update(table).where(key == bindparam("_key"))
-    made = made.values({name: bindparam(f"_{name}") for name in names})
+    made = sa.update(table).where(key == sa.bindparam("_key"))
+    made = made.values({name: sa.bindparam(f"_{name}") for name in names})
     values = [{"_key": r[key.name], **{f"_{name}": r[name] for name in names}} for r in rows]
     if values:
         connection.execute(made, values)
@@ -183,7 +170,7 @@ def change_each(connection: Connection, table: Table, rows: Sequence[Row], *name
 
 def remove(connection: Connection, table: Table, which: Any) -> int:
     """Delete some rows (`which` is a condition or a key); return how many."""
-    return int(connection.execute(delete(table).where(_where(table, which))).rowcount)
+    return int(connection.execute(sa.delete(table).where(_where(table, which))).rowcount)
 
 
 def is_new(connection: Connection, digest: str, now_ms: int, keep: bool = False) -> bool:

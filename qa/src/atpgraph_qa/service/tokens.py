@@ -1,10 +1,14 @@
-"""Tokens and sessions: random, with scopes; only digests are stored."""
+"""Tokens and sessions: random, with scopes; only digests are stored. Rate limits of callers."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
-from collections.abc import Iterable
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +16,12 @@ from sqlalchemy import Connection, func, select
 
 from atpgraph.errors import InputError
 from atpgraph_qa.advisor.policies import HOUR_MS
+from atpgraph_qa.service.database import Database, DatabaseGoneError
 from atpgraph_qa.service.problems import ProblemError
+from atpgraph_qa.service.settings import Limits
 from atpgraph_qa.service.tables import Row, add, change, find, note, remove, sessions, tokens
 
+_KNOWN_S = 30.0  # how long a token is cached
 SCOPES = ("read", "route", "write", "admin")
 
 
@@ -115,3 +122,79 @@ def _token(connection: Connection, query: Any) -> Token | None:
     for row in find(connection, query.where(tokens.c.revoked_ms.is_(None))):
         return Token(row["id"], row["name"], frozenset(row["scopes"].split()), row.get("csrf", ""))
     return None
+
+
+class Buckets:
+    """A rate limiter: a bucket for each caller, refilled at a rate.
+
+    Examples
+    --------
+    >>> now = iter([0.0, 0.0, 0.0, 2.0])
+    >>> buckets = Buckets(rate=0.5, burst=2, clock=lambda: next(now))
+    >>> [buckets.take("a") for _ in range(4)]
+    [0, 0, 2, 0]
+    """
+
+    def __init__(
+        self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rate, self.burst, self.clock, self.most = rate, burst, clock, 10_000
+        self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, caller: Hashable) -> int:
+        """Return 0 if the caller may continue, else the seconds to wait."""
+        with self._lock:
+            now = self.clock()
+            level, then = self._held.pop(caller, (self.burst, now))
+            level = min(self.burst, level + (now - then) * self.rate)
+            self._held[caller] = (level - 1 if level >= 1 else level), now
+            if len(self._held) > self.most:
+                self._held.popitem(last=False)
+            return 0 if level >= 1 else max(1, math.ceil((1 - level) / self.rate))
+
+    def check(self, caller: Hashable) -> None:
+        """Raise a problem if the caller is over the limit."""
+        if wait := self.take(caller):
+            raise ProblemError(429, f"Try again in {wait} s.", wait=wait)
+
+
+class Authenticator:
+    """Checks tokens and limits the rate of callers."""
+
+    def __init__(self, database: Database, limits: Limits, clock: Callable[[], int]) -> None:
+        self.database, self.clock = database, clock
+        self.rates = Buckets(limits.per_second, limits.burst)
+        self.failures = Buckets(limits.failures_per_minute / 60, limits.failures_per_minute)
+        self._known: dict[str, tuple[Token, float]] = {}
+
+    def known(self, secret: str) -> Token | None:
+        """Return the token of a secret that was looked up a moment ago."""
+        known = self._known.get(digest(secret))
+        return known[0] if known is not None and time.monotonic() < known[1] else None
+
+    def look_up(self, secret: str, client: str) -> Token:
+        """Return the token of a secret, or raise a problem. A wrong one costs no write."""
+        key = digest(secret)
+        try:
+            with self.database.read() as connection:
+                found = find_token(connection, secret)
+            if found is not None:
+                with self.database.write() as connection:
+                    touch_token(connection, found.id, self.clock())
+        except DatabaseGoneError:
+            # Callers that were known go on routing meanwhile; a revoked token is not among them.
+            if key not in self._known:
+                raise
+            return self._known[key][0]
+        if found is None:
+            self.failures.check(client)
+            raise ProblemError(401, "The token is not known.", {"WWW-Authenticate": "Bearer"})
+        if len(self._known) > 10_000:
+            self._known.clear()
+        self._known[key] = found, time.monotonic() + _KNOWN_S
+        return found
+
+    def forget(self) -> None:
+        """Clear the cached tokens, because one was revoked."""
+        self._known.clear()

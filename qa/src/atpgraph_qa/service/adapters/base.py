@@ -233,5 +233,5 @@ def letter(question: Row, url: str, person: Row, reasons: Sequence[Row]) -> str:
     stop = "If you do not want to be asked, tell a moderator."
     if person.get("opt_out"):
         stop = f"[Do not ask me any more]({person['opt_out']})"
-    parts.append(f"No answer is needed if you have no time. {stop}")
+    parts.append(f"You do not have to answer. {stop}")
     return "\n\n".join(parts)

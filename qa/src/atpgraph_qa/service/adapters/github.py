@@ -114,4 +114,4 @@ def _comment_text(question: Row, people: list[Row]) -> str:
         if person.get("opt_out")
     ]
     stop = f" Do not ask me any more: {', '.join(stops)}." if stops else ""
-    return f"{names} You may be able to answer this. No answer is needed if you have no time.{stop}"
+    return f"{names} You may be able to answer this. You do not have to answer.{stop}"
