@@ -133,7 +133,7 @@ class CycleBreak:
         return html_table(removed, rows)
 
     def reasons(self, most: int | None = None) -> list[Reason]:
-        """Say why edges were removed, those with the highest confidence first.
+        """Explain why edges were removed, highest confidence first.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class CycleBreak:
         ]
 
     def agreement(self, truth: IntArray) -> Agreement:
-        """Compare the removed edges with those of the indices in `truth`."""
+        """Compare the removed edges with the edges that `truth` lists by index."""
         hits = len(np.intersect1d(self.removed, truth))
         precision = hits / len(self.removed) if len(self.removed) else 0.0
         recall = hits / len(truth) if len(truth) else 0.0
@@ -345,9 +345,9 @@ def break_cycles(
         One of ``dfs``, ``mfas``, ``eades``, ``pagerank``, ``sa-g``, ``sa-f``, ``sa-b``,
         ``sa-voting``, ``ts-g``, ``ts-f``, ``ts-b``, ``ts-voting``, ``h-voting`` (the ATP paper's),
         ``springs`` (cheap on large graphs), ``bayes`` (probably wrong edges), ``sift`` (few edges,
-        and among as few the probably wrong ones), ``minimum`` (the fewest, or the least weight,
-        with a proof where `time_limit` suffices).
-        ``auto`` is ``sift`` up to 300,000 edges on cycles, beyond that ``springs``.
+        preferring those that are probably wrong), ``minimum`` (the fewest, or the least weight,
+        with a proof where `time_limit` suffices). ``auto`` is ``sift`` up to 300,000 edges on
+        cycles, beyond that ``springs``.
     weights : str, array or mapping, optional
         What removing each edge costs: ``"weight"`` for the weights of the graph, an array with an
         entry for each edge of the graph, or costs by pairs of labels (1 for edges without). Only

@@ -88,21 +88,21 @@ class ATP(Estimator):
     purpose : {"reachability", "paper"}
         What the vectors are for.
     method : str
-        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to
-        300,000 edges on cycles and the cheaper ``springs`` beyond; for the paper's, ``h-voting``.
+        How to break cycles, see :func:`atpgraph.break_cycles`; "auto" is ``sift`` up to 300,000
+        edges on cycles and the cheaper ``springs`` beyond; for the paper's method, ``h-voting``.
     max_iter : "auto" or int
         Rounds of learning, in each of which every node draws up to 16 paths ("auto": 32, fewer for
         more than 62,500 nodes or where little is left to learn); for the paper's method,
         iterations ("auto": 3).
     random_state : int, Generator or None
-        Seed of ties, of the first vectors and of sampled pairs.
+        Seed for ties, initial vectors and sampled pairs.
     kernel : {"log", "harmonic", "linear", "constant"} or callable
         f, the score of a path by its difference of levels; a callable gets the array 1, 2, … of
         differences.
     zero_weight : float in [0, 1] or "auto"
         For the paper's method, the weight of a pair without a path: 0 fits the reachable pairs
-        only; 1 is plain non-negative matrix factorization; "auto" lets all pairs without a path
-        together weigh 2% of what the reachable pairs weigh.
+        only; 1 is plain non-negative matrix factorization; "auto" gives all pairs without a path
+        together 2% of the weight of the reachable pairs.
     regularization : "auto" or float
         Penalty on long vectors, λ (‖s‖² + ‖t‖²) for each pair ("auto": 0.0001). For the paper's
         method, λ (Σ |R(i)| ‖s_i‖² + Σ |R⁻¹(j)| ‖t_j‖²); "auto" is 4 n_components over the mean
@@ -132,8 +132,8 @@ class ATP(Estimator):
     margin_ : float
         How far below 0 the scores of pairs without a path were pushed; 0 for the paper's method.
     zero_ : float
-        How much all scores were lowered in the end, so that fewer pairs without a path score above
-        0. A few pairs with a path then score below it.
+        By how much all scores were lowered at the end, so that fewer pairs without a path score
+        above 0, at the price of a few paths that score below it.
     n_reachable_pairs_ : int
         Pairs joined by a path; an estimate for reachability.
 
@@ -344,10 +344,10 @@ class ATP(Estimator):
 
     @property
     def threshold_(self) -> float:
-        """The score above which :meth:`predict` decides for a path.
+        """The score above which :meth:`predict` predicts a path.
 
-        It has the best F1 over all pairs of the graph. More edges score above 0, and more pairs
-        without a path.
+        It has the best F1 over all pairs of the graph. Above 0 are more of the edges, but also more
+        pairs without a path.
         """
         return self._evaluated().threshold
 
@@ -376,14 +376,14 @@ class ATP(Estimator):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the source and target vector of a node that is not in the graph.
 
-        One solve for each, with all other vectors fixed: what a refit would give this node if
+        Each vector takes one solve with all others fixed: what a refit would give this node if
         nothing else moved. :meth:`add_edges` takes many nodes at once, with edges among them.
 
         Parameters
         ----------
         out_edges, in_edges : labels
-            Nodes of the graph that the new node has edges to, and from. An edge that would close a
-            cycle is ignored: what leads to the new node is not taken to be reachable from it.
+            Nodes of the graph that the new node has edges to, and from. Edges that would close a
+            cycle are ignored: nodes that lead to the new node do not count as reachable from it.
 
         Examples
         --------
@@ -401,7 +401,7 @@ class ATP(Estimator):
     def add_edges(
         self, edges: Any, nodes: Iterable[Hashable] = (), *, inplace: bool = False
     ) -> Self:
-        """Return a model with these edges and nodes as well.
+        """Return a model with these edges and nodes added.
 
         Cycles that the new edges close are broken by leaving out new edges. Vectors of new nodes
         are learned first, then those of all nodes with new descendants or ancestors, in a few
@@ -480,9 +480,9 @@ class ATP(Estimator):
         return self._reachability
 
     def reaches(self, u: Labels, v: Labels) -> bool | BoolArray:
-        """Return whether the graph has a path from u to v: exact, cycles included, without vectors.
+        """Return exactly whether the graph, cycles included, has a path from u to v.
 
-        See :class:`~atpgraph.Reachability`, which `reachability_` is, for more such questions.
+        `reachability_`, a :class:`~atpgraph.Reachability`, answers more such questions.
         """
         return self.reachability_.reaches(u, v)
 
@@ -526,15 +526,15 @@ class ATP(Estimator):
         *,
         base_rate: float | None = None,
     ) -> BoolArray:
-        """Decide for every pair whether there is a path.
+        """Predict for every pair whether there is a path.
 
         Parameters
         ----------
         u, v : labels
         threshold : float in (0, 1), optional
-            Probability that has to be exceeded. By default the score has to exceed `threshold_`,
-            which was chosen for the best F1 over all pairs of the graph, and v to be on a higher
-            level than u.
+            Probability above which a path is predicted. By default, the score must exceed
+            `threshold_`, which has the best F1 over all pairs of the graph, and v must be on a
+            higher level than u.
         base_rate : float in (0, 1), optional
             As for :meth:`predict_proba`, with a `threshold`.
         """
@@ -564,13 +564,13 @@ class ATP(Estimator):
         u : label or list of labels
         k : int
         order : {"nearest", "score"}
-            Smallest difference of levels first, then the larger score; or the largest score first,
-            which are the most certain and mostly the farthest ones. Near nodes are the hardest to
-            predict: nearest first, what a search of the graph from a node of `u` does not find is
-            left out. For vectors there is no such check.
+            "nearest": smallest difference of levels first, then largest score. "score": largest
+            score first, which gives the most certain but mostly the farthest nodes. Near nodes are
+            the hardest to predict, so "nearest" leaves out what a search of the graph from `u` does
+            not find (with `vector`, it cannot check).
         threshold : float or None
-            Score that has to be exceeded, by default `threshold_`. None returns k nodes whatever
-            their scores, and needs ``order="score"``.
+            Leave out nodes that do not score above this, by default `threshold_`. None returns k
+            nodes whatever their scores; it needs ``order="score"``.
         vector : array, optional
             A source vector, such as :meth:`fold_in` returns, or a row of them each, instead of `u`.
         as_frame : bool
@@ -633,7 +633,7 @@ class ATP(Estimator):
         return listed(graph, found, several is not None)
 
     def index(self, direction: str = "targets") -> NeighborIndex:
-        """Build an approximate index, for many queries to a model of many nodes.
+        """Build an approximate index, for many queries on a large model.
 
         :meth:`top_targets` compares a node with all others, exactly; the index finds nearly the
         same in a fraction of the time, and measures its recall on a sample (``recall_``). If the
@@ -664,8 +664,8 @@ class ATP(Estimator):
     def transform(self, nodes: Any) -> Any:
         """Return the source and target vector of each node, side by side.
 
-        They tell what a node reaches and what reaches it. To classify nodes by whom they are linked
-        with, they are poor features. Accuracy for the topic of a paper in generated citation graphs
+        They describe what a node reaches and what reaches it, and are poor features for classifying
+        nodes by their direct links. Accuracy for the topic of a paper in generated citation graphs
         (2,800 papers, seven topics, 20 % labeled, five seeds; ``benchmarks/features.py``), with 50
         and 80 % of the citations within a topic:
 
@@ -683,8 +683,8 @@ class ATP(Estimator):
         Parameters
         ----------
         nodes : label, list or array of labels, or a graph
-            Nodes of the model; of a graph (anything :func:`atpgraph.as_graph` takes) all nodes, in
-            the order in which it has them.
+            Nodes of the model. A graph (anything :func:`atpgraph.as_graph` takes) stands for all
+            its nodes, in its order.
 
         Returns
         -------

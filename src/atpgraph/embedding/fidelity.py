@@ -202,8 +202,8 @@ class Fidelity:
     level_auc : float
         `auc` of the difference of levels in place of the score.
     precision_targets, precision_sources : float
-        Share of right ones among the five targets (sources) with the largest scores, or as many as
-        the node has.
+        Share of correct ones among the five targets (sources) with the largest scores, or fewer if
+        the node has fewer.
     f1 : float
         F1 over all pairs of nodes.
     threshold_f1, threshold_edges : float

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from atpgraph.closure import Paths, Positions
+from atpgraph.closure import PanelSource, Paths, Positions
 from atpgraph.closure.panel import COLUMNS, Panel, bit
 from atpgraph.util.arrays import (
     AnyArray,
@@ -114,7 +114,7 @@ class PathSample:
 
         def side(at: int, workers: Workers) -> Side:
             ahead, back = paths.sides[at], paths.sides[1 - at].view
-            return _side(ahead.view.levels, back, ahead.sizes, effort, rngs[at], workers)
+            return _side(ahead, back, effort, rngs[at], workers)
 
         def both() -> list[Side]:
             with Workers(n_jobs) as workers:
@@ -148,15 +148,10 @@ class _Drawn(NamedTuple):
 
 
 def _side(
-    levels: Int32Array,
-    back: Positions,
-    sizes: Int64Array,
-    effort: float,
-    rng: np.random.Generator,
-    workers: Workers,
+    ahead: PanelSource, back: Positions, effort: float, rng: np.random.Generator, workers: Workers
 ) -> Side:
     """Sample from one end; `back` is the reversed graph."""
-    n = back.n
+    n, sizes = back.n, ahead.sizes
     hard = np.flatnonzero(sizes >= _MANY_DESCENDANTS)
     if not len(hard):
         hard = np.flatnonzero(sizes > 0)
@@ -182,7 +177,7 @@ def _side(
     panel.bits[at // COLUMNS, own, (at >> 6) % (COLUMNS // 64)] &= ~bit(at)
     exact, paths = _draw(panel.bits, back, drawn, rng)
     n_pairs = float((exact * drawn.times / drawn.expected).sum()) if len(exact) else 0.0
-    hard_paths, look_alikes = _hard_pairs(paths, panel, levels, hard_rows, rng)
+    hard_paths, look_alikes = _hard_pairs(paths, panel, ahead.view.levels, hard_rows, rng)
     uniform, several = (
         Rows(nodes, exact[panel.slot[nodes]], panel.slot[nodes].astype(np.int64))
         for nodes in (rows, hard_rows[: len(rows)])

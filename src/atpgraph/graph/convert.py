@@ -70,7 +70,7 @@ def as_graph(
     delimiter, header
         How to read a text file, see :func:`read_edgelist`.
     memory : str or number of bytes, optional
-        Budget of reading, by default half of what is free.
+        Budget for reading, by default half of the free memory.
 
     Examples
     --------
@@ -140,8 +140,8 @@ def to_networkx(graph: DiGraph, *, like: Any = None) -> Any:
     ----------
     graph : DiGraph
     like : networkx.DiGraph or MultiDiGraph, optional
-        Where the graph came from: nodes and edges that it has get their attributes back, and the
-        graph its own. Of parallel edges the first counts, except for the weight, which is the sum.
+        The graph that this one was made from: its nodes, its edges and the graph itself get their
+        attributes back. Of parallel edges the first counts, but weights are added up.
 
     Examples
     --------

@@ -47,9 +47,9 @@ class DiGraph:
     targets : int32 array of m entries
         Target of every edge, ascending within a node.
     labels : array of n entries
-        What the user calls the nodes: int64, or object for anything hashable.
+        Labels of the nodes: int64, or object for anything hashable.
     weights : float64 array of m entries, optional
-        Edge weights, carried through.
+        Edge weights, passed through unchanged.
     edge_types : uint64 array of m entries, optional
         Types of every edge as bits: bit k is set if the edge has the type ``type_names[k]``. One
         edge can have several, because parallel edges are merged.
@@ -394,8 +394,8 @@ class DiGraph:
     def merged(self, more: DiGraph) -> DiGraph:
         """Return the nodes and edges of both graphs, those of this one first.
 
-        Nodes are told apart by their labels. The weights of edges that both have are added up; 1
-        is the weight of an edge in a graph without. Types are those of this graph.
+        Nodes are identified by label. Weights of edges in both graphs are added up; in a graph
+        without weights, every edge weighs 1. The types are those of this graph.
 
         Examples
         --------
