@@ -36,7 +36,7 @@ OLD_NAMES = {
 
 
 class Command(TyperCommand):
-    """A command whose numbers are finite and fit into arrays, whatever the option."""
+    """A command that rejects numbers that are not finite or do not fit into arrays."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return arguments and options, as the help shows them."""

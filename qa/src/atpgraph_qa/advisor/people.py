@@ -70,7 +70,7 @@ class Directory:
         return found[:limit]
 
     def declaring(self) -> tuple[Person, ...]:
-        """Return those who say what they know about."""
+        """Return the people who declare topics."""
         return self._keep("topics", lambda: tuple(person for person in self if person.topics))
 
     def members(self, groups: Collection[str]) -> Int64Array:

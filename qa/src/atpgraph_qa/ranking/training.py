@@ -27,9 +27,9 @@ _PROMISING = (
 class Examples:
     """Past questions to learn from, by date.
 
-    `position` is that of every question, and `accepted` is True where an accepted answer, not
-    votes, says who was right. `missed` has the positions of questions whose accepted answer is by
-    somebody who was not a candidate, `people` the user code of every row of `choices`.
+    `position` has the position of every question, and `accepted` is True where an accepted answer,
+    not votes, tells who was right. `missed` has the positions of questions whose accepted answer is
+    by somebody who was not a candidate, `people` the user code of every row of `choices`.
     """
 
     choices: Choices

@@ -103,16 +103,11 @@ class Database:
                     raise NotInChargeError(503, said, wait=30)
             yield connection
 
-    def serialize(self, connection: Connection) -> None:
-        """Make sequence numbers follow the order in which transactions are committed."""
-        if not self.is_sqlite:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
-
     def migrate(self) -> int:
         """Bring the tables up to date; return the version."""
         serial = "INTEGER PRIMARY KEY" if self.is_sqlite else "BIGSERIAL PRIMARY KEY"
         with self.write() as connection:
-            self.serialize(connection)
+            serialize(connection)
             versions = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY)"
             connection.execute(text(versions))
             query = text("SELECT COALESCE(MAX(version), 0) FROM schema_version")
@@ -186,6 +181,12 @@ def migrations() -> list[tuple[int, str]]:
     folder = files("atpgraph_qa.service").joinpath("migrations")
     found = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
     return sorted((int(entry.name[:4]), entry.read_text(encoding="utf-8")) for entry in found)
+
+
+def serialize(connection: Connection) -> None:
+    """Make sequence numbers follow the order in which transactions are committed."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_APPEND})"))
 
 
 def make_private(path: Path) -> None:

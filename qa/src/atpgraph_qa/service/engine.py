@@ -330,7 +330,7 @@ class Engine:
         clean = self.forgotten_people.cleaned
         cleaned = [replace(arrival, event=clean(arrival.event)) for arrival in arrivals]
         with self.database.write() as connection:
-            numbers = events.append(self.database, connection, cleaned, self.clock())
+            numbers = events.append(connection, cleaned, self.clock())
         self.waiting += sum(1 for number in numbers if number is not None)
         self.new_events.set()
         return numbers
@@ -359,7 +359,7 @@ class Engine:
                     tables.change(connection, tables.events, row.seq, refused=refused[row.seq])
                 else:
                     self._project(connection, row)
-                    events.revive(self.database, connection, row.event, self.clock())
+                    events.revive(connection, row.event, self.clock())
             if work is not None:
                 asked = work(connection)
             put_meta(connection, APPLIED, rows[-1].seq)

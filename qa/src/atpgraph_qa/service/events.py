@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 from atpgraph.util.files import atomic_path
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.service import tables as db
-from atpgraph_qa.service.database import Database, make_private
+from atpgraph_qa.service.database import make_private, serialize
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.timeline.events import Accepted, Answered, Asked, Voted
 
@@ -99,11 +99,9 @@ class Arrival:
         return cls(name, event, origin or {})
 
 
-def append(
-    database: Database, connection: Connection, arrivals: Sequence[Arrival], now_ms: int
-) -> list[int | None]:
+def append(connection: Connection, arrivals: Sequence[Arrival], now_ms: int) -> list[int | None]:
     """Append events; return the sequence number of each, None for those that were there."""
-    database.serialize(connection)
+    serialize(connection)
     result: list[int | None] = []
     for arrival in arrivals:
         event = arrival.event
@@ -127,7 +125,7 @@ def after(connection: Connection, seq: int, limit: int, until: int = 2**62) -> l
     return [Arrival(r.name, KINDS[r.kind](**r.payload), r.origin, r.seq) for r in rows]
 
 
-def revive(database: Database, connection: Connection, event: Event, now_ms: int) -> None:
+def revive(connection: Connection, event: Event, now_ms: int) -> None:
     """Append again the events that were refused because they came before this one.
 
     Hooks come in any order: an answer before its question, an acceptance before its answer.
@@ -144,7 +142,7 @@ def revive(database: Database, connection: Connection, event: Event, now_ms: int
     if rows:
         db.remove(connection, db.events, db.events.c.seq.in_([row["seq"] for row in rows]))
         again = [Arrival(row["name"], KINDS[row["kind"]](**row["payload"])) for row in rows]
-        append(database, connection, again, now_ms)
+        append(connection, again, now_ms)
 
 
 class ForgottenPeople:

@@ -59,7 +59,7 @@ def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def as_problem(error: Exception) -> ProblemError:
-    """Return the problem to answer with when something was raised."""
+    """Return the problem that answers an exception."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, (RequestValidationError, ValidationError)):

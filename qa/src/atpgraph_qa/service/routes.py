@@ -339,11 +339,9 @@ def get_audit(service: Serving, limit: Limit = 100) -> list[schemas.AuditOut]:
 @may_rule.post("/v1/models/retrain", tags=["administration"], status_code=202)
 def retrain(service: Serving, who: Caller) -> StatusOut:
     """Train in a separate process; use the new weights if they rank recent questions no worse."""
-    if service.trainer.running:
-        raise ProblemError(409, "The service is training already.", wait=60)
+    service.trainer.start()
     with service.database.write() as connection:
         tables.note(connection, service.clock(), str(who), "started training")
-    service.trainer.start()
     return StatusOut(status="learning")
 
 

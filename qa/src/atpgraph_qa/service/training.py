@@ -18,13 +18,13 @@ from typing import IO
 
 import numpy as np
 
-from atpgraph.errors import InputError
 from atpgraph.util.arrays import Int64Array
 from atpgraph_qa.advisor.advisor import Advisor
 from atpgraph_qa.data.site import DAY_MS
 from atpgraph_qa.ranking.router import Router
 from atpgraph_qa.service.engine import CALIBRATED, Engine
 from atpgraph_qa.service.maintenance import Snapshots
+from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.tables import Row, add, get_meta, models, put_meta
 from atpgraph_qa.timeline.history import History
 from atpgraph_qa.timeline.query import Query, active_users
@@ -54,7 +54,7 @@ class Trainer:
     def start(self) -> None:
         """Start training on the current history."""
         if self.running:
-            raise InputError("The service is training already.")
+            raise ProblemError(409, "The service is training already.", wait=60)
         path = self.snapshots.write()
         with self.engine.database.write(acting=True) as connection:
             since = get_meta(connection, "trained_ms")

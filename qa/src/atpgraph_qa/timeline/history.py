@@ -124,7 +124,7 @@ class History:
 
     @cached_property
     def week_ms(self) -> int:
-        """The start of the week as of which people are counted; the end of time stays."""
+        """The start of the week for which people are counted, or FOREVER."""
         return self.now if self.now == FOREVER else min(monday(self.now), self.now)
 
     @cached_property
