@@ -121,7 +121,7 @@ class AskLog:
         self._asked: dict[int, list[int]] = {}
         self._last: dict[int, int] = {}
         self._counts: tuple[Int64Array, Int64Array] | None = None
-        self._counted_until = 0
+        self._complete_until = 0  # until then all of `_asked` is in the last week
         self._lock = threading.Lock()
         self.places = 0
         self.newcomers = 0
@@ -141,6 +141,7 @@ class AskLog:
             for person, moment in asked:
                 self._asked[person] = [*self._asked.get(person, ()), moment]
                 self._last[person] = max(moment, self._last.get(person, 0))
+                self._complete_until = min(self._complete_until, moment + WEEK_MS)
             self._counts = None
 
     def times_asked(self, person: int, now_ms: int, days: float) -> int:
@@ -153,22 +154,22 @@ class AskLog:
         return self._last.get(person, 0)
 
     def week(self, now_ms: int) -> tuple[Int64Array, Int64Array]:
-        """Return the ids of those asked in the last seven days, ascending, and how often.
-
-        They are recounted when somebody is asked and when an ask becomes older than a week.
-        """
+        """Return the ids of those asked in the last seven days, ascending, and how often."""
         with self._lock:
-            if self._counts is None or now_ms >= self._counted_until:
+            if now_ms >= self._complete_until:  # an ask became older than a week
                 since = now_ms - WEEK_MS
                 lately = {
                     person: [time for time in times if time > since]
-                    for person, times in sorted(self._asked.items())
+                    for person, times in self._asked.items()
                 }
                 self._asked = {person: times for person, times in lately.items() if times}
-                moments = [time for times in self._asked.values() for time in times]
-                self._counted_until = min(moments, default=now_ms) + WEEK_MS
-                counts = [len(times) for times in self._asked.values()]
-                self._counts = np.array(list(self._asked), np.int64), np.array(counts, np.int64)
+                moments = (time for times in self._asked.values() for time in times)
+                self._complete_until = min(moments, default=now_ms) + WEEK_MS
+                self._counts = None
+            if self._counts is None:
+                people = sorted(self._asked)
+                counts = [len(self._asked[person]) for person in people]
+                self._counts = np.array(people, np.int64), np.array(counts, np.int64)
             return self._counts
 
     def drop(self, person: int) -> None:

@@ -15,7 +15,7 @@ from atpgraph.embedding.growth import FoldIn
 from atpgraph.hierarchy import levels
 from atpgraph.util.arrays import Float64Array, Int64Array
 from atpgraph_qa.baselines.simple import UserScore
-from atpgraph_qa.baselines.text import TopicSpace
+from atpgraph_qa.baselines.text import text_space, topics
 from atpgraph_qa.competition import Ega, at_nodes, competition_graph
 from atpgraph_qa.data.site import NOBODY
 from atpgraph_qa.timeline.history import History
@@ -181,7 +181,7 @@ class PaperAtp(UserScore):
 
     def fit(self, history: History) -> Self:
         """Learn topics once, then the graph."""
-        self._topics = TopicSpace.of(history, self.random_state)
+        self._topics = text_space(history, topics, self.random_state)
         return self.update(history)
 
     def update(self, history: History) -> Self:
@@ -192,9 +192,9 @@ class PaperAtp(UserScore):
         return self
 
     def all_scores(self, query: Query) -> Float64Array:
-        topics, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
-        if topics is not None and len(self._seen):
-            best = np.argsort(-(self._seen @ topics), kind="stable")
+        theta, near = self._topics.of_question(query), np.zeros(0, dtype=np.int64)
+        if theta is not None and len(self._seen):
+            best = np.argsort(-(self._seen @ theta), kind="stable")
             near = self._structure.resolved[best[: self.settings.neighbors]]
         vector = self._structure.source(query, near)
         return np.asarray(expit(self._structure.user_target @ vector))
