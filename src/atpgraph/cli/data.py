@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -131,7 +130,6 @@ def _save(
     """Write the graph that `make` returns, and the planted edges to `truth`."""
     import numpy as np
 
-    started = time.perf_counter()
     graph, planted = make()
     atpgraph.write_edgelist(graph, output)
     payload = {"model": model, **sizes(graph), "output": output, "seed": seed}
@@ -143,5 +141,4 @@ def _save(
             atpgraph.write_edgelist(np.stack(graph.edge_labels(planted), axis=1), truth)
             payload["truth"] = truth
             lines.append(f"{truth}: the planted edges")
-    payload["seconds"] = round(time.perf_counter() - started, 3)
-    out.result(payload, *lines)
+    out.result(payload | {"seconds": out.seconds}, *lines)

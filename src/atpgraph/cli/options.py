@@ -173,8 +173,9 @@ class Reading:
 
         if self.no_weight and self.weight is not None:
             raise InputError("--weight and --no-weight exclude each other; choose one.")
-        if archive_format(path) is not None:
-            raise InputError(f"{path} is not an edge list; 'atp info {path}' says what it is.")
+        if (kind := archive_format(path)) is not None:
+            remedy = f"'atp info {path}' says what it is" if kind else "save it as CSV or Parquet"
+            raise InputError(f"{path} is not an edge list; {remedy}.")
         return read_edgelist(
             path,
             source=_number_or_name(self.source),

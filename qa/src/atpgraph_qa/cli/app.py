@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,9 +33,7 @@ def ingest(
     """
     from atpgraph_qa.data.ingest import ingest as run
 
-    started = time.perf_counter()
     report = run(dump, output, allow_bad_rows=allow_bad_rows)
-    seconds = time.perf_counter() - started
     for name, disabled in report.missing.items():
         out.note(f"the dump has no {name}: {disabled}")
     notes = []
@@ -47,8 +44,8 @@ def ingest(
         notes += [(name, what, n) for what, n in (counts | file.notes).items() if n]
     shown: list[Any] = [table(("table", "rows"), report.rows.items())]
     shown += [table(("file", "what", "count"), notes)] if notes else []
-    payload = {"site": output, **report.to_dict(), "seconds": round(seconds, 3)}
-    out.result(payload, *shown, f"{output}: {seconds:.1f} s; next: atp qa stats {output}")
+    payload = {"site": output, **report.to_dict(), "seconds": out.seconds}
+    out.result(payload, *shown, f"{output}: {out.seconds:.1f} s; next: atp qa stats {output}")
 
 
 @app.command()
@@ -92,7 +89,6 @@ def train(
     from atpgraph_qa.data.site import Site
 
     check_writable_model(output)
-    started = time.perf_counter()
     advisor = Advisor.fit(
         Site(site),
         text=text,
@@ -116,7 +112,7 @@ def train(
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
         "learned_from": advisor.router.questions_,
-        "seconds": round(time.perf_counter() - started, 3),
+        "seconds": out.seconds,
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
