@@ -31,7 +31,7 @@ def embed(
     reading: Reading,
     output: Path | None = output("Model file to write (.npz)."),
     estimate: bool = opt("Only estimate the memory and time of a fit."),
-    dim: int = opt("Number of components of a vector.", default=128, min=1),
+    dim: opts.Dim = 128,
     purpose: opts.Purpose = "reachability",
     kernel: opts.Kernel = "log",
     method: opts.Method = "auto",

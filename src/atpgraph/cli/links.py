@@ -46,7 +46,7 @@ def fit(
     evidence: str = opt(
         "Kinds of evidence, separated by commas, 'default' or 'all'.", default="default"
     ),
-    dim: int = opt("Length of ATP's vectors.", default=32, min=1),
+    dim: opts.Dim = 32,
     threads: opts.Threads = None,
     report: Report = None,
     seed: opts.Seed = 0,

@@ -123,6 +123,7 @@ Purpose = Annotated[
         "--purpose", "-p", choices=PURPOSES,
     ),
 ]  # fmt: skip
+Dim = Annotated[int, opt("Length of the vectors.", min=1)]
 Memory = Annotated[
     str | None,
     opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of what is free"),

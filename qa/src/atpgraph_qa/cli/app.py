@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
-from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, names, opt, output
+from atpgraph.cli.options import Dim, Kernel, Method, Seed, Top, arg, names, opt, output
 from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -71,7 +71,7 @@ def train(
     output: Path = output("Folder of the model to make."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
-    dim: int = opt("Number of components of a vector.", default=64, min=1),
+    dim: Dim = 64,
     kernel: Kernel = "log",
     method: Method = "h-voting",
     text: Text = "auto",
