@@ -38,8 +38,12 @@ def embed(
     zero_weight: str = opt(
         "With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.", default="0"
     ),
-    regularization: float | None = opt("Penalty on long vectors.", show_default="by purpose"),
-    max_iter: int | None = opt("Number of rounds or iterations.", show_default="by size"),
+    regularization: float | None = opt(
+        "Penalty on long vectors.", show_default="depends on the purpose"
+    ),
+    max_iter: int | None = opt(
+        "Number of rounds or iterations.", show_default="depends on the size"
+    ),
     memory: opts.Memory = None,
     threads: opts.Threads = None,
     work: Path | None = opt(

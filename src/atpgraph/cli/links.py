@@ -30,7 +30,7 @@ Density = Annotated[
     opt(
         "Share of missing links among all pairs without an edge, in (0, 1).",
         "--base-rate",
-        show_default="as many as were hidden to learn",
+        show_default="the share that was hidden to learn from",
     ),
 ]
 

@@ -79,9 +79,9 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are for the embedding,
-    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
-    only once the new one is complete.
+    The model is one folder, which no longer needs the site. All options but --text are for
+    the embedding, which gives expertise and difficulty; they do not affect routing. An existing
+    model is replaced only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
     from atpgraph_qa.advisor.advisor import Advisor
@@ -127,7 +127,7 @@ def route(
     title: str = opt("Title of the question.", default=""),
     body: str = opt("Body of the question, plain text or HTML.", default=""),
     tags: str = opt("Tags separated by commas.", default=""),
-    asker: int = opt("User id of the asker.", default=-1),
+    asker: int = opt("User id of the asker.", default=-1, show_default="unknown"),
     at: datetime.datetime | None = opt(
         "When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"
     ),
