@@ -169,14 +169,14 @@ def levels(
     read = reading.read(graph)
     with stage(f"breaking cycles by {method}"):
         result = atpgraph.break_cycles(read, method, random_state=seed)
-    level = atpgraph.levels(result.dag)
+    level, gone = atpgraph.levels(result.dag), len(result.removed)
     width = np.bincount(level, minlength=1)[1:]
     widest = int(width.argmax()) + 1 if len(width) else 0
     if output is not None:
         _write_levels(output, read.labels.tolist(), level.tolist())
     payload: dict[str, Any] = {
         **sizes(read),
-        "removed": len(result.removed),
+        "removed": gone,
         "levels": len(width),
         "widest_level": widest,
         "widest_size": int(width.max(initial=0)),
@@ -192,7 +192,7 @@ def levels(
         payload,
         f"{named(graph)}: {len(width):,} levels, the widest is level {widest} with "
         f"{payload['widest_size']:,} of {read.n_nodes:,} nodes "
-        f"({len(result.removed):,} edges removed by {result.method})",
+        f"({gone:,} edge{'s' * (gone != 1)} removed by {result.method})",
         table(["level", "nodes"], rows),
         *([] if output is None else [f"{output}: written"]),
     )

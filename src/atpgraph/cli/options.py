@@ -123,9 +123,10 @@ Purpose = Annotated[
         "--purpose", "-p", choices=PURPOSES,
     ),
 ]  # fmt: skip
+Dim = Annotated[int, opt("Length of the vectors.", min=1)]
 Memory = Annotated[
     str | None,
-    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of what is free"),
+    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of the free memory"),
 ]
 Threads = Annotated[int | None, opt("Number of threads.", min=1, show_default="all cores")]
 Report = Annotated[Path | None, opt("Write an HTML report to this folder.", metavar="DIR")]
@@ -173,8 +174,9 @@ class Reading:
 
         if self.no_weight and self.weight is not None:
             raise InputError("--weight and --no-weight exclude each other; choose one.")
-        if archive_format(path) is not None:
-            raise InputError(f"{path} is not an edge list; 'atp info {path}' says what it is.")
+        if (kind := archive_format(path)) is not None:
+            remedy = f"'atp info {path}' says what it is" if kind else "save it as CSV or Parquet"
+            raise InputError(f"{path} is not an edge list; {remedy}.")
         return read_edgelist(
             path,
             source=_number_or_name(self.source),

@@ -16,13 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from atpgraph.closure import (
-    ClosureForest,
-    Paths,
-    closure_forests,
-    collect_paths,
-    kernel_table,
-)
+from atpgraph.closure import ClosureForest, Paths, closure_forests, collect_paths, kernel_table
 from atpgraph.closure.reachability import Labels, Reachability
 from atpgraph.cycles import break_cycles
 from atpgraph.embedding import files
@@ -188,8 +182,6 @@ class ATP(Estimator):
         self.verbose = verbose
         if removed:
             self.set_params(**without_removed(removed, self.get_params()))
-
-    # Fitting
 
     def fit(
         self,
@@ -367,8 +359,6 @@ class ATP(Estimator):
             yield
         self.timings_[name] = time.perf_counter() - started
 
-    # New nodes and edges
-
     def fold_in(
         self,
         out_edges: Sequence[Hashable] | AnyArray = (),
@@ -452,8 +442,6 @@ class ATP(Estimator):
         """Call ``add_edges(edges, inplace=True)``; this old name will be removed in 0.4."""
         _warn_renamed("update(edges)", "add_edges(edges, inplace=True)")
         return self.add_edges(edges, inplace=True)
-
-    # Answers
 
     @property
     def labels_(self) -> AnyArray:
@@ -646,8 +634,6 @@ class ATP(Estimator):
         """
         self._fitted()
         return NeighborIndex(self, direction)
-
-    # Features, files, display
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set what :meth:`transform` returns: "default" (an array), "pandas" or "polars"."""

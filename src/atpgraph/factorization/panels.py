@@ -138,14 +138,8 @@ def fit_panels(
             f"The kernel is {values[bad[0] + 1]} at a difference of {bad[0] + 1}; "
             "the score of a path has to be above 0."
         )
-    rng = generator(options.random_state)
     with Workers(options.n_jobs) as workers:
-        learning = _Learning(paths, values, options, descent or Descent(), start, run)
-        if start is None:
-            learning.land(workers, rng)
-        else:
-            learning.continue_from(start, rng)
-        return learning.run(workers, rng)
+        return _Learning(paths, values, options, descent or Descent(), start, workers, run).run()
 
 
 def _tasks(n: int, rng: np.random.Generator) -> list[Task]:
@@ -165,10 +159,12 @@ class _Learning:
         options: Options,
         descent: Descent,
         start: Start | None,
+        workers: Workers,
         run_rows: RowMap | None,
     ) -> None:
         self.sides, self.levels, self.descent = paths.sides, paths.levels, descent
-        self.options, self.run_rows = options, run_rows
+        self.options, self.start, self.workers, self.run_rows = options, start, workers, run_rows
+        self.rng = generator(options.random_state)
         k = options.n_components
         self.bias = k - 2 if k >= 3 else -1
         self.free = k - 2 if k >= 3 else k
@@ -180,9 +176,10 @@ class _Learning:
         self.unit = mean / float(np.clip(mean, 1.0, 4.0))
         self.table = (table / self.unit).astype(np.float32)
         self.margin = descent.margin * self.unit
-        shape = (2, len(self.levels), -(-k // _WIDTH) * _WIDTH)
-        self.source, self.target = np.zeros(shape, dtype=np.float32)
-        self.seen = np.zeros(shape[:2], dtype=np.float32)
+        shape = len(self.levels), -(-k // _WIDTH) * _WIDTH
+        # Of sources and targets, like all pairs below; two arrays, so that one can be freed.
+        self.vectors = [np.zeros(shape, dtype=np.float32) for _ in self.sides]
+        self.seen = np.zeros((2, shape[0]), dtype=np.float32)
         self.sums: list[Float32Array] = []
         self.last: PanelRound | None = None  # its arrays are overwritten
         self.learners: list[Any] = [slice(None)] * 2 if start is None else list(start[2:])
@@ -190,15 +187,13 @@ class _Learning:
         for at, nodes in enumerate(self.learners):
             self.only[at, nodes] = True
 
-    # First vectors
-
-    def land(self, workers: Workers, rng: np.random.Generator) -> None:
+    def land(self) -> None:
         """Compute initial vectors: random ones, plus those from landmarks where there are any."""
-        first = [side.renew(0, rng, workers) for side in self.sides]  # panels only, no draws
+        # Panels only, no draws.
+        first = [side.renew(0, self.rng, self.workers) for side in self.sides]
         weights, mean = self._landmarks(first)
         margin, zero = np.float32(self.descent.margin), np.float32(0)
-        vectors = self.source, self.target
-        for at, (drawn, near, known) in enumerate(zip(first, vectors, weights, strict=True)):
+        for at, (drawn, near, known) in enumerate(zip(first, self.vectors, weights, strict=True)):
             base = (-margin - np.float32(mean)) * known.sum(axis=0)
             given = Landmarks(
                 drawn.columns[: len(known)], known, base,
@@ -206,7 +201,7 @@ class _Learning:
             )  # fmt: skip
             side = Side(near, self.only[at], self.levels, self.table)
             work = partial(first_vectors, drawn, given, side, near, self.seen[at])
-            for _ in workers.map(work, _tasks(len(near), rng)):
+            for _ in self.workers.map(work, _tasks(len(near), self.rng)):
                 pass
             if self.bias >= 0:
                 near[:, self.bias + 1 - at] = 1
@@ -221,7 +216,7 @@ class _Learning:
         """
         ahead, behind = first
         rows, columns = (each.columns[: min(each.uniform, _LANDMARKS)] for each in (behind, ahead))
-        width = self.source.shape[1]
+        width = self.vectors[0].shape[1]
         nothing = [np.zeros((0, width), dtype=np.float32)] * 2, 0.0
         if not len(rows) or not len(columns):
             return nothing
@@ -241,14 +236,14 @@ class _Learning:
             side[:, :keep] = vectors[:, :keep] / np.sqrt(values[:keep])
         return weights, mean
 
-    def continue_from(self, start: Start, rng: np.random.Generator) -> None:
+    def continue_from(self, start: Start) -> None:
         """Begin with given vectors, which take small steps; rows of zeros begin at random."""
         free, bias = self.free, self.bias
-        sides = zip((self.source, self.target), start[:2], start[2:], strict=True)
+        sides = zip(self.vectors, start[:2], start[2:], strict=True)
         for at, (vectors, given, nodes) in enumerate(sides):
             blank = nodes[~given[nodes, :free].any(axis=1)]
             np.multiply(given[:, :free], np.float32(self.unit**-0.5), out=vectors[:, :free])
-            vectors[blank, :free] = rng.uniform(-_NOISE, _NOISE, (len(blank), free))
+            vectors[blank, :free] = self.rng.uniform(-_NOISE, _NOISE, (len(blank), free))
             self.seen[at] = self.descent.settled
             self.seen[at, blank] = 0
             if bias >= 0:
@@ -256,37 +251,37 @@ class _Learning:
                 vectors[:, bias + at] = given[:, bias + at] / np.float32(self.unit)
                 vectors[blank, bias + at] = 0
 
-    # Rounds
-
-    def run(self, workers: Workers, rng: np.random.Generator) -> Factorization:
+    def run(self) -> Factorization:
         """Learn for a number of rounds, resuming where an earlier run left off."""
         rounds, loop = self.options.max_iter, self.options.loop
         history: list[float] = []
-        if not any(
-            (side.sizes[only] > 0).any() for side, only in zip(self.sides, self.only, strict=True)
-        ):
+        saved = None if loop is None else loop.state()
+        if saved is not None:
+            history = self.resume(*saved)
+        elif self.start is not None:
+            self.continue_from(self.start)
+        else:
+            self.land()
+        if not any(side.sizes[self.only[at]].any() for at, side in enumerate(self.sides)):
             rounds = 0  # there is nothing to learn from
         most = rounds
         with stage("factorize", rounds) as progress:
-            kept = None if loop is None else loop.state()
-            if kept is not None:
-                history = self.resume(*kept, rng)
-                progress.advance(len(history))
+            progress.advance(len(history))
             while len(history) < (rounds := self.planned(most, history)):
                 averaged = int(self.descent.averaged * rounds)
                 left = rounds - len(history) - 1
                 # Every other round is tilted, the last one is not.
                 hard = self.descent.hard if left < int(self.descent.hard_rounds * rounds) else 0
-                history.append(self.round(left % 2 == 1, hard, workers, rng))
+                history.append(self.round(left % 2 == 1, hard))
                 if averaged > 1 and left < averaged:
                     self.add_to_sums()
                 progress.advance()
                 if loop is not None:
-                    facts = {"history": history, "random": rng_state(rng)}
+                    facts = {"history": history, "random": rng_state(self.rng)}
                     loop.save(self.parts, facts, at_once=not left)
         count = np.float32(int(self.descent.averaged * rounds))
         for at, total in enumerate(self.sums):
-            (self.source, self.target)[at][self.learners[at]] = np.divide(total, count, out=total)
+            self.vectors[at][self.learners[at]] = np.divide(total, count, out=total)
         source, target = self.finished()
         return Factorization(source, target, np.array(history), len(history), self.margin)
 
@@ -297,31 +292,24 @@ class _Learning:
             return most
         return min(most, int(np.ceil((low[0] + 1) / (1 - self.descent.hard_rounds))))
 
-    def round(self, tilted: bool, hard: int, workers: Workers, rng: np.random.Generator) -> float:
+    def round(self, tilted: bool, hard: int) -> float:
         """Let the source vectors learn, then the target vectors; return the mean loss per path."""
         told = np.zeros(2)
         how = self.descent
         for at, side in enumerate(self.sides):
             in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
             if in_round:
-                self.last = side.renew(how.draws, rng, workers, self.last, tilted=tilted)
-                passes = max(how.passes, -(-how.fewest // in_round))
-                told += self.learn(at, self.last, passes, hard, workers, rng)
+                self.last = drawn = side.renew(
+                    how.draws, self.rng, self.workers, self.last, tilted=tilted
+                )
+                told += self.learn(at, drawn, max(how.passes, -(-how.fewest // in_round)), hard)
         return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
 
-    def learn(
-        self,
-        at: int,
-        drawn: PanelRound,
-        passes: int,
-        hard: int,
-        workers: Workers,
-        rng: np.random.Generator,
-    ) -> Float64Array:
+    def learn(self, at: int, drawn: PanelRound, passes: int, hard: int) -> Float64Array:
         """Take steps for all vectors of a side; return the sum of losses and number of paths."""
-        near, far = (self.source, self.target)[:: 1 - 2 * at]
+        near, far = self.vectors[at], self.vectors[1 - at]
         how = self.descent
-        groups = _grouped(drawn, rng)
+        groups = _grouped(drawn, self.rng)
         panel = far[drawn.columns[groups]]
         constant = self.bias + 1 - at if self.bias >= 0 else -1
         squares = np.einsum("ij,ij->i", panel, panel) / np.float32(panel.shape[1])
@@ -336,10 +324,9 @@ class _Learning:
                 np.float32(2 * how.fits / self.unit**2),
             ),
         )  # fmt: skip
-        tasks = _tasks(len(near), rng)
+        tasks, total = _tasks(len(near), self.rng), np.zeros(2)
         if self.run_rows is None:
-            return np.asarray(sum(workers.map(partial(_learn_here, given), tasks), np.zeros(2)))
-        total = np.zeros(2)
+            return np.asarray(sum(self.workers.map(partial(_learn_here, given), tasks), total))
         for task, found in zip(tasks, self.run_rows(learn_range, tasks, given), strict=True):
             rows = drawn.nodes[task[0] : task[1]]
             near[rows], self.seen[at][rows], told = found
@@ -348,7 +335,7 @@ class _Learning:
 
     def add_to_sums(self) -> None:
         """Add the vectors to the sums that are averaged in the end."""
-        for at, vectors in enumerate((self.source, self.target)):
+        for at, vectors in enumerate(self.vectors):
             if at < len(self.sums):
                 self.sums[at] += vectors[self.learners[at]]
             else:
@@ -357,42 +344,37 @@ class _Learning:
     def parts(self) -> dict[str, AnyArray]:
         """Return the arrays that a later run resumes from."""
         sums = {f"sum{at}": total for at, total in enumerate(self.sums)}
-        return {"source": self.source, "target": self.target, "seen": self.seen} | sums
+        source, target = self.vectors
+        return {"source": source, "target": target, "seen": self.seen} | sums
 
-    def resume(
-        self, parts: dict[str, AnyArray], facts: dict[str, Any], rng: np.random.Generator
-    ) -> list[float]:
+    def resume(self, parts: dict[str, AnyArray], facts: dict[str, Any]) -> list[float]:
         """Restore a saved state; return its losses."""
-        self.source, self.target, self.seen = (
-            np.array(parts[name]) for name in ("source", "target", "seen")
-        )
+        source, target, self.seen = (np.array(parts[name]) for name in ("source", "target", "seen"))
+        self.vectors = [source, target]
         self.sums = [np.array(parts[name]) for name in ("sum0", "sum1") if name in parts]
-        rng.bit_generator.state = facts["random"]
+        self.rng.bit_generator.state = facts["random"]
         return list(facts["history"])
 
-    def finished(self) -> tuple[Float32Array, Float32Array]:
+    def finished(self) -> list[Float32Array]:
         """Return the vectors in the scale of the kernel; a node without any path scores none."""
         self.sums = []
         # Without padding they are not copied: they are most of the memory of large graphs.
-        source, target = (
-            np.ascontiguousarray(x[:, : self.options.n_components])
-            for x in (self.source, self.target)
-        )
-        vectors = source, target
+        k = self.options.n_components
+        self.vectors = [np.ascontiguousarray(x[:, :k]) for x in self.vectors]
         without = self.sides[0].sizes == 0, self.levels == 1
-        for side, none in zip(vectors, without, strict=True):
+        for side, none in zip(self.vectors, without, strict=True):
             if self.unit != 1:
                 side[:, : self.free] *= np.float32(np.sqrt(self.unit))
             side[none, : self.free] = 0
         if self.bias >= 0:
-            biases = [side[:, self.bias + at] for at, side in enumerate(vectors)]
+            biases = [side[:, self.bias + at] for at, side in enumerate(self.vectors)]
             for at, bias in enumerate(biases):
                 bias *= np.float32(self.unit)
                 bias[without[at]] = 0
             highest = [max(float(bias.max(initial=0.0)), 0.0) for bias in biases]
             for at, bias in enumerate(biases):
                 bias[without[at]] = -self.margin - highest[1 - at]
-        return vectors
+        return self.vectors
 
 
 def _grouped(drawn: PanelRound, rng: np.random.Generator) -> AnyArray:

@@ -128,6 +128,12 @@ class _Table:
         for name, column in zip(self.wanted, table.columns, strict=True):
             if column.null_count:
                 raise self._error(column.is_null().to_numpy(), f"has no {name!r}; drop such rows")
+        weights = types = None
+        names: Any = ()
+        if self.columns.weight >= 0:
+            weights = self._weights(table.column(2))
+        if self.columns.type >= 0:
+            types, names = self._encoded(self._texts(table, self.wanted[-1]).chunks)
         sides = [
             self._texts(table, name) if is_text else self._integers(table, name)
             for name, is_text in zip(self.wanted, self.are_texts, strict=False)
@@ -141,23 +147,20 @@ class _Table:
                 for mark, side in zip(marks, sides, strict=True)
             ]
         codes, labels = self._encoded([chunk for side in sides for chunk in side.chunks])
+        del parts, table, sides, batch  # a large table takes more than its edges
         check_budget(self.what, need + _BYTES_PER_LABEL * len(labels), budget)
         if mixed:
             labels[:] = [int(each[1:]) if each[0] == "i" else each[1:] for each in labels]
         # Number the nodes in the order of the rows, source before target.
         ends = codes.reshape(2, -1).T
-        seen, places = np.empty(len(labels), dtype=np.int64), np.arange(ends.size)
-        seen[ends.reshape(-1)[::-1]] = places[::-1]
+        seen = np.empty(len(labels), dtype=np.int64)
+        for start in reversed(range(0, count, _BATCH)):
+            some = ends[start : start + _BATCH].reshape(-1)
+            seen[some[::-1]] = np.arange(2 * start, 2 * start + len(some))[::-1]
         order = np.argsort(seen)
         number = np.empty(len(labels), dtype=np.int32)
         number[order] = np.arange(len(labels), dtype=np.int32)
-        rows = EdgeRows(number[ends], labels[order])
-        if self.columns.weight >= 0:
-            rows = rows._replace(weights=self._weights(table.column(2)))
-        if self.columns.type >= 0:
-            types, names = self._encoded(self._texts(table, self.wanted[-1]).chunks)
-            rows = rows._replace(types=types, type_names=names.tolist())
-        return rows
+        return EdgeRows(number[ends], labels[order], weights, types, list(names))
 
     def _encoded(self, chunks: list[Any]) -> tuple[Int32Array, AnyArray]:
         """Return the position of each value among the distinct ones, and these."""

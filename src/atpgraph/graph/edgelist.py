@@ -61,8 +61,8 @@ def read_edgelist(
 
     SNAP files, TSV and CSV are recognized, plain, gzipped or Zstandard (which needs the extra
     ``zstd``), in UTF-8; Parquet needs the extra ``parquet``. Parallel edges are merged and their
-    weights added up, self-loops are kept. Nodes are numbered in the order of appearance. The file
-    is read in pieces and need not fit in memory.
+    weights added up, self-loops are kept. Nodes are numbered in the order of appearance. A text is
+    read in pieces and need not fit in memory; of a table, only the columns used are read.
 
     Without `source` and `target`, columns called source/target, src/dst, from/to or
     subject/object are the edges; else the only two columns beside the weight; else, in a text file
@@ -96,8 +96,8 @@ def read_edgelist(
     quotes : bool
         Whether a field that begins with a double quote ends at the next one, as in CSV.
     memory : str or number of bytes, optional
-        Budget of reading, such as "4GB", by default half of what is free. About 16 bytes for an
-        edge (40 with a weight) and 70 for a node.
+        Budget of reading, such as "4GB", by default half of the free memory. About 16 bytes for an
+        edge of a text (40 with a weight), 64 for one of a table, and 70 for a node.
     weights : "auto", True or False
         Deprecated: use `weight`.
 

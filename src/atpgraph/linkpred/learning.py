@@ -162,8 +162,8 @@ def hide(
     taken = np.sort(taken)
     if len(taken) < 2 or graph.n_edges - len(taken) < 1:
         raise InputError(
-            f"A graph of {graph.n_edges:,} edges is too small to learn from: some edges have to be "
-            "hidden, and the rest has to say where they were."
+            f"A graph of {graph.n_edges:,} edges is too small to learn from: some edges "
+            "are hidden, and the others must be enough to predict them."
         )
     return Hidden(graph, taken, graph.without_edges(taken))
 

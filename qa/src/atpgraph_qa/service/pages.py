@@ -12,26 +12,17 @@ from urllib.parse import parse_qs, urlsplit
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from markupsafe import Markup
 from pydantic import ValidationError
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from atpgraph.errors import AtpError, InputError
 from atpgraph_qa.data.site import DAY_MS
-from atpgraph_qa.service import routes, schemas, suggestions, tables, tokens
+from atpgraph_qa.service import render, routes, schemas, suggestions, tables, tokens
 from atpgraph_qa.service.problems import ProblemError, answer_problems, as_problem
-from atpgraph_qa.service.render import HEADERS, figures, render, static
-from atpgraph_qa.service.routes import (
-    Cursor,
-    Find,
-    MessageId,
-    PersonId,
-    RowId,
-    admit,
-    client_of,
-    service_of,
-)
+from atpgraph_qa.service.routes import Cursor, Find, MessageId, PersonId, RowId
 from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.tables import Row
 from atpgraph_qa.service.tokens import GUEST, SCOPES, Token
@@ -51,7 +42,7 @@ OPT_OUT = Token(0, "opt-out link", frozenset())
 
 def logged_in(request: Request) -> Token:
     """Return the token behind a session."""
-    service, secret = service_of(request), request.cookies.get(COOKIE, "")
+    service, secret = routes.service_of(request), request.cookies.get(COOKIE, "")
     if not secret:
         return GUEST
     with service.database.read() as connection:
@@ -80,9 +71,24 @@ class Visit:
 
     def show(self, name: str, **values: Any) -> Response:
         """Return a page; after a wrong form, with the reason and what was typed."""
-        typed = self.form if self.wrong else {}
-        values = {"typed": typed, "wrong": self.wrong, **values}
-        return render(self.request, name, self.who, self.status, **values)
+        engine, rules, may = self.service.engine, self.service.settings.policy, self.who.may
+        old = round(engine.days_behind())
+        hidden = Markup('<input type="hidden" name="csrf" value="{}">').format(self.who.csrf)
+        context = {
+            "who": self.who.id and (self.who.name or "a token without a name"),
+            "may_write": may("write"), "may_rule": may("admin"),
+            "sections": [section for section in render.SECTIONS if may(section[2])],
+            "here": "/" + self.request.url.path.strip("/").partition("/")[0],
+            "said": render.SAID.get(self.request.query_params.get("said", "")),
+            "wrong": self.wrong, "typed": self.form if self.wrong else {},
+            "mode": engine.mode, "model": engine.model, "names": self.service.suggester.name,
+            "old": old if self.who != GUEST and old >= render.OLD_DAYS else 0,
+            "last_post_ms": engine.last_post_ms, "zone": rules.time_zone, "rules": rules,
+            "when": lambda moment_ms: render.when(moment_ms, rules.time_zone),
+            "csrf": lambda: hidden,
+        }  # fmt: skip
+        page = render.TEMPLATES.get_template(name).render(context | values)
+        return HTMLResponse(page, self.status, render.HEADERS)
 
     async def read_form(self) -> None:
         """Read a form; a visitor who is logged in must have sent it from one of our pages."""
@@ -105,12 +111,12 @@ def _visitor(scope: str) -> Any:
     """Return a dependency for the visit of a token with a scope; of anybody without one."""
 
     async def checked(request: Request) -> Visit:
-        visit = Visit(request, service_of(request))
+        visit = Visit(request, routes.service_of(request))
         if scope:
             visit.who = await run_in_threadpool(logged_in, request)
             if visit.who == GUEST:
                 raise ProblemError(401, "Log in first.")
-            admit(request, visit.who, scope)
+            routes.admit(request, visit.who, scope)
         if request.method == "POST":
             await visit.read_form()
         return visit
@@ -147,10 +153,10 @@ def keeps_typed(page: Callable[..., Response]) -> Callable[[Any], Any]:
 
 def back(path: str, said: str = "") -> Response:
     """Redirect to a page after an action."""
-    return RedirectResponse(f"{path}?said={said}" if said else path, 303, HEADERS)
+    return RedirectResponse(f"{path}?said={said}" if said else path, 303, render.HEADERS)
 
 
-router.get("/static/{name}")(static)
+router.get("/static/{name}")(render.static)
 
 
 @router.get("/login")
@@ -163,8 +169,8 @@ def login_page(visit: Guest) -> Response:
 def login(visit: Guest) -> Response:
     """Exchange a token for a cookie."""
     service, request = visit.service, visit.request
-    token = request.app.state.auth.look_up(visit.text("token"), client_of(request))
-    admit(request, token, "read")
+    token = request.app.state.auth.look_up(visit.text("token"), routes.client_of(request))
+    routes.admit(request, token, "read")
     seconds = round(service.settings.limits.session_hours * 3600)
     until = service.clock() + 1000 * seconds
     with service.database.write() as connection:
@@ -302,7 +308,7 @@ def opt_out(visit: Guest, person: PersonId, code: str) -> Response:
     """Show the page behind the link in a message; the link itself is the secret, so no login."""
     expected = visit.service.suggester.opt_out_code(person)
     if not hmac.compare_digest(code.encode(), expected.encode()):
-        visit.request.app.state.auth.failures.take(client_of(visit.request))
+        visit.request.app.state.auth.failures.take(routes.client_of(visit.request))
         raise ProblemError(404, "The link is not valid.")
     done = visit.request.method == "POST"
     if done:
@@ -319,7 +325,7 @@ def quality_page(visit: Reader) -> Response:
     ids, asked = service.engine.asks.week(service.clock())
     most = sorted(zip(asked.tolist(), ids.tolist(), strict=True), reverse=True)[:12]
     asks = [(service.suggester.name(user), number) for number, user in most]
-    return visit.show("quality.html", q=found, figures=figures(found, asks))
+    return visit.show("quality.html", q=found, figures=render.figures(found, asks))
 
 
 @router.get("/shadow")
@@ -411,8 +417,9 @@ def add_pages(app: FastAPI) -> None:
         if error.status == 401:
             return back("/login")
         with contextlib.suppress(AtpError):  # the error may be that the database is gone
-            shown = {"title": error.title, "wrong": error.detail}
-            page = render(request, "error.html", logged_in(request), error.status, **shown)
+            who, service = logged_in(request), routes.service_of(request)
+            visit = Visit(request, service, who, status=error.status, wrong=error.detail)
+            page = visit.show("error.html", title=error.title)
             page.headers.update(error.headers)
             return page
         return error.response()

@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -19,9 +18,7 @@ from atpgraph_qa.advisor.people import time_zone
 from atpgraph_qa.service.adapters.base import plain_text
 from atpgraph_qa.service.problems import ProblemError
 from atpgraph_qa.service.schemas import QualityOut
-from atpgraph_qa.service.service import Service
 from atpgraph_qa.service.settings import as_text
-from atpgraph_qa.service.tokens import GUEST, Token
 
 SECTIONS = (
     ("/inbox", "Inbox", "read"), ("/people", "People", "read"), ("/quality", "Quality", "read"),
@@ -98,44 +95,14 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=PackageLoader("atpgraph_qa.service"), autoescape=True, undefined=StrictUndefined,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
-_TEMPLATES.filters |= {
+TEMPLATES.filters |= {
     "percent": percent, "place": place, "count": count, "setting": as_text, "plain": plain_text
 }  # fmt: skip
-
-
-def render(request: Request, name: str, token: Token, status: int = 200, **values: Any) -> Response:
-    """Return a page."""
-    service: Service = request.app.state.service
-    engine, zone = service.engine, service.settings.policy.time_zone
-    old = round(engine.days_behind())
-    hidden = Markup('<input type="hidden" name="csrf" value="{}">')
-    context = {
-        "who": token.id and (token.name or "a token without a name"),
-        "may_write": token.may("write"),
-        "may_rule": token.may("admin"),
-        "sections": [section for section in SECTIONS if token.may(section[2])],
-        "here": "/" + request.url.path.strip("/").partition("/")[0],
-        "mode": engine.mode,
-        "modes": MODES,
-        "said": SAID.get(request.query_params.get("said", "")),
-        "wrong": "",
-        "typed": {},
-        "version": __version__,
-        "model": engine.model,
-        "old": old if token != GUEST and old >= OLD_DAYS else 0,
-        "last_post_ms": engine.last_post_ms,
-        "names": service.suggester.name,
-        "when": lambda moment_ms: when(moment_ms, zone),
-        "zone": zone,
-        "csrf": lambda: hidden.format(token.csrf),
-        "rules": service.settings.policy,
-        **values,
-    }
-    return HTMLResponse(_TEMPLATES.get_template(name).render(context), status, HEADERS)
+TEMPLATES.globals |= {"modes": MODES, "version": __version__}
 
 
 def static(name: str) -> Response:

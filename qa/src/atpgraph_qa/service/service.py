@@ -39,11 +39,7 @@ class Service:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        model: Path | None = None,
-        *,
-        clock: Callable[[], int] = now_ms,
+        self, settings: Settings, model: Path | None = None, *, clock: Callable[[], int] = now_ms
     ) -> None:
         self.settings, self.clock, self.model_path = settings, clock, model
         self.folder = Path(settings.store.folder)

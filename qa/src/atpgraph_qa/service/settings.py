@@ -14,16 +14,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
+from pydantic.functional_validators import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook
 
