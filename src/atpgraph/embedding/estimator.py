@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import operator
 import os
 import time
 import warnings
@@ -153,6 +154,7 @@ class ATP(Estimator):
     timings_: dict[str, float]
     _evaluation: Evaluation | Paths  # paths: not evaluated before somebody asks for the result
     _reachability: Reachability
+    _dag: tuple[DiGraph, Int64Array, DiGraph]  # after the graph and the edges that it was made of
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
     def __init__(
@@ -457,7 +459,11 @@ class ATP(Estimator):
     @property
     def dag_(self) -> DiGraph:
         """The graph without the removed edges."""
-        return self._fitted().without_edges(self.removed_)
+        graph = self._fitted()
+        of = graph, self.removed_
+        if not hasattr(self, "_dag") or any(map(operator.is_not, self._dag[:2], of)):
+            self._dag = *of, graph.without_edges(self.removed_)
+        return self._dag[2]
 
     @property
     def reachability_(self) -> Reachability:
