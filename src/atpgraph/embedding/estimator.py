@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
-# Beyond, fewer rows are sampled for fidelity: each costs a look at all nodes. And there is time for
-# two rounds only, which leave many edges out unless rows draw more of them, and fewer far paths.
+_ENOUGH = 0.02  # mean loss per path, which trees reach in a few rounds
+# Larger graphs are evaluated on fewer rows, since each row is compared with all nodes. They get two
+# rounds, which would miss many edges if the rows did not draw more edges and fewer far paths.
 _MANY_NODES = 500_000
 _FEW_ROUNDS = {"draws": 8, "edges": 3}
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
@@ -509,8 +509,8 @@ class ATP(Estimator):
         scores = self.score_pairs(u, v)
         if self.calibration_ is None:
             return np.asarray(expit(scores))
-        told = self.calibration_(scores, base_rate)
-        return np.where(self.level_difference(u, v) > 0, told, 0.0)
+        probability = self.calibration_(scores, base_rate)
+        return np.where(self.level_difference(u, v) > 0, probability, 0.0)
 
     def predict(
         self,
