@@ -84,7 +84,7 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
         _save(out, name, output, seed, lambda: (random_graph(nodes, edges, seed), None))
 
 
-_add("dag", "random_dag", "A random DAG: distinct edges that follow a hidden order.", 1500, 15_000)
+_add("dag", "random_dag", "Generate a random DAG: edges follow a hidden order.", 1500, 15_000)
 
 
 @generate.command("cycles")
@@ -114,8 +114,8 @@ def cycles(
     _save(out, "cycles", output, seed, make, truth)
 
 
-_add("gnm", "gnm", "A uniformly random graph with cycles, without self-loops.", 1500, 15_000)
-_add("citation", "citation_dag", "A shallow DAG, like a citation network.", 10_000, 20_000)
+_add("gnm", "gnm", "Generate a uniformly random graph without self-loops.", 1500, 15_000)
+_add("citation", "citation_dag", "Generate a shallow DAG, like a citation network.", 10_000, 20_000)
 app.add_typer(generate, name="generate")
 
 

@@ -30,7 +30,7 @@ Density = Annotated[
     opt(
         "Share of missing links among all pairs without an edge, in (0, 1).",
         "--base-rate",
-        show_default="as many as were hidden to learn",
+        show_default="the share that was hidden to learn from",
     ),
 ]
 
@@ -46,7 +46,7 @@ def fit(
     evidence: str = opt(
         "Kinds of evidence, separated by commas, 'default' or 'all'.", default="default"
     ),
-    dim: int = opt("Length of ATP's vectors.", default=32, min=1),
+    dim: opts.Dim = 32,
     threads: opts.Threads = None,
     report: Report = None,
     seed: opts.Seed = 0,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
-from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, names, opt, output
+from atpgraph.cli.options import Dim, Kernel, Method, Seed, Top, arg, names, opt, output
 from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -71,7 +71,7 @@ def train(
     output: Path = output("Folder of the model to make."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
-    dim: int = opt("Number of components of a vector.", default=64, min=1),
+    dim: Dim = 64,
     kernel: Kernel = "log",
     method: Method = "h-voting",
     text: Text = "auto",
@@ -79,9 +79,9 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are for the embedding,
-    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
-    only once the new one is complete.
+    The model is one folder, which no longer needs the site. All options but --text are for
+    the embedding, which gives expertise and difficulty; they do not affect routing. An existing
+    model is replaced only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
     from atpgraph_qa.advisor.advisor import Advisor
@@ -127,7 +127,7 @@ def route(
     title: str = opt("Title of the question.", default=""),
     body: str = opt("Body of the question, plain text or HTML.", default=""),
     tags: str = opt("Tags separated by commas.", default=""),
-    asker: int = opt("User id of the asker.", default=-1),
+    asker: int = opt("User id of the asker.", default=-1, show_default="unknown"),
     at: datetime.datetime | None = opt(
         "When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"
     ),
