@@ -274,8 +274,8 @@ def _hard_pairs(
         found[left[fits]] = tried[fits]
     alike = found >= 0
     # Of nodes without look-alikes the paths are left out as well, unless there are none at all.
-    kept = alike if alike.any() else ~alike
-    return np.stack([u[kept], v[kept]]), np.stack([u[alike], found[alike]])
+    used = alike if alike.any() else ~alike
+    return np.stack([u[used], v[used]]), np.stack([u[alike], found[alike]])
 
 
 @kernel
