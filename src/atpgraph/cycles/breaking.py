@@ -170,8 +170,7 @@ class CycleBreak:
         return Agreement(precision, recall, 2.0 * precision * recall / both if both else 0.0)
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """How well the removed edges match the ones that should go."""
 
     precision: float
