@@ -31,7 +31,7 @@ def test_the_folder_of_another_job_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("params", "words"),
-    [({"kernel": lambda d: d}, "kernel given by name"), ({"random_state": None}, "whole number")],
+    [({"kernel": lambda d: d}, "kernel by its name"), ({"random_state": None}, "whole number")],
 )
 def test_what_cannot_be_done_again_is_refused(
     params: dict[str, object], words: str, tmp_path: Path

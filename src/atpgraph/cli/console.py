@@ -13,6 +13,7 @@ import math
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,14 @@ class Session:
     def __init__(self, *, json: bool, quiet: bool) -> None:
         self.json = json
         self.quiet = quiet
+        self._started = time.perf_counter()
         self._payload: dict[str, Any] | None = None
         self._shown: tuple[str | Table, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the command began."""
+        return round(time.perf_counter() - self._started, 3)
 
     def note(self, text: str) -> None:
         """Print something that is not a result."""

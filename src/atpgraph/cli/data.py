@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -85,7 +84,7 @@ def _add(name: str, function: str, summary: str, n_nodes: int, n_edges: int) -> 
         _save(out, name, output, seed, lambda: (random_graph(nodes, edges, seed), None))
 
 
-_add("dag", "random_dag", "A random DAG: distinct edges that follow a hidden order.", 1500, 15_000)
+_add("dag", "random_dag", "Generate a random DAG: edges follow a hidden order.", 1500, 15_000)
 
 
 @generate.command("cycles")
@@ -115,8 +114,8 @@ def cycles(
     _save(out, "cycles", output, seed, make, truth)
 
 
-_add("gnm", "gnm", "A uniformly random graph with cycles, without self-loops.", 1500, 15_000)
-_add("citation", "citation_dag", "A shallow DAG, like a citation network.", 10_000, 20_000)
+_add("gnm", "gnm", "Generate a uniformly random graph without self-loops.", 1500, 15_000)
+_add("citation", "citation_dag", "Generate a shallow DAG, like a citation network.", 10_000, 20_000)
 app.add_typer(generate, name="generate")
 
 
@@ -131,7 +130,6 @@ def _save(
     """Write the graph that `make` returns, and the planted edges to `truth`."""
     import numpy as np
 
-    started = time.perf_counter()
     graph, planted = make()
     atpgraph.write_edgelist(graph, output)
     payload = {"model": model, **sizes(graph), "output": output, "seed": seed}
@@ -143,5 +141,4 @@ def _save(
             atpgraph.write_edgelist(np.stack(graph.edge_labels(planted), axis=1), truth)
             payload["truth"] = truth
             lines.append(f"{truth}: the planted edges")
-    payload["seconds"] = round(time.perf_counter() - started, 3)
-    out.result(payload, *lines)
+    out.result(payload | {"seconds": out.seconds}, *lines)

@@ -31,15 +31,19 @@ def embed(
     reading: Reading,
     output: Path | None = output("Model file to write (.npz)."),
     estimate: bool = opt("Only estimate the memory and time of a fit."),
-    dim: int = opt("Number of components of a vector.", default=128, min=1),
+    dim: opts.Dim = 128,
     purpose: opts.Purpose = "reachability",
     kernel: opts.Kernel = "log",
     method: opts.Method = "auto",
     zero_weight: str = opt(
         "With --purpose paper: weight of unreachable pairs, 0 to 1 or auto.", default="0"
     ),
-    regularization: float | None = opt("Penalty on long vectors.", show_default="by purpose"),
-    max_iter: int | None = opt("Number of rounds or iterations.", show_default="by size"),
+    regularization: float | None = opt(
+        "Penalty on long vectors.", show_default="depends on the purpose"
+    ),
+    max_iter: int | None = opt(
+        "Number of rounds or iterations.", show_default="depends on the size"
+    ),
     memory: opts.Memory = None,
     threads: opts.Threads = None,
     work: Path | None = opt(

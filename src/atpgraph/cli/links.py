@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,7 @@ Density = Annotated[
     opt(
         "Share of missing links among all pairs without an edge, in (0, 1).",
         "--base-rate",
-        show_default="as many as were hidden to learn",
+        show_default="the share that was hidden to learn from",
     ),
 ]
 
@@ -47,7 +46,7 @@ def fit(
     evidence: str = opt(
         "Kinds of evidence, separated by commas, 'default' or 'all'.", default="default"
     ),
-    dim: int = opt("Length of ATP's vectors.", default=32, min=1),
+    dim: opts.Dim = 32,
     threads: opts.Threads = None,
     report: Report = None,
     seed: opts.Seed = 0,
@@ -57,18 +56,16 @@ def fit(
 
     check_writable(output)
     model = atpgraph.LinkPredictor(evidence, n_components=dim, n_jobs=threads, random_state=seed)
-    started = time.perf_counter()
     read = reading.read(graph)
     known = None if attributes is None else read_attributes(attributes, read)
     when = None if times is None else read_times(times, read)
     model.fit(read, known, times=when)
-    seconds = time.perf_counter() - started
     model.save(output)
     payload: dict[str, Any] = {
         **sizes(read),
         "evidence": model.evidence_.kinds,
         "validation": model.validation_,
-        "seconds": round(seconds, 3),
+        "seconds": out.seconds,
         "peak_memory_mb": round(peak_megabytes(), 1),
         "output": output,
     }
@@ -76,7 +73,7 @@ def fit(
         payload,
         f"{sized(graph, read)}; evidence: {', '.join(model.evidence_.kinds)}",
         *validation_tables(model),
-        f"{seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
+        f"{out.seconds:.1f} s, peak memory {peak_megabytes():,.0f} MB",
         f"{output}: written; next: atp links recommend {output} NODE",
         report=report,
     )

@@ -71,7 +71,7 @@ def score(
         "Probability above which a path is predicted.", show_default="best F1 over all pairs"
     ),
     base_rate: float | None = opt(
-        "Share of paths among the pairs you ask about.", show_default="that among all pairs"
+        "Share of paths among the pairs you ask about.", show_default="their share among all pairs"
     ),
 ) -> None:
     """Predict whether there is a path from U to V, and compare with the graph."""

@@ -123,9 +123,10 @@ Purpose = Annotated[
         "--purpose", "-p", choices=PURPOSES,
     ),
 ]  # fmt: skip
+Dim = Annotated[int, opt("Length of the vectors.", min=1)]
 Memory = Annotated[
     str | None,
-    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of what is free"),
+    opt("Memory budget, such as 4GB.", metavar="SIZE", show_default="half of the free memory"),
 ]
 Threads = Annotated[int | None, opt("Number of threads.", min=1, show_default="all cores")]
 Report = Annotated[Path | None, opt("Write an HTML report to this folder.", metavar="DIR")]

@@ -22,8 +22,11 @@ from atpgraph.util.arrays import (
     FloatArray,
     Int32Array,
     Int64Array,
+    UInt16Array,
+    UInt32Array,
 )
 from atpgraph.util.checks import unknown_name, whole_number
+from atpgraph.util.jit import kernel
 from atpgraph.util.progress import stage
 
 log = logging.getLogger(__name__)
@@ -161,7 +164,27 @@ def _smallest(keys: list[AnyArray], k: int) -> Int64Array:
 
 
 def _single(vectors: FloatArray) -> FloatArray:
-    return vectors.astype(np.float32) if vectors.dtype == np.float16 else vectors
+    """Return finite vectors in single precision if they are in half; faster than NumPy does it."""
+    if vectors.dtype != np.float16:
+        return vectors
+    single = np.empty(vectors.shape, dtype=np.float32)
+    _widen(np.ascontiguousarray(vectors).view(np.uint16), single.view(np.uint32))
+    single *= np.float32(2.0**112)
+    return single
+
+
+@kernel
+def _widen(half: UInt16Array, single: UInt32Array) -> None:
+    """Move sign, exponent and fraction to their places in single precision.
+
+    Read as single numbers they are too small by a factor of 2¹¹², because the exponent of a half
+    counts from 15 and that of a single from 127.
+    """
+    for i in range(half.shape[0]):
+        for c in range(half.shape[1]):
+            h = np.uint32(half[i, c])
+            sign = (h & np.uint32(0x8000)) << np.uint32(16)
+            single[i, c] = sign | (h & np.uint32(0x7FFF)) << np.uint32(13)
 
 
 def _products(

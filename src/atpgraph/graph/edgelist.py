@@ -96,7 +96,7 @@ def read_edgelist(
     quotes : bool
         Whether a field that begins with a double quote ends at the next one, as in CSV.
     memory : str or number of bytes, optional
-        Budget of reading, such as "4GB", by default half of what is free. About 16 bytes for an
+        Budget of reading, such as "4GB", by default half of the free memory. About 16 bytes for an
         edge of a text (40 with a weight), 64 for one of a table, and 70 for a node.
     weights : "auto", True or False
         Deprecated: use `weight`.

@@ -26,7 +26,7 @@ _CGROUPS = (  # of versions 2 and 1: limit and use of a container
 
 
 def budget_bytes(memory: str | float | None) -> int:
-    """Return the number of bytes that `memory` means; None is half of what is free now.
+    """Return the number of bytes that `memory` means; None is half of the memory that is free now.
 
     Examples
     --------

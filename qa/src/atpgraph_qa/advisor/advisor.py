@@ -335,7 +335,7 @@ class Advisor:
         before = self.history.questions.id
         if len(before) and np.isin(before, records.questions.id).mean() < _SAME_SITE:
             raise InputError(
-                f"{site.path} is not the site that the advisor was trained on: train a new one."
+                f"{site.path} is another site than the advisor was trained on: train a new one."
             )
         history = History.latest(records)
         codes = history.codes([person.user for person in self.newcomers])

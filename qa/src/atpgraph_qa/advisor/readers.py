@@ -45,6 +45,7 @@ from atpgraph_qa.timeline.query import Query
 from atpgraph_qa.timeline.tables import Buffer, TextLines
 
 _SPARE = 4096  # bytes at least that an array may grow by
+_PIPE_BYTES = 1 << 20  # a message of 100,000 numbers, so that nobody waits for its other half
 _INDEXES = ("by_question", "by_owner", "by_asker", "by_tag")
 
 
@@ -188,7 +189,9 @@ class _Reader:
 
     def __init__(self, folder: str) -> None:
         command = [sys.executable, "-m", "atpgraph_qa.advisor.readers", folder]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=_PIPE_BYTES
+        )
         self._lock = threading.Lock()  # changes and questions may be sent at the same time
 
     def send(self, *message: Any) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 from atpgraph.cli.commands import Commands
 from atpgraph.cli.console import Session, facts_table, table
-from atpgraph.cli.options import Kernel, Method, Seed, Top, arg, names, opt, output
+from atpgraph.cli.options import Dim, Kernel, Method, Seed, Top, arg, names, opt, output
 from atpgraph_qa.cli.evaluate import Ega, Limits, SitePath, Tau, Text, difficulty, evaluate, load
 
 app = Commands(help="Q&A sites: read a dump, train, suggest who should answer, evaluate.")
@@ -34,9 +33,7 @@ def ingest(
     """
     from atpgraph_qa.data.ingest import ingest as run
 
-    started = time.perf_counter()
     report = run(dump, output, allow_bad_rows=allow_bad_rows)
-    seconds = time.perf_counter() - started
     for name, disabled in report.missing.items():
         out.note(f"the dump has no {name}: {disabled}")
     notes = []
@@ -47,8 +44,8 @@ def ingest(
         notes += [(name, what, n) for what, n in (counts | file.notes).items() if n]
     shown: list[Any] = [table(("table", "rows"), report.rows.items())]
     shown += [table(("file", "what", "count"), notes)] if notes else []
-    payload = {"site": output, **report.to_dict(), "seconds": round(seconds, 3)}
-    out.result(payload, *shown, f"{output}: {seconds:.1f} s; next: atp qa stats {output}")
+    payload = {"site": output, **report.to_dict(), "seconds": out.seconds}
+    out.result(payload, *shown, f"{output}: {out.seconds:.1f} s; next: atp qa stats {output}")
 
 
 @app.command()
@@ -74,7 +71,7 @@ def train(
     output: Path = output("Folder of the model to make."),
     ega: Ega = "consecutive",
     tau: Tau = 30.0,
-    dim: int = opt("Number of components of a vector.", default=64, min=1),
+    dim: Dim = 64,
     kernel: Kernel = "log",
     method: Method = "h-voting",
     text: Text = "auto",
@@ -82,9 +79,9 @@ def train(
 ) -> None:
     """Train a model of a site: expertise, difficulty, and who should answer a question.
 
-    The model is one folder, which no longer needs the site. The options are for the embedding,
-    which gives expertise and difficulty; they do not affect routing. An existing model is replaced
-    only once the new one is complete.
+    The model is one folder, which no longer needs the site. All options but --text are for
+    the embedding, which gives expertise and difficulty; they do not affect routing. An existing
+    model is replaced only once the new one is complete.
     """
     from atpgraph.util.memory import peak_megabytes
     from atpgraph_qa.advisor.advisor import Advisor
@@ -92,7 +89,6 @@ def train(
     from atpgraph_qa.data.site import Site
 
     check_writable_model(output)
-    started = time.perf_counter()
     advisor = Advisor.fit(
         Site(site),
         text=text,
@@ -116,7 +112,7 @@ def train(
         "removed": len(model.removed_),
         "levels": int(model.levels_.max(initial=0)),
         "learned_from": advisor.router.questions_,
-        "seconds": round(time.perf_counter() - started, 3),
+        "seconds": out.seconds,
         "peak_memory_mb": round(peak_megabytes(), 1),
     }
     hint = f'next: atp qa route {output} --title "…"'
@@ -131,7 +127,7 @@ def route(
     title: str = opt("Title of the question.", default=""),
     body: str = opt("Body of the question, plain text or HTML.", default=""),
     tags: str = opt("Tags separated by commas.", default=""),
-    asker: int = opt("User id of the asker.", default=-1),
+    asker: int = opt("User id of the asker.", default=-1, show_default="unknown"),
     at: datetime.datetime | None = opt(
         "When it is asked (UTC).", formats=_TIMES, show_default="right after the last post"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from atpgraph.cli.console import Session
@@ -26,14 +25,18 @@ def community(
     from atpgraph_qa.simulation.community import simulate_community
     from atpgraph_qa.simulation.dump import write_dump
 
-    started = time.perf_counter()
     rng = generator(seed)
     made = simulate_community(
         users, questions, n_topics=topics, years=years, bounty_share=bounties, random_state=rng
     )
     summary = write_dump(made, output, random_state=rng)
-    payload = {"model": "community", **summary, "output": output, "seed": seed}
-    payload["seconds"] = round(time.perf_counter() - started, 3)
+    payload = {
+        "model": "community",
+        **summary,
+        "output": output,
+        "seed": seed,
+        "seconds": out.seconds,
+    }
     out.result(
         payload,
         f"{output}: {summary['users']:,} users, {summary['questions']:,} questions, "
