@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,22 +72,20 @@ def cheapest_cut(
     return removed, bound
 
 
+@dataclass(eq=False)
 class _Cut:
     """The problem of one strongly connected component, its bounds and the cycles found so far."""
 
-    def __init__(
-        self,
-        graph: DiGraph,
-        weights: Float64Array,
-        kept: BoolArray,
-        removed: BoolArray,
-        rng: np.random.Generator,
-    ) -> None:
-        self.graph, self.weights, self.kept, self.removed = graph, weights, kept, removed
-        self.rng = rng
-        self.best = float(weights[removed].sum())
-        self.whole = bool(np.all(weights == np.round(weights)))
-        self.bound = float(weights[~kept].min())  # some edge has to go
+    graph: DiGraph
+    weights: Float64Array
+    kept: BoolArray
+    removed: BoolArray
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.best = float(self.weights[self.removed].sum())
+        self.whole = bool(np.all(self.weights == np.round(self.weights)))
+        self.bound = float(self.weights[~self.kept].min())  # some edge has to go
         self.cycles: dict[bytes, IntArray] = {}
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import operator
 import os
 import time
 import warnings
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ENOUGH = 0.02  # mean loss per path: vectors of a tree get there in a few rounds
-# Beyond, fewer rows are sampled for fidelity: each costs a look at all nodes. And there is time for
-# two rounds only, which leave many edges out unless rows draw more of them, and fewer far paths.
+_ENOUGH = 0.02  # mean loss per path, which trees reach in a few rounds
+# Larger graphs are evaluated on fewer rows, since each row is compared with all nodes. They get two
+# rounds, which would miss many edges if the rows did not draw more edges and fewer far paths.
 _MANY_NODES = 500_000
 _FEW_ROUNDS = {"draws": 8, "edges": 3}
 _HALF = 0.01, 65504.0  # largest components between which half precision is enough
@@ -153,6 +154,7 @@ class ATP(Estimator):
     timings_: dict[str, float]
     _evaluation: Evaluation | Paths  # paths: not evaluated before somebody asks for the result
     _reachability: Reachability
+    _dag: tuple[DiGraph, Int64Array, DiGraph]  # after the graph and the edges that it was made of
     _folding: tuple[FloatArray, FoldIn]  # and the vectors that it was made from
 
     def __init__(
@@ -457,7 +459,11 @@ class ATP(Estimator):
     @property
     def dag_(self) -> DiGraph:
         """The graph without the removed edges."""
-        return self._fitted().without_edges(self.removed_)
+        graph = self._fitted()
+        of = graph, self.removed_
+        if not hasattr(self, "_dag") or any(map(operator.is_not, self._dag[:2], of)):
+            self._dag = *of, graph.without_edges(self.removed_)
+        return self._dag[2]
 
     @property
     def reachability_(self) -> Reachability:
@@ -503,8 +509,8 @@ class ATP(Estimator):
         scores = self.score_pairs(u, v)
         if self.calibration_ is None:
             return np.asarray(expit(scores))
-        told = self.calibration_(scores, base_rate)
-        return np.where(self.level_difference(u, v) > 0, told, 0.0)
+        probability = self.calibration_(scores, base_rate)
+        return np.where(self.level_difference(u, v) > 0, probability, 0.0)
 
     def predict(
         self,

@@ -67,8 +67,7 @@ class Side(NamedTuple):
     level, that it does not reach.
     """
 
-    n_pairs: float  # number of pairs of the closure, estimated from the rows
-    paths: WeightedPairs  # a sample of the closure
+    paths: WeightedPairs  # a sample of the closure, whose weights add up to its estimated size
     by_distance: dict[str, WeightedPairs]  # samples of the pairs at each of the distances
     hard_paths: Int64Array  # of shape (2, pairs): nodes with several of their descendants
     look_alikes: Int64Array
@@ -91,8 +90,8 @@ class PathSample:
     >>> from atpgraph.graph import DiGraph
     >>> dag = DiGraph.from_codes([0, 1, 3], [1, 2, 4], 5)
     >>> sample = PathSample.of(collect_paths(dag, np.array([1, 2, 3, 1, 2], dtype=np.int32)))
-    >>> sample.sides[0].n_pairs, np.stack(sample.sides[0].paths[:2]).tolist()
-    (4.0, [[0, 0, 1, 3], [1, 2, 2, 4]])
+    >>> np.stack(sample.sides[0].paths[:2]).tolist()
+    [[0, 0, 1, 3], [1, 2, 2, 4]]
     """
 
     levels: Int32Array
@@ -176,7 +175,6 @@ def _side(
     own = back.position[drawn.nodes]
     panel.bits[at // COLUMNS, own, (at >> 6) % (COLUMNS // 64)] &= ~bit(at)
     exact, paths = _draw(panel.bits, back, drawn, rng)
-    n_pairs = float((exact * drawn.times / drawn.expected).sum()) if len(exact) else 0.0
     hard_paths, look_alikes = _hard_pairs(paths, panel, ahead.view.levels, hard_rows, rng)
     uniform, several = (
         Rows(nodes, exact[panel.slot[nodes]], panel.slot[nodes].astype(np.int64))
@@ -186,7 +184,7 @@ def _side(
     sheets = panel.bits[: -(-64 * words // COLUMNS), back.position]
     reached = np.concatenate(list(sheets), axis=1)[:, :words]
     by_distance = _by_distance(back, draws, chances, rng)
-    return Side(n_pairs, paths, by_distance, hard_paths, look_alikes, uniform, several, reached)
+    return Side(paths, by_distance, hard_paths, look_alikes, uniform, several, reached)
 
 
 def _draw(
@@ -274,8 +272,8 @@ def _hard_pairs(
         found[left[fits]] = tried[fits]
     alike = found >= 0
     # Of nodes without look-alikes the paths are left out as well, unless there are none at all.
-    kept = alike if alike.any() else ~alike
-    return np.stack([u[kept], v[kept]]), np.stack([u[alike], found[alike]])
+    used = alike if alike.any() else ~alike
+    return np.stack([u[used], v[used]]), np.stack([u[alike], found[alike]])
 
 
 @kernel

@@ -50,8 +50,8 @@ def open_run(
         raise InputError("A fit with a work folder needs a whole number as random_state.")
     if client is not None and checked(params)["purpose"] != "reachability":
         raise InputError("A cluster can only fit purpose='reachability'.")
-    kept = {name: value for name, value in params.items() if name not in _FREE}
-    job = {"graph": digest(graph_arrays(graph)), "version": __version__} | kept
+    relevant = {name: value for name, value in params.items() if name not in _FREE}
+    job = {"graph": digest(graph_arrays(graph)), "version": __version__} | relevant
     folder = WorkFolder(Path(path), job)
     with folder.held():
         yield Run(folder, None if client is None else ClusterMap(client, folder))

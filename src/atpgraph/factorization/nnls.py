@@ -35,7 +35,7 @@ _ALLOWED_OVERHEAD = 0.08  # of a task, to restart below a node
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What both solvers are told; the result does not depend on `n_jobs`."""
+    """What both solvers need; the result does not depend on `n_jobs`."""
 
     n_components: int = 128
     regularization: float = 1e-4  # λ, the penalty on long vectors
@@ -201,10 +201,10 @@ def factorize(
 
             return sum(pool.map(work, tasks[id(matrix)]))
 
-        kept = None if loop is None else loop.state()
-        if kept is not None:
-            S, T = (np.array(kept[0][name]) for name in ("source", "target"))
-            history, converged = list(kept[1]["history"]), bool(kept[1]["converged"])
+        saved = None if loop is None else loop.state()
+        if saved is not None:
+            S, T = (np.array(saved[0][name]) for name in ("source", "target"))
+            history, converged = list(saved[1]["history"]), bool(saved[1]["converged"])
             progress.advance(len(history))
         while not converged and len(history) < options.max_iter:
             solve(down, T, S)

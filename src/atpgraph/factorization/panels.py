@@ -294,7 +294,7 @@ class _Learning:
 
     def round(self, tilted: bool, hard: int) -> float:
         """Let the source vectors learn, then the target vectors; return the mean loss per path."""
-        told = np.zeros(2)
+        totals = np.zeros(2)
         how = self.descent
         for at, side in enumerate(self.sides):
             in_round = int(np.minimum(side.sizes[self.only[at]], how.draws).sum())
@@ -302,8 +302,8 @@ class _Learning:
                 self.last = drawn = side.renew(
                     how.draws, self.rng, self.workers, self.last, tilted=tilted
                 )
-                told += self.learn(at, drawn, max(how.passes, -(-how.fewest // in_round)), hard)
-        return float(told[0]) * self.unit**2 / max(float(told[1]), 1.0)
+                totals += self.learn(at, drawn, max(how.passes, -(-how.fewest // in_round)), hard)
+        return float(totals[0]) * self.unit**2 / max(float(totals[1]), 1.0)
 
     def learn(self, at: int, drawn: PanelRound, passes: int, hard: int) -> Float64Array:
         """Take steps for all vectors of a side; return the sum of losses and number of paths."""
@@ -329,8 +329,8 @@ class _Learning:
             return np.asarray(sum(self.workers.map(partial(_learn_here, given), tasks), total))
         for task, found in zip(tasks, self.run_rows(learn_range, tasks, given), strict=True):
             rows = drawn.nodes[task[0] : task[1]]
-            near[rows], self.seen[at][rows], told = found
-            total += told
+            near[rows], self.seen[at][rows], part = found
+            total += part
         return total
 
     def add_to_sums(self) -> None:
@@ -393,14 +393,14 @@ def learn_range(task: Task, given: HalfRound) -> tuple[Float32Array, Float32Arra
     paths. Nothing that is given is changed, so a task can be repeated elsewhere.
     """
     rows = given.drawn.nodes[task[0] : task[1]]
-    near, seen, told = given.near[rows], given.seen[rows], np.zeros(2)
-    learn_rows(task, given, np.arange(len(rows), dtype=np.int32), near, seen, told)
-    return near, seen, told
+    near, seen, totals = given.near[rows], given.seen[rows], np.zeros(2)
+    learn_rows(task, given, np.arange(len(rows), dtype=np.int32), near, seen, totals)
+    return near, seen, totals
 
 
 def _learn_here(given: HalfRound, task: Task) -> Float64Array:
     """Take steps for a range of positions, in place: no copies of the vectors."""
-    told = np.zeros(2)
+    totals = np.zeros(2)
     rows = given.drawn.nodes[task[0] : task[1]]
-    learn_rows(task, given, rows, given.near, given.seen, told)
-    return told
+    learn_rows(task, given, rows, given.near, given.seen, totals)
+    return totals

@@ -92,8 +92,8 @@ class WorkFolder:
         with atomic_folder(self.path / name, known=known) as folder:
             for part, array in parts.items():
                 np.save(folder / f"{part}.npy", array, allow_pickle=False)
-            told = json.dumps(facts)
-            sealed = {"facts": told, "seal": _seal(parts, told)}
+            text = json.dumps(facts)
+            sealed = {"facts": text, "seal": _seal(parts, text)}
             (folder / "facts.json").write_text(json.dumps(sealed), encoding="utf-8")
 
     def get(self, name: str) -> tuple[Parts, Facts]:
@@ -153,8 +153,8 @@ def digest(arrays: Mapping[str, AnyArray]) -> str:
     return total.hexdigest()
 
 
-def _seal(parts: Parts, told: str) -> str:
-    return hashlib.sha256(f"{digest(parts)} {told}".encode()).hexdigest()
+def _seal(parts: Parts, text: str) -> str:
+    return hashlib.sha256(f"{digest(parts)} {text}".encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, Any]:
