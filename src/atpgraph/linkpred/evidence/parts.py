@@ -166,7 +166,7 @@ class Levels(Evidence):
     level_: Float64Array
 
     def fit(self, graph: DiGraph) -> Self:
-        dag = break_cycles(graph, "h-voting", random_state=self.settings.random_state).dag
+        dag = break_cycles(graph, "springs", random_state=self.settings.random_state).dag
         self.level_ = levels(dag).astype(np.float64)
         return self
 
