@@ -163,9 +163,8 @@ def hide(
     taken = np.sort(taken)
     if len(taken) < 2 or graph.n_edges - len(taken) < 1:
         raise InputError(
-            f"A graph of {graph.n_edges:,} edges, {graph.n_self_loops:,} of them self-loops, is too "
-            "small to learn from: some edges have to be hidden, and the rest must show where they "
-            "were."
+            f"A graph of {graph.n_edges:,} edges ({graph.n_self_loops:,} self-loops) is too small "
+            "to learn from: some edges have to be hidden, and the rest has to say where they were."
         )
     return Hidden(graph, taken, graph.without_edges(taken))
 

@@ -90,8 +90,8 @@ def _matrix(attributes: Any, graph: DiGraph) -> Any:
         return _tfidf([known.get(code, "") for code in range(graph.n_nodes)])
     if not np.isfinite(attributes.data if sparse else attributes).all():
         raise InputError(
-            "The attributes hold a number that is not finite; fill in missing values, or leave nodes "
-            "out of a mapping."
+            "The attributes hold a number that is not finite; fill in missing values, or leave "
+            "nodes out of a mapping."
         )
     if sparse:
         given = sp.csr_array(attributes).astype(np.float64)
